@@ -1,0 +1,122 @@
+"""Where stoker's files live: state, sockets, settings, shipped data. Creates private folders (0700) on demand.
+
+Unaware of what is written into them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_SOCKET_PATH = 107
+"""Longest path that fits sockaddr_un.sun_path on Linux (108 bytes with the closing NUL; unix(7))."""
+
+
+class UnsafeFolderError(Exception):
+    """A folder that must be private belongs to somebody else or may be entered by others."""
+
+
+def state_dir() -> Path:
+    """$XDG_STATE_HOME/stoker, by default ~/.local/state/stoker."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def config_dir() -> Path:
+    """$XDG_CONFIG_HOME/stoker, by default ~/.config/stoker."""
+    return _xdg("XDG_CONFIG_HOME", ".config")
+
+
+def _xdg(variable: str, default: str) -> Path:
+    base = os.environ.get(variable, "")
+    root = Path(base) if base.startswith("/") else Path.home() / default
+    return root / "stoker"
+
+
+def runtime_dir() -> Path:
+    """$XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where there is none (or its path is too long for a socket)."""
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    if base.startswith("/") and len(os.fsencode(base)) + 40 <= MAX_SOCKET_PATH and Path(base).is_dir():
+        return Path(base) / "stoker"
+    return Path(f"/tmp/stoker-{os.getuid()}")  # noqa: S108  (private_dir checks its owner and mode)
+
+
+def private_dir(path: Path) -> Path:
+    """Create `path` as 0700 if need be and return it; raises UnsafeFolderError if others could reach into it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        info = path.lstat()
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise UnsafeFolderError(
+                f"{path} is not a folder of yours; remove it or set XDG_RUNTIME_DIR"
+            ) from None
+        if info.st_mode & 0o077:
+            path.chmod(0o700)
+    return path
+
+
+def data_dir(kind: str) -> Path:
+    """The shipped `themes` or `profiles`: inside the installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_data" / kind
+    return installed if installed.is_dir() else package.parent.parent / kind
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPaths:
+    """The files of one build, all inside its own private folder but for the socket."""
+
+    root: Path
+
+    @property
+    def id(self) -> str:
+        """The build's ID is its folder's name."""
+        return self.root.name
+
+    @property
+    def spec(self) -> Path:
+        """What to run, written once before the keeper starts."""
+        return self.root / "spec.json"
+
+    @property
+    def journal(self) -> Path:
+        """The append-only journal, JSON lines."""
+        return self.root / "journal.jsonl"
+
+    @property
+    def output(self) -> Path:
+        """Every byte the build wrote to stdout and stderr."""
+        return self.root / "output.log"
+
+    @property
+    def keeper(self) -> Path:
+        """The keeper's and the build's process ids, written by the keeper."""
+        return self.root / "keeper.json"
+
+    @property
+    def exit(self) -> Path:
+        """The build's exit status, written by the keeper when it knows it."""
+        return self.root / "exit.json"
+
+    @property
+    def engine_log(self) -> Path:
+        """What the engine and the keeper wrote to stderr: empty unless something went wrong."""
+        return self.root / "engine.log"
+
+    @property
+    def socket(self) -> Path:
+        """The engine's Unix socket."""
+        return runtime_dir() / f"{self.id}.sock"
+
+
+def builds_dir() -> Path:
+    """The folder that holds a folder for each build."""
+    return state_dir() / "builds"
+
+
+def build_paths(build_id: str) -> BuildPaths:
+    """The files of the build with this exact ID."""
+    return BuildPaths(builds_dir() / build_id)

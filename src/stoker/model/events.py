@@ -1,0 +1,336 @@
+"""The vocabulary of the journal: every fact about a build is one of these frozen values.
+
+Unaware of how a fact was obtained and of who will look at it. Times are Unix seconds, sizes are bytes,
+shares are percent (0..100). New fields get a default, so that an older journal still reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+JOURNAL_VERSION = 1
+"""Version of the journal's format; raised only when an older reader would misread a newer journal."""
+
+Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
+"""What a job does, as far as its command line tells."""
+
+Outcome = Literal["done", "failed", "stopped"]
+JobOutcome = Literal["ok", "failed", "unknown"]
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStarted:
+    """The build's identity; always the first event of a journal."""
+
+    kind: ClassVar[str] = "build_started"
+    id: str
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    log_path: str
+    host: str
+    cores: int
+    memory_total: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStarted:
+    """An engine began to write this journal; `adopted` when the build was already running."""
+
+    kind: ClassVar[str] = "engine_started"
+    pid: int
+    adopted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """Step `index` of `count` (from 1) runs as process `pid`."""
+
+    kind: ClassVar[str] = "step_started"
+    index: int
+    count: int
+    name: str
+    command: tuple[str, ...]
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A step ended; `exit_code` is None when it could not be learnt."""
+
+    kind: ClassVar[str] = "step_ended"
+    index: int
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStarted:
+    """A ninja, samurai or make was found below the build. `sid` numbers it within this journal, from 1.
+
+    `width` is its -j as far as its command line or its default tells. `parent` is the job (jid) inside
+    which it runs, for an ExternalProject or a sub-make.
+    """
+
+    kind: ClassVar[str] = "scheduler_started"
+    sid: int
+    tool: Literal["ninja", "samurai", "make"]
+    pid: int
+    directory: str
+    version: str
+    width: int | None
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerPlanned:
+    """How many jobs a scheduler has in all for this run, and of which tools (those still to come and done).
+
+    `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
+    percentage (then `total` is absent and `percent` is set).
+    """
+
+    kind: ClassVar[str] = "scheduler_planned"
+    sid: int
+    total: int | None
+    source: Literal["dry-run", "status", "percent"]
+    tools: Mapping[str, int] = field(default_factory=dict)
+    percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerEnded:
+    """A scheduler's process is gone."""
+
+    kind: ClassVar[str] = "scheduler_ended"
+    sid: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarted:
+    """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1."""
+
+    kind: ClassVar[str] = "job_started"
+    jid: int
+    sid: int
+    pid: int
+    output: str
+    tool: Tool
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobFinished:
+    """A job ended. `jid` is None when it was too short to be seen running.
+
+    `log_offset` is the place in the scheduler's .ninja_log behind this job's record, so that an engine that
+    starts anew counts no job twice; None for jobs that ninja does not record.
+    """
+
+    kind: ClassVar[str] = "job_finished"
+    jid: int | None
+    sid: int
+    output: str
+    tool: Tool
+    seconds: float
+    outcome: JobOutcome
+    peak_rss: int | None = None
+    cpu_seconds: float | None = None
+    log_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One GPU at one instant. A figure the driver will not tell is None."""
+
+    index: int
+    name: str
+    utilisation: float | None
+    memory_used: int | None
+    memory_total: int | None
+    temperature: float | None = None
+    power_watts: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """PSI of one resource: share of the last 10 s in which some, or all, tasks stalled."""
+
+    some: float
+    full: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSample:
+    """The machine at one instant, as far as it concerns the build.
+
+    `memory_budget` is the tightest of the machine and every enclosing cgroup limit; `memory_limit_source`
+    names it ("machine", or the cgroup's path). `memory_used` is what counts against that limit and cannot be
+    reclaimed; `memory_available` is what is left of it. `cpu_available` is the number of cores the build may use
+    (affinity and cgroup quota).
+    """
+
+    cpu_percent: float
+    cpu_cores: tuple[int, ...]
+    cpu_available: float
+    memory_budget: int
+    memory_used: int
+    memory_available: int
+    memory_limit_source: str
+    swap_used: int = 0
+    swap_total: int = 0
+    load: float = 0.0
+    pressure_cpu: Pressure | None = None
+    pressure_memory: Pressure | None = None
+    pressure_io: Pressure | None = None
+    disk_free: int | None = None
+    disk_write_rate: float | None = None
+    gpus: tuple[GpuSample, ...] = ()
+    gpu_note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSample:
+    """A running job at one instant: its process tree's memory and CPU (percent of one core), the innermost process."""
+
+    jid: int
+    rss: int
+    cpu: float
+    phase: str
+    state: Literal["running", "frozen"] = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Everything that was measured at one tick.
+
+    `build_rss` and `build_processes` cover the whole tree below the keeper. `activity` is a short description of
+    what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length.
+    """
+
+    kind: ClassVar[str] = "sampled"
+    machine: MachineSample
+    jobs: tuple[JobSample, ...]
+    build_rss: int
+    build_processes: int
+    build_written: int
+    activity: str
+    log_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The remaining time in seconds: a middle and a band."""
+
+    kind: ClassVar[str] = "estimated"
+    seconds: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailureFound:
+    """A step that failed, as the build's own output tells it. Offsets are bytes of the output log.
+
+    `excerpt` holds the first lines of its output, sanitised.
+    """
+
+    kind: ClassVar[str] = "failure_found"
+    output: str
+    command: str
+    exit_code: int | None
+    excerpt: tuple[str, ...]
+    log_start: int
+    log_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision and its reason. `who` is "governor", "engine" or the person's login name."""
+
+    kind: ClassVar[str] = "decided"
+    who: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something the person should know that is nobody's decision: a fallback in use, a limit met."""
+
+    kind: ClassVar[str] = "noticed"
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """Somebody asked to end the build."""
+
+    kind: ClassVar[str] = "stop_requested"
+    who: str
+    force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BuildEnded:
+    """The build's end; the last event that changes what a viewer shows.
+
+    `exit_code` follows the shell's convention (128 + signal) and is None when it was lost.
+    """
+
+    kind: ClassVar[str] = "build_ended"
+    outcome: Outcome
+    exit_code: int | None
+    reason: str
+
+
+Event = (
+    BuildStarted
+    | EngineStarted
+    | StepStarted
+    | StepEnded
+    | SchedulerStarted
+    | SchedulerPlanned
+    | SchedulerEnded
+    | JobStarted
+    | JobFinished
+    | Sampled
+    | Estimated
+    | FailureFound
+    | Decided
+    | Noticed
+    | StopRequested
+    | BuildEnded
+)
+
+EVENT_TYPES: tuple[type[Event], ...] = (
+    BuildStarted,
+    EngineStarted,
+    StepStarted,
+    StepEnded,
+    SchedulerStarted,
+    SchedulerPlanned,
+    SchedulerEnded,
+    JobStarted,
+    JobFinished,
+    Sampled,
+    Estimated,
+    FailureFound,
+    Decided,
+    Noticed,
+    StopRequested,
+    BuildEnded,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the journal: an event, its number (from 1, without gaps) and the Unix time it was written."""
+
+    seq: int
+    time: float
+    event: Event

@@ -1,0 +1,80 @@
+"""Progress as numbers: how much of the build is done, summed over its schedulers.
+
+Unaware of screens. The promise that scripts rely on: finished + running + on_deck <= total at every moment, and
+finished == total once a build has ended well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stoker.model.state import BuildState, Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts of jobs. `total_known` is False while `total` is only a lower bound."""
+
+    finished: int
+    total: int
+    running: int
+    on_deck: int
+    frozen: int
+    failed: int
+    total_known: bool
+    percent: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Done as 0..1, or None while nothing tells how much there is to do."""
+        if self.percent is not None:
+            return self.percent / 100
+        if self.total_known and self.total:
+            return self.finished / self.total
+        return None
+
+
+def progress_of(state: BuildState) -> Progress:
+    """The counts of a build, over all its schedulers."""
+    running = on_deck = frozen = 0
+    per_scheduler: dict[int, int] = {}
+    for job in state.jobs.values():
+        per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
+        on_deck += job.state == "on_deck"
+        frozen += job.state == "frozen"
+        running += job.state != "on_deck"
+    schedulers = state.schedulers.values()
+    finished = sum(s.finished for s in schedulers)
+    failed = sum(s.failed for s in schedulers)
+    total = sum(_total(s, per_scheduler.get(s.sid, 0)) for s in schedulers)
+    if state.outcome == "done":
+        total = finished
+    known = bool(state.schedulers) and all(_known(s) for s in schedulers)
+    percent = None if known else _percent(state)
+    return Progress(
+        finished, total, running, on_deck, frozen, failed, known or state.outcome == "done", percent
+    )
+
+
+def _known(scheduler: Scheduler) -> bool:
+    return scheduler.ended is not None or (scheduler.plan is not None and scheduler.plan.total is not None)
+
+
+def _total(scheduler: Scheduler, live: int) -> int:
+    """A scheduler's total is never below what it has shown already.
+
+    A ninja that ended without a failure has no more to do, whatever was planned: restat rules prune jobs.
+    """
+    seen = scheduler.finished + scheduler.failed + live
+    planned = scheduler.plan.total if scheduler.plan is not None else None
+    if planned is None or (scheduler.ended is not None and not scheduler.failed):
+        return seen
+    return max(planned, seen)
+
+
+def _percent(state: BuildState) -> float | None:
+    """Make's own percentage, when one make at the top of the build prints it."""
+    live = [s for s in state.schedulers.values() if s.ended is None and s.parent is None]
+    if len(live) == 1 and live[0].plan is not None:
+        return live[0].plan.percent
+    return None

@@ -1,0 +1,271 @@
+"""reduce(state, record) -> state: the one place where events become what a viewer sees.
+
+Pure and total: any sequence of records gives a state and never an error, because a journal may be cut short by a
+crash. Unaware of where records come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import reduce as _fold
+from typing import Any
+
+from stoker.model import events as ev
+from stoker.model.state import (
+    MAX_DECISIONS,
+    MAX_FAILURES,
+    MAX_NOTICES,
+    MAX_RECENT,
+    MAX_SCHEDULERS,
+    MAX_TIMELINE,
+    BuildState,
+    Decision,
+    Estimate,
+    Failure,
+    FinishedJob,
+    Job,
+    Notice,
+    Plan,
+    Scheduler,
+    Step,
+    TimelinePoint,
+    ToolStats,
+)
+
+MAX_HEAVIEST = 10
+
+
+def reduce(state: BuildState, record: ev.Record) -> BuildState:
+    """The state after `record`. Records at or before the state's own number are ignored, so resuming is safe."""
+    if record.seq <= state.seq:
+        return state
+    state = replace(state, seq=record.seq, time=record.time)
+    return _HANDLERS[type(record.event)](state, record.event, record.time)
+
+
+def reduce_all(records: Iterable[ev.Record], state: BuildState | None = None) -> BuildState:
+    """The state after all of `records`, in order."""
+    return _fold(reduce, records, state or BuildState())
+
+
+def _build_started(state: BuildState, e: ev.BuildStarted, time: float) -> BuildState:
+    return replace(
+        state,
+        id=e.id,
+        name=e.name,
+        command=e.command,
+        cwd=e.cwd,
+        log_path=e.log_path,
+        host=e.host,
+        cores=e.cores,
+        memory_total=e.memory_total,
+        version=e.version,
+        started=time,
+    )
+
+
+def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> BuildState:
+    return replace(state, engine_pid=e.pid, engine_starts=state.engine_starts + 1)
+
+
+def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
+    return replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid))
+
+
+def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState:
+    return state
+
+
+def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
+    scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
+    schedulers = {**state.schedulers, e.sid: scheduler}
+    while len(schedulers) > MAX_SCHEDULERS:
+        del schedulers[min(schedulers)]
+    level = state.level
+    if e.width is not None and e.parent is None:
+        level = replace(level, window=e.width)
+    return replace(state, schedulers=schedulers, level=level)
+
+
+def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:
+    scheduler = state.schedulers.get(sid)
+    if scheduler is None:
+        return state
+    return replace(state, schedulers={**state.schedulers, sid: replace(scheduler, **changes)})
+
+
+def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) -> BuildState:
+    return _with_scheduler(state, e.sid, plan=Plan(e.total, e.source, e.tools, e.percent))
+
+
+def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
+    jobs = {jid: job for jid, job in state.jobs.items() if job.sid != e.sid}
+    return _with_scheduler(replace(state, jobs=jobs), e.sid, ended=time)
+
+
+def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
+    job = Job(e.jid, e.sid, e.pid, e.output, e.tool, e.started)
+    return replace(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
+
+
+def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
+    jobs = state.jobs
+    if e.jid is not None and e.jid in jobs:
+        jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
+    finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
+    state = replace(
+        state,
+        jobs=jobs,
+        recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
+        heaviest=_with_heaviest(state.heaviest, finished),
+        tool_stats=_with_stats(state.tool_stats, e),
+    )
+    scheduler = state.schedulers.get(e.sid)
+    if scheduler is None:
+        return state
+    offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
+    if e.outcome == "failed":
+        return _with_scheduler(state, e.sid, failed=scheduler.failed + 1, log_offset=offset)
+    by_tool = dict(scheduler.finished_by_tool)
+    by_tool[e.tool] = by_tool.get(e.tool, 0) + 1
+    return _with_scheduler(
+        state, e.sid, finished=scheduler.finished + 1, finished_by_tool=by_tool, log_offset=offset
+    )
+
+
+def _with_heaviest(heaviest: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
+    if not job.peak_rss:
+        return heaviest
+    if len(heaviest) == MAX_HEAVIEST and job.peak_rss <= (heaviest[-1].peak_rss or 0):
+        return heaviest
+    ranked = sorted((*heaviest, job), key=lambda j: j.peak_rss or 0, reverse=True)
+    return tuple(ranked[:MAX_HEAVIEST])
+
+
+def _with_stats(stats: Mapping[str, ToolStats], e: ev.JobFinished) -> Mapping[str, ToolStats]:
+    if e.outcome == "failed":
+        return stats
+    old = stats.get(e.tool, ToolStats())
+    new = ToolStats(
+        count=old.count + 1,
+        seconds_sum=old.seconds_sum + e.seconds,
+        seconds_square_sum=old.seconds_square_sum + e.seconds**2,
+        seconds_max=max(old.seconds_max, e.seconds),
+        peak_rss=max(old.peak_rss, e.peak_rss or 0),
+    )
+    return {**stats, e.tool: new}
+
+
+def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
+    jobs = dict(state.jobs)
+    for s in e.jobs:
+        job = jobs.get(s.jid)
+        if job is not None:
+            jobs[s.jid] = replace(
+                job, rss=s.rss, peak_rss=max(job.peak_rss, s.rss), cpu=s.cpu, phase=s.phase, state=s.state
+            )
+    point = TimelinePoint(time, e.machine.memory_used, e.build_rss, len(jobs), e.machine.cpu_percent)
+    timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
+    return replace(
+        state,
+        jobs=jobs,
+        machine=e.machine,
+        build_rss=e.build_rss,
+        build_peak_rss=max(state.build_peak_rss, e.build_rss),
+        build_processes=e.build_processes,
+        build_written=e.build_written,
+        activity=e.activity,
+        log_size=e.log_size,
+        memory_peak=max(state.memory_peak, e.machine.memory_used),
+        timeline=timeline,
+        timeline_spacing=spacing,
+    )
+
+
+def _with_point(
+    timeline: tuple[TimelinePoint, ...], spacing: float, point: TimelinePoint
+) -> tuple[tuple[TimelinePoint, ...], float]:
+    """Keep the timeline bounded: within one spacing the larger value of each series stays, so no peak is lost."""
+    if timeline and point.time - timeline[-1].time < spacing * 0.999:
+        last = timeline[-1]
+        return (*timeline[:-1], _merged(last, point)), spacing
+    timeline = (*timeline, point)
+    if len(timeline) > MAX_TIMELINE:
+        timeline = tuple(_merged(*timeline[i : i + 2]) for i in range(0, len(timeline), 2))
+        spacing *= 2
+    return timeline, spacing
+
+
+def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> TimelinePoint:
+    if second is None:
+        return first
+    return TimelinePoint(
+        first.time,
+        max(first.memory_used, second.memory_used),
+        max(first.build_rss, second.build_rss),
+        max(first.running, second.running),
+        max(first.cpu_percent, second.cpu_percent),
+    )
+
+
+def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
+    return replace(state, estimate=Estimate(e.seconds, e.low, e.high, time))
+
+
+def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
+    if len(state.failures) >= MAX_FAILURES:
+        return state
+    failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
+    return replace(state, failures=(*state.failures, failure))
+
+
+def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:
+    decision = Decision(time, e.who, e.what, e.why)
+    return replace(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
+
+
+def _noticed(state: BuildState, e: ev.Noticed, time: float) -> BuildState:
+    notice = Notice(time, e.severity, e.text)
+    return replace(state, notices=(*state.notices[-(MAX_NOTICES - 1) :], notice))
+
+
+def _stop_requested(state: BuildState, e: ev.StopRequested, time: float) -> BuildState:
+    what = "kill the build now" if e.force else "stop the build"
+    why = "asked for: every process gets SIGKILL" if e.force else "asked for: SIGTERM, then SIGKILL"
+    state = _decided(state, ev.Decided(e.who, what, why), time)
+    return state if state.over else replace(state, phase="stopping")
+
+
+def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState:
+    return replace(
+        state,
+        phase=e.outcome,
+        outcome=e.outcome,
+        exit_code=e.exit_code,
+        reason=e.reason,
+        ended=time,
+        jobs={},
+        activity="",
+        estimate=None,
+    )
+
+
+_HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
+    ev.BuildStarted: _build_started,
+    ev.EngineStarted: _engine_started,
+    ev.StepStarted: _step_started,
+    ev.StepEnded: _step_ended,
+    ev.SchedulerStarted: _scheduler_started,
+    ev.SchedulerPlanned: _scheduler_planned,
+    ev.SchedulerEnded: _scheduler_ended,
+    ev.JobStarted: _job_started,
+    ev.JobFinished: _job_finished,
+    ev.Sampled: _sampled,
+    ev.Estimated: _estimated,
+    ev.FailureFound: _failure_found,
+    ev.Decided: _decided,
+    ev.Noticed: _noticed,
+    ev.StopRequested: _stop_requested,
+    ev.BuildEnded: _build_ended,
+}

@@ -1,0 +1,239 @@
+"""What is known about a build at one instant: the value that every screen renders.
+
+Unaware of events' order, of files and of screens; `reduce` makes these values. Every collection is bounded, so
+that a build of 100,000 jobs and ten hours costs no more than a short one. Times are Unix seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from stoker.model.events import GpuSample, JobOutcome, MachineSample, Outcome, Pressure, Severity, Tool
+
+__all__ = [
+    "BuildState",
+    "Decision",
+    "Estimate",
+    "Failure",
+    "FinishedJob",
+    "GpuSample",
+    "Job",
+    "Level",
+    "MachineSample",
+    "Notice",
+    "Phase",
+    "Plan",
+    "Pressure",
+    "Scheduler",
+    "Step",
+    "TimelinePoint",
+    "ToolStats",
+]
+
+MAX_DECISIONS = 500
+MAX_FAILURES = 100
+MAX_NOTICES = 100
+MAX_RECENT = 50
+MAX_SCHEDULERS = 200
+MAX_TIMELINE = 600
+"""Points kept of the timeline; when full, every second one goes and the spacing doubles."""
+
+Phase = Literal["starting", "running", "paused", "frozen", "stopping", "done", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step that runs now, counted from 1."""
+
+    name: str
+    index: int
+    count: int
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scheduler has to do in this run."""
+
+    total: int | None
+    source: Literal["dry-run", "status", "percent"]
+    tools: Mapping[str, int] = field(default_factory=dict)
+    percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One ninja, samurai or make of this build, running or ended."""
+
+    sid: int
+    tool: Literal["ninja", "samurai", "make"]
+    pid: int
+    directory: str
+    version: str
+    width: int | None
+    parent: int | None
+    started: float
+    ended: float | None = None
+    plan: Plan | None = None
+    finished: int = 0
+    failed: int = 0
+    finished_by_tool: Mapping[str, int] = field(default_factory=dict)
+    log_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that runs now. `expected` is the memory it is predicted to need at its peak, if anything predicts it."""
+
+    jid: int
+    sid: int
+    pid: int
+    output: str
+    tool: Tool
+    started: float
+    rss: int = 0
+    peak_rss: int = 0
+    cpu: float = 0.0
+    phase: str = ""
+    state: Literal["running", "frozen", "on_deck"] = "running"
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedJob:
+    """One of the jobs that ended last."""
+
+    output: str
+    tool: Tool
+    seconds: float
+    ended: float
+    outcome: JobOutcome
+    peak_rss: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStats:
+    """Durations and peaks of the finished jobs of one tool."""
+
+    count: int = 0
+    seconds_sum: float = 0.0
+    seconds_square_sum: float = 0.0
+    seconds_max: float = 0.0
+    peak_rss: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Remaining seconds, with a band, and when that was estimated."""
+
+    seconds: float
+    low: float
+    high: float
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePoint:
+    """One point of the timeline: what counts against the budget, the build's own memory, running jobs, CPU percent."""
+
+    time: float
+    memory_used: int
+    build_rss: int
+    running: int
+    cpu_percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A line of the decisions panel."""
+
+    time: float
+    who: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line that a person should know and nobody decided."""
+
+    time: float
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed step; offsets are bytes of the output log."""
+
+    time: float
+    output: str
+    command: str
+    exit_code: int | None
+    excerpt: tuple[str, ...]
+    log_start: int
+    log_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How many jobs may run (`target`), and how many the scheduler was told (`window`)."""
+
+    mode: Literal["auto", "manual"] = "auto"
+    target: int | None = None
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildState:
+    """The whole of what is known; see the module's header for the bounds."""
+
+    id: str = ""
+    name: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    log_path: str = ""
+    host: str = ""
+    cores: int = 0
+    memory_total: int = 0
+    version: str = ""
+    phase: Phase = "starting"
+    seq: int = 0
+    time: float = 0.0
+    """When the last event was written: the state's own clock."""
+    started: float = 0.0
+    ended: float | None = None
+    outcome: Outcome | None = None
+    exit_code: int | None = None
+    reason: str = ""
+    step: Step | None = None
+    engine_pid: int | None = None
+    engine_starts: int = 0
+    schedulers: Mapping[int, Scheduler] = field(default_factory=dict)
+    jobs: Mapping[int, Job] = field(default_factory=dict)
+    last_jid: int = 0
+    level: Level = field(default_factory=Level)
+    machine: MachineSample | None = None
+    build_rss: int = 0
+    build_peak_rss: int = 0
+    build_processes: int = 0
+    build_written: int = 0
+    activity: str = ""
+    log_size: int = 0
+    memory_peak: int = 0
+    estimate: Estimate | None = None
+    tool_stats: Mapping[str, ToolStats] = field(default_factory=dict)
+    heaviest: tuple[FinishedJob, ...] = ()
+    recent: tuple[FinishedJob, ...] = ()
+    timeline: tuple[TimelinePoint, ...] = ()
+    timeline_spacing: float = 1.0
+    decisions: tuple[Decision, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """True once the build has ended, however it ended."""
+        return self.outcome is not None

@@ -1,0 +1,100 @@
+"""The object that `stoker status --json` prints: a contract with scripts. Keys may be added, never renamed.
+
+Unaware of where the state comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState, Job
+
+MAX_STATUS_DECISIONS = 20
+
+
+def status_of(state: BuildState, now: float) -> dict[str, Any]:
+    """A build's status at Unix time `now`; sizes in bytes, times in seconds."""
+    progress = progress_of(state)
+    machine = state.machine
+    return {
+        "id": state.id,
+        "name": state.name,
+        "state": state.phase,
+        "command": list(state.command),
+        "cwd": state.cwd,
+        "exit_code": state.exit_code,
+        "reason": state.reason,
+        "started": state.started,
+        "ended": state.ended,
+        "seconds": max(0.0, (state.ended or now) - state.started),
+        "step": {
+            "name": state.step.name if state.step else "",
+            "index": state.step.index if state.step else 0,
+            "count": state.step.count if state.step else 0,
+        },
+        "activity": state.activity,
+        "progress": {
+            "finished": progress.finished,
+            "total": progress.total,
+            "total_known": progress.total_known,
+            "percent": None if progress.share is None else round(100 * progress.share, 1),
+            "running": progress.running,
+            "on_deck": progress.on_deck,
+            "frozen": progress.frozen,
+            "failed": progress.failed,
+        },
+        "level": {
+            "mode": state.level.mode,
+            "target": state.level.target,
+            "running": progress.running,
+            "window": state.level.window,
+        },
+        "memory": {
+            "budget": machine.memory_budget if machine else state.memory_total,
+            "used": machine.memory_used if machine else 0,
+            "available": machine.memory_available if machine else 0,
+            "build": state.build_rss,
+            "build_peak": state.build_peak_rss,
+            "reserve": 0,
+            "promised": 0,
+        },
+        "eta": _eta(state, now),
+        "schedulers": [
+            {"tool": s.tool, "directory": s.directory, "version": s.version, "running": s.ended is None}
+            for s in state.schedulers.values()
+        ],
+        "failures": [
+            {"output": f.output, "command": f.command, "exit_code": f.exit_code} for f in state.failures
+        ],
+        "decisions": [
+            {"time": d.time, "who": d.who, "what": d.what, "why": d.why}
+            for d in state.decisions[-MAX_STATUS_DECISIONS:]
+        ],
+        "jobs": [_job(job, now) for job in sorted(state.jobs.values(), key=lambda j: j.jid)],
+        "log": state.log_path,
+    }
+
+
+def _eta(state: BuildState, now: float) -> dict[str, float | None]:
+    e = state.estimate
+    if e is None:
+        return {"seconds": None, "low": None, "high": None}
+    gone = now - e.time
+    seconds, low, high = (round(max(0.0, value - gone), 1) for value in (e.seconds, e.low, e.high))
+    return {"seconds": seconds, "low": low, "high": high}
+
+
+def _job(job: Job, now: float) -> dict[str, Any]:
+    return {
+        "pid": job.pid,
+        "output": job.output,
+        "tool": job.tool,
+        "phase": job.phase,
+        "state": job.state,
+        "seconds": round(max(0.0, now - job.started), 1),
+        "rss": job.rss,
+        "peak_rss": job.peak_rss,
+        "cpu": job.cpu,
+        "expected": job.expected,
+    }

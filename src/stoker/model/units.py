@@ -1,0 +1,77 @@
+"""Numbers as people read them, and back. Unaware of everything else."""
+
+from __future__ import annotations
+
+import re
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_SUFFIXES = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "m": 2**20,
+    "g": 2**30,
+    "t": 2**40,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+
+
+def format_bytes(size: float) -> str:
+    """Bytes in binary units with at most one decimal: 512 B, 1.5 KiB, 22.9 GiB."""
+    value = float(size)
+    for unit in _BINARY[:-1]:
+        if abs(value) < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} {_BINARY[-1]}"
+
+
+def parse_size(text: str) -> int:
+    """Bytes of "12 GiB", "64G" (binary), "500MB" (decimal) or "1024". Raises ValueError with the remedy."""
+    match = _SIZE.fullmatch(text)
+    factor = _SUFFIXES.get(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise ValueError(f"{text!r} is not a size; write it as 64G, 512 MiB or 500MB")
+    return int(float(match[1]) * factor)
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds as a clock: 0:07, 12:34, 1:02:03, 2d 03:04:05."""
+    whole = max(0, int(seconds))
+    days, rest = divmod(whole, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, secs = divmod(rest, 60)
+    if days:
+        return f"{days}d {hours:02}:{minutes:02}:{secs:02}"
+    return f"{hours}:{minutes:02}:{secs:02}" if hours else f"{minutes}:{secs:02}"
+
+
+def format_rough(seconds: float) -> str:
+    """Seconds as a person would say a remaining time: 40 s, 5 min, 1 h 20 min."""
+    if seconds < 90:
+        return f"{max(0, round(seconds)):d} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 10:
+        return f"{round(seconds / 3600)} h"
+    return f"{hours} h {minutes:02} min"
+
+
+def format_band(low: float, high: float) -> str:
+    """A band of remaining seconds, in one unit where both ends share it: 24-31 min, 50 s-2 min."""
+    first, last = format_rough(low), format_rough(high)
+    if first == last:
+        return last
+    if first.rsplit(" ", 1)[-1] == last.rsplit(" ", 1)[-1] and " h " not in first + last:
+        first = first.rsplit(" ", 1)[0]
+    return f"{first}–{last}"

@@ -1,0 +1,28 @@
+"""What a viewer receives: the newest state and how it is linked to the build.
+
+Unaware of sockets and files: a live engine, a finished journal and a replay all give these same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.model.state import BuildState
+
+Link = Literal["live", "lost", "ended", "replay"]
+"""live: an engine answers; lost: it does not, and is being looked for; ended: nothing will change any more;
+replay: a recorded journal is being played."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The state as of now, and the link it came by. `note` says why a link is lost."""
+
+    state: BuildState
+    link: Link
+    note: str = ""
+
+
+class CommandRefused(Exception):  # noqa: N818  (a refusal is an answer, not a fault)
+    """A command was not carried out; the message says why in one line."""

@@ -1,0 +1,1 @@
+"""Screens: each renders the same state and does not know how it was obtained."""

@@ -1,0 +1,49 @@
+"""The seam between screens and builds: what a screen is given, as protocols.
+
+Unaware of sockets, journals and replay, which implement these elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from stoker.model.update import Update
+
+
+class OutputLog(Protocol):
+    """The build's raw output, by byte offset. It may grow while it is read."""
+
+    def size(self) -> int:
+        """Bytes written so far; 0 while there is no output."""
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset`; fewer at the end."""
+        ...
+
+
+class Source(Protocol):
+    """A build to look at: live, ended or replayed."""
+
+    @property
+    def read_only(self) -> bool:
+        """True when commands would be refused: no key that acts should be offered."""
+        ...
+
+    @property
+    def log(self) -> OutputLog:
+        """The build's output."""
+        ...
+
+    def updates(self) -> AsyncIterator[Update]:
+        """The state now, then again whenever it changes; ends after an update whose link is "ended"."""
+        ...
+
+    async def command(self, verb: str, **arguments: object) -> None:
+        """Ask for something; raises `stoker.model.update.CommandRefused`.
+
+        Verbs of a live build: stop(force: bool). Verbs of a replay: replay_pause(), replay_seek(seconds: float,
+        relative), replay_speed(factor: float).
+        """
+        ...
