@@ -50,9 +50,7 @@ def private_dir(path: Path) -> Path:
     except FileExistsError:
         info = path.lstat()
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise UnsafeFolderError(
-                f"{path} is not a folder of yours; remove it or set XDG_RUNTIME_DIR"
-            ) from None
+            raise UnsafeFolderError(f"{path} is not a folder of yours; remove it or set XDG_RUNTIME_DIR") from None
         if info.st_mode & 0o077:
             path.chmod(0o700)
     return path

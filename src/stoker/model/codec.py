@@ -35,12 +35,13 @@ def encode(value: Any) -> Any:
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
         return [encode(v) for v in value]
-    return {name: encode(getattr(value, name)) for name in _field_names(type(value))}
+    return {name: encode(getattr(value, name)) for name in _field_names(cast("Any", type(value)))}
 
 
 def decode(cls: type[T], data: Any, where: str = "") -> T:
     """A `cls` from a JSON value; raises CodecError."""
-    return cast("T", _decoder(cls)(data, where or cls.__name__))
+    decoder: _Decoder = _decoder(cast("Any", cls))
+    return cast("T", decoder(data, where or cls.__name__))
 
 
 def encode_record(record: Record) -> dict[str, Any]:
@@ -60,15 +61,13 @@ def decode_record(data: Any) -> Record:
         raise CodecError("a record is an object")
     version, seq, time, kind = data.get("v"), data.get("seq"), data.get("t"), data.get("type")
     if version != JOURNAL_VERSION:
-        raise CodecError(
-            f"journal version {version!r} is not {JOURNAL_VERSION}; use the stoker that wrote it"
-        )
+        raise CodecError(f"journal version {version!r} is not {JOURNAL_VERSION}; use the stoker that wrote it")
     if not isinstance(seq, int) or not isinstance(time, int | float) or not isinstance(kind, str):
         raise CodecError("a record has seq, t and type")
     cls = _BY_KIND.get(kind)
     if cls is None:
         raise UnknownKindError(f"unknown event {kind!r}")
-    return Record(seq, float(time), decode(cast("type[Event]", cls), data, kind))
+    return Record(seq, float(time), decode(cls, data, kind))
 
 
 @cache
@@ -165,9 +164,7 @@ def _mapping_decoder(key: Any, value: Any) -> _Decoder:
         try:
             return {key(k): decoder(v, f"{where}.{k}") for k, v in data.items()}
         except ValueError as err:
-            raise (
-                err if isinstance(err, CodecError) else CodecError(f"{where} has a key that is no number")
-            ) from err
+            raise (err if isinstance(err, CodecError) else CodecError(f"{where} has a key that is no number")) from err
 
     return decode_mapping
 

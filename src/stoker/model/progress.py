@@ -51,9 +51,7 @@ def progress_of(state: BuildState) -> Progress:
         total = finished
     known = bool(state.schedulers) and all(_known(s) for s in schedulers)
     percent = None if known else _percent(state)
-    return Progress(
-        finished, total, running, on_deck, frozen, failed, known or state.outcome == "done", percent
-    )
+    return Progress(finished, total, running, on_deck, frozen, failed, known or state.outcome == "done", percent)
 
 
 def _known(scheduler: Scheduler) -> bool:

@@ -129,9 +129,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         return _with_scheduler(state, e.sid, failed=scheduler.failed + 1, log_offset=offset)
     by_tool = dict(scheduler.finished_by_tool)
     by_tool[e.tool] = by_tool.get(e.tool, 0) + 1
-    return _with_scheduler(
-        state, e.sid, finished=scheduler.finished + 1, finished_by_tool=by_tool, log_offset=offset
-    )
+    return _with_scheduler(state, e.sid, finished=scheduler.finished + 1, finished_by_tool=by_tool, log_offset=offset)
 
 
 def _with_heaviest(heaviest: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:

@@ -64,9 +64,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             {"tool": s.tool, "directory": s.directory, "version": s.version, "running": s.ended is None}
             for s in state.schedulers.values()
         ],
-        "failures": [
-            {"output": f.output, "command": f.command, "exit_code": f.exit_code} for f in state.failures
-        ],
+        "failures": [{"output": f.output, "command": f.command, "exit_code": f.exit_code} for f in state.failures],
         "decisions": [
             {"time": d.time, "who": d.who, "what": d.what, "why": d.why}
             for d in state.decisions[-MAX_STATUS_DECISIONS:]
