@@ -44,9 +44,11 @@ def progress_of(state: BuildState) -> Progress:
         frozen += job.state == "frozen"
         running += job.state != "on_deck"
     schedulers = state.schedulers.values()
-    finished = sum(s.finished for s in schedulers)
-    failed = sum(s.failed for s in schedulers)
-    total = sum(_total(s, per_scheduler.get(s.sid, 0)) for s in schedulers)
+    finished = state.retired.finished + sum(s.finished for s in schedulers)
+    failed = state.retired.failed + sum(s.failed for s in schedulers)
+    total = (
+        state.retired.finished + state.retired.failed + sum(_total(s, per_scheduler.get(s.sid, 0)) for s in schedulers)
+    )
     if state.outcome == "done":
         total = finished
     known = bool(state.schedulers) and all(_known(s) for s in schedulers)

@@ -27,6 +27,7 @@ from stoker.model.state import (
     Job,
     Notice,
     Plan,
+    Retired,
     Scheduler,
     Step,
     TimelinePoint,
@@ -79,13 +80,21 @@ def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
     scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
-    schedulers = {**state.schedulers, e.sid: scheduler}
-    while len(schedulers) > MAX_SCHEDULERS:
-        del schedulers[min(schedulers)]
+    schedulers, retired = _with_oldest_retired({**state.schedulers, e.sid: scheduler}, state.retired)
     level = state.level
     if e.width is not None and e.parent is None:
         level = replace(level, window=e.width)
-    return replace(state, schedulers=schedulers, level=level)
+    return replace(state, schedulers=schedulers, retired=retired, level=level)
+
+
+def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> tuple[dict[int, Scheduler], Retired]:
+    """Bound the list: of too many schedulers the oldest ended one keeps only its counts."""
+    ended = [s for s in schedulers.values() if s.ended is not None]
+    if len(schedulers) > MAX_SCHEDULERS and ended:
+        oldest = min(ended, key=lambda s: s.sid)
+        del schedulers[oldest.sid]
+        retired = Retired(retired.finished + oldest.finished, retired.failed + oldest.failed)
+    return schedulers, retired
 
 
 def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:
@@ -105,6 +114,8 @@ def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> Bu
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
+    if e.sid not in state.schedulers:
+        return state
     job = Job(e.jid, e.sid, e.pid, e.output, e.tool, e.started)
     return replace(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 

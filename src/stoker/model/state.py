@@ -26,6 +26,7 @@ __all__ = [
     "Phase",
     "Plan",
     "Pressure",
+    "Retired",
     "Scheduler",
     "Step",
     "TimelinePoint",
@@ -81,6 +82,14 @@ class Scheduler:
     failed: int = 0
     finished_by_tool: Mapping[str, int] = field(default_factory=dict)
     log_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """Counts of ended schedulers that are no longer listed one by one: a recursive make has thousands."""
+
+    finished: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +221,7 @@ class BuildState:
     engine_pid: int | None = None
     engine_starts: int = 0
     schedulers: Mapping[int, Scheduler] = field(default_factory=dict)
+    retired: Retired = field(default_factory=Retired)
     jobs: Mapping[int, Job] = field(default_factory=dict)
     last_jid: int = 0
     level: Level = field(default_factory=Level)

@@ -1,0 +1,167 @@
+"""What a viewer sees is the sum of the journal, whatever its order, cuts and repeats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stoker.model import events as ev
+from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
+from stoker.model.progress import progress_of
+from stoker.model.reduce import reduce, reduce_all
+from stoker.model.state import MAX_SCHEDULERS, MAX_TIMELINE, BuildState
+from stoker.model.status import status_of
+
+MACHINE = ev.MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
+
+
+def records(events: Sequence[ev.Event], start: float = 1000.0) -> list[ev.Record]:
+    return [ev.Record(i, start + i, event) for i, event in enumerate(events, 1)]
+
+
+BEGIN: list[ev.Event] = [
+    ev.BuildStarted("b-1", "b", ("ninja",), "/src", "/log", "host", 2, 24 << 30, "0.1.0"),
+    ev.StepStarted(1, 1, "build", ("ninja",), 100),
+    ev.SchedulerStarted(1, "ninja", 101, "/src/build", "1.13.2", 4),
+]
+
+
+def test_a_job_is_running_until_it_is_finished() -> None:
+    start = ev.JobStarted(1, 1, 200, "a.o", "cxx", 1004.0)
+    sample = ev.Sampled(MACHINE, (ev.JobSample(1, 500, 99.0, "cc1plus"),), 500, 3, 0, "", 0)
+    end = ev.JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, log_offset=77)
+    running = reduce_all(records([*BEGIN, ev.SchedulerPlanned(1, 3, "dry-run", {"cxx": 3}), start, sample]))
+    assert progress_of(running).running == 1
+    assert running.jobs[1].rss == 500
+    finished = reduce(running, ev.Record(running.seq + 1, 1010.0, end))
+    assert progress_of(finished).running == 0
+    assert progress_of(finished).finished == 1
+    assert progress_of(finished).total == 3
+    assert finished.schedulers[1].log_offset == 77
+    assert finished.heaviest[0].output == "a.o"
+
+
+def test_a_record_seen_twice_counts_once() -> None:
+    end = ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok")
+    all_records = records([*BEGIN, end])
+    state = reduce_all(all_records)
+    assert reduce(state, all_records[-1]) == state
+
+
+def test_the_total_of_a_good_build_is_what_was_finished_since_restat_prunes_jobs() -> None:
+    done: list[ev.Event] = [
+        ev.SchedulerPlanned(1, 10, "dry-run", {"cxx": 10}),
+        ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok"),
+        ev.SchedulerEnded(1),
+        ev.BuildEnded("done", 0, ""),
+    ]
+    progress = progress_of(reduce_all(records([*BEGIN, *done])))
+    assert (progress.finished, progress.total) == (1, 1)
+
+
+def test_a_failed_build_keeps_its_planned_total() -> None:
+    failed: list[ev.Event] = [
+        ev.SchedulerPlanned(1, 10, "dry-run", {"cxx": 10}),
+        ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "failed"),
+        ev.SchedulerEnded(1),
+        ev.BuildEnded("failed", 1, "exit status 1"),
+    ]
+    progress = progress_of(reduce_all(records([*BEGIN, *failed])))
+    assert (progress.finished, progress.failed, progress.total) == (0, 1, 10)
+
+
+def test_without_a_plan_there_is_no_percentage() -> None:
+    state = reduce_all(records([*BEGIN, ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok")]))
+    assert progress_of(state).share is None
+
+
+def test_makes_percentage_is_shown_when_there_is_nothing_better() -> None:
+    make = ev.SchedulerStarted(1, "make", 101, "/src", "4.3", 4)
+    state = reduce_all(records([*BEGIN[:2], make, ev.SchedulerPlanned(1, None, "percent", percent=45.0)]))
+    assert progress_of(state).share == 0.45
+
+
+def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
+    def sample(i: int) -> ev.Sampled:
+        used = (9 << 30) if i == 777 else (4 << 30)
+        machine = ev.MachineSample(50.0, (), 2.0, 24 << 30, used, 1, "machine")
+        return ev.Sampled(machine, (), 0, 1, 0, "", 0)
+
+    state = reduce_all(records([*BEGIN, *(sample(i) for i in range(5000))]))
+    assert len(state.timeline) <= MAX_TIMELINE
+    assert max(p.memory_used for p in state.timeline) == 9 << 30
+    assert [p.time for p in state.timeline] == sorted(p.time for p in state.timeline)
+
+
+def test_a_recursive_make_with_thousands_of_sub_makes_stays_bounded_and_counts_all() -> None:
+    events: list[ev.Event] = []
+    for sid in range(1, 1001):
+        events += [
+            ev.SchedulerStarted(sid, "make", sid, "/src", "4.3", 4),
+            ev.JobFinished(None, sid, "a.o", "cxx", 2.0, "ok"),
+            ev.SchedulerEnded(sid),
+        ]
+    state = reduce_all(records([*BEGIN[:2], *events]))
+    assert len(state.schedulers) <= MAX_SCHEDULERS
+    assert progress_of(state).finished == 1000
+
+
+names = st.text(max_size=8)
+sids = st.integers(1, 3)
+jids = st.integers(1, 5)
+tools = st.sampled_from(["cxx", "nvcc", "link", "archive", "other"])
+any_event: st.SearchStrategy[ev.Event] = st.one_of(
+    st.builds(ev.SchedulerStarted, sids, st.sampled_from(["ninja", "make"]), sids, names, names, st.none() | sids),
+    st.builds(ev.SchedulerPlanned, sids, st.none() | st.integers(0, 9), st.just("dry-run")),
+    st.builds(ev.SchedulerEnded, sids),
+    st.builds(ev.JobStarted, jids, sids, sids, names, tools, st.floats(0, 9)),
+    st.builds(ev.JobFinished, st.none() | jids, sids, names, tools, st.floats(0, 9), st.sampled_from(["ok", "failed"])),
+    st.builds(
+        ev.Sampled,
+        st.just(MACHINE),
+        st.lists(st.builds(ev.JobSample, jids, sids, st.floats(0, 9), names), max_size=3).map(tuple),
+        sids,
+        sids,
+        sids,
+        names,
+        sids,
+    ),
+    st.builds(ev.Decided, names, names, names),
+    st.builds(ev.FailureFound, names, names, st.none() | sids, st.lists(names).map(tuple), sids, sids),
+    st.builds(ev.StopRequested, names, st.booleans()),
+    st.builds(ev.BuildEnded, st.sampled_from(["done", "failed", "stopped"]), st.none() | sids, names),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(any_event, max_size=40))
+def test_counts_never_exceed_the_total_at_any_moment(events: list[ev.Event]) -> None:
+    state = BuildState()
+    for record in records([*BEGIN, *events]):
+        state = reduce(state, record)
+        p = status_of(state, record.time)["progress"]
+        assert p["finished"] + p["running"] + p["on_deck"] <= p["total"] or state.outcome == "done"
+        if state.outcome == "done":
+            assert p["finished"] == p["total"]
+
+
+@given(st.lists(any_event, max_size=20))
+def test_states_and_records_survive_a_trip_through_json(events: list[ev.Event]) -> None:
+    all_records = records([*BEGIN, *events])
+    for record in all_records:
+        assert decode_record(json.loads(json.dumps(encode_record(record)))) == record
+    state = reduce_all(all_records)
+    assert decode(BuildState, json.loads(json.dumps(encode(state)))) == state
+
+
+def test_a_newer_event_is_told_apart_from_a_broken_one() -> None:
+    with pytest.raises(UnknownKindError):
+        decode_record({"v": 1, "seq": 1, "t": 1.0, "type": "from_the_future"})
+    with pytest.raises(CodecError, match=r"job_started\.pid is a int"):
+        decode_record({"v": 1, "seq": 1, "t": 1.0, "type": "job_started", "jid": 1, "sid": 1, "pid": "x"})
+    with pytest.raises(CodecError, match="journal version 2"):
+        decode_record({"v": 2, "seq": 1, "t": 1.0, "type": "sampled"})
