@@ -275,9 +275,9 @@ def stat_fields(pid: int) -> list[bytes]:
 
 
 def start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot: with the pid, its identity."""
+    """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
     fields = stat_fields(pid)
-    return int(fields[19]) if fields else None
+    return int(fields[19]) if fields and fields[0] != b"Z" else None
 
 
 def descendants(root: int, spared: int = 0) -> list[int]:

@@ -1,0 +1,213 @@
+"""The keeper with real processes and a stand-in for the engine: statuses, signals, orphans, restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stoker.act import launch as launch_module
+from stoker.act.keeper import descendants, start_ticks
+from stoker.act.launch import LaunchError, Spec, launch
+from stoker.act.stop import NothingToStopError, stop_build
+from stoker.config.paths import BuildPaths
+
+PATIENCE = 60.0
+"""Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
+
+IDLE_ENGINE = """
+import os, signal, sys, time
+folder = sys.argv[1]
+with open(folder + "/engines", "a") as file:
+    file.write(f"{os.getpid()}\\n")
+while not os.path.exists(folder + "/exit.json"):
+    time.sleep(0.02)
+"""
+
+DYING_ENGINE = """
+import sys
+with open(sys.argv[1] + "/engines", "a") as file:
+    file.write("x\\n")
+sys.exit(1)
+"""
+
+Start = Callable[..., BuildPaths]
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait for something to become true; the value is returned."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return b"Z" not in Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+    except OSError:
+        return False
+
+
+def exit_of(paths: BuildPaths) -> dict[str, Any]:
+    until(paths.exit.exists)
+    value: dict[str, Any] = json.loads(paths.exit.read_bytes())
+    return value
+
+
+def keeper_of(paths: BuildPaths) -> dict[str, int]:
+    value: dict[str, int] = json.loads(paths.keeper.read_bytes())
+    return value
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start a command under a keeper whose engine is the given script; all is ended afterwards."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    started: list[BuildPaths] = []
+    real_spec_file = launch_module._spec_file
+
+    def start_build(*command: str, engine: str = IDLE_ENGINE) -> BuildPaths:
+        def spec_file(spec: Spec) -> dict[str, object]:
+            return {**real_spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
+
+        monkeypatch.setattr(launch_module, "_spec_file", spec_file)
+        paths = launch(Spec(command, str(tmp_path), "test"))
+        started.append(paths)
+        return paths
+
+    yield start_build
+    for paths in started:
+        keeper = keeper_of(paths)
+        if start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
+            for pid in [*descendants(keeper["keeper_pid"]), keeper["keeper_pid"]]:
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "by_signal"), [("true", 0, None), ("exit 3", 3, None), ("kill -9 $$", 137, 9)]
+)
+def test_the_exit_status_is_the_builds_own(start: Start, script: str, code: int, by_signal: int | None) -> None:
+    ended = exit_of(start("sh", "-c", script))
+    assert (ended["exit_code"], ended["signal"], ended["stopped"]) == (code, by_signal, False)
+
+
+def test_a_command_that_is_missing_ends_with_127_and_says_so_in_the_log(start: Start) -> None:
+    paths = start("/nonexistent/tool")
+    assert exit_of(paths)["exit_code"] == 127
+    assert b"/nonexistent/tool: No such file" in paths.output.read_bytes()
+
+
+def test_a_file_that_cannot_be_executed_ends_with_126(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("no program")
+    assert exit_of(start(str(tmp_path / "data.txt")))["exit_code"] == 126
+
+
+def test_the_log_keeps_every_byte_of_both_streams(start: Start) -> None:
+    paths = start("sh", "-c", r"printf 'a\000\033[2J\377'; printf 'err\n' >&2")
+    exit_of(paths)
+    assert paths.output.read_bytes() == b"a\x00\x1b[2J\xfferr\n"
+    assert paths.output.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_build_inherits_no_ignored_or_blocked_signal(start: Start) -> None:
+    paths = start("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
+    exit_of(paths)
+    assert [line.split()[1] for line in paths.output.read_text().splitlines()] == ["0" * 16, "0" * 16]
+
+
+def test_a_hangup_touches_nothing(start: Start) -> None:
+    paths = start("sh", "-c", "sleep 0.3; exit 5")
+    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGHUP)
+    assert exit_of(paths)["exit_code"] == 5
+
+
+def test_a_stop_ends_the_whole_tree_orphans_too(start: Start) -> None:
+    paths = start("sh", "-c", "(setsid sleep 1000 &) ; sleep 1000 & echo started; wait")
+    keeper = keeper_of(paths)["keeper_pid"]
+    until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
+    engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
+    tree = until(lambda: len(pids := descendants(keeper, engine)) == 3 and pids)
+    stop_build(paths, force=False)
+    assert exit_of(paths)["stopped"] is True
+    until(lambda: not any(map(alive, tree)))
+
+
+def test_a_process_that_ignores_sigterm_is_killed_by_a_second_request(start: Start) -> None:
+    paths = start("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done")
+    until(lambda: paths.output.exists() and b"ready" in paths.output.read_bytes())
+    stop_build(paths, force=True)
+    ended = exit_of(paths)
+    assert (ended["signal"], ended["stopped"]) == (9, True)
+
+
+def test_stopped_processes_are_ended_too(start: Start) -> None:
+    paths = start("sh", "-c", "kill -STOP $$; sleep 1000")
+    pid = keeper_of(paths)["build_pid"]
+    until(lambda: Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T")
+    stop_build(paths, force=False)
+    assert exit_of(paths)["stopped"] is True
+
+
+def test_a_killed_engine_comes_back_and_the_build_does_not_notice(start: Start) -> None:
+    paths = start("sh", "-c", "sleep 1; exit 7")
+    engines = paths.root / "engines"
+    first = int(until(lambda: engines.exists() and engines.read_text()))
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(engines.read_text().split()) == 2)
+    assert exit_of(paths)["exit_code"] == 7
+
+
+def test_an_engine_that_cannot_come_back_leaves_nothing_frozen(start: Start) -> None:
+    script = "sh -c 'kill -STOP $$; exit 0' & child=$!; sleep 0.1; touch frozen; wait $child"
+    paths = start("sh", "-c", script, engine="import time; time.sleep(0.5);" + DYING_ENGINE)
+    assert exit_of(paths)["exit_code"] == 0
+    assert len((paths.root / "engines").read_text().split()) == 7
+
+
+def test_without_its_keeper_a_build_can_still_be_stopped(start: Start) -> None:
+    paths = start("sh", "-c", "sleep 1000 & echo started; wait")
+    until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
+    keeper = keeper_of(paths)
+    engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
+    os.kill(keeper["keeper_pid"], signal.SIGKILL)
+    until(lambda: not alive(keeper["keeper_pid"]))
+    stop_build(paths, force=False)
+    until(lambda: not alive(keeper["build_pid"]))
+    os.kill(engine, signal.SIGKILL)
+    with pytest.raises(NothingToStopError):
+        stop_build(paths, force=False)
+
+
+def test_a_state_folder_that_cannot_be_written_is_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(LaunchError, match="set XDG_STATE_HOME"):
+        launch(Spec(("touch", str(tmp_path / "ran")), str(tmp_path), "x"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_systemd_scope_is_used_where_a_user_manager_is_and_given_up_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
+) -> None:
+    (tmp_path / "run" / "systemd" / "private").mkdir(parents=True)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    fake = tools / "systemd-run"
+    fake.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\nexit 1\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    assert exit_of(start("true"))["exit_code"] == 0
+    assert "--user --scope" in (tmp_path / "calls").read_text()
