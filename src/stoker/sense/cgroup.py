@@ -1,0 +1,156 @@
+"""The control groups around a process: their memory limits, CPU quota and use, of version 1, 2 and both at once.
+
+Unaware of the machine's own memory. A container's view is followed: what is mounted at which root decides which
+folders can be looked at.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.sense.mounts import Mount, read_mounts
+from stoker.sense.processes import PROC
+from stoker.sense.procfs import read_all, read_int, read_once
+
+UNLIMITED = 2**60
+"""A version 1 limit this high means none: the kernel writes 2**63 - 1 rounded down to a page."""
+
+
+class MemoryLimit(NamedTuple):
+    """A limit and what counts against it. `used` leaves out file cache that is inactive and can go at any time."""
+
+    path: str
+    limit: int
+    used: int
+
+    @property
+    def available(self) -> int:
+        """Bytes left of it."""
+        return max(0, self.limit - self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """The folders of a process's control groups, innermost first, as far as they can be seen."""
+
+    memory_v1: tuple[Path, ...] = ()
+    cpu_v1: tuple[Path, ...] = ()
+    unified: tuple[Path, ...] = ()
+
+    @property
+    def pressure_folder(self) -> Path | None:
+        """The version 2 group of the process itself, which may have PSI files of its own."""
+        return self.unified[0] if self.unified else None
+
+    def memory_limits(self) -> list[MemoryLimit]:
+        """Every limit that is set around the process, with its use now."""
+        found = [_memory_v1(folder) for folder in self.memory_v1] + [_memory_v2(folder) for folder in self.unified]
+        return [limit for limit in found if limit is not None]
+
+    def cpu_quota(self) -> float | None:
+        """The tightest CPU quota in cores, None if there is none."""
+        quotas = [_quota_v1(folder) for folder in self.cpu_v1] + [_quota_v2(folder) for folder in self.unified]
+        return min((q for q in quotas if q is not None), default=None)
+
+
+def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
+    """The control groups of a process; empty ones where there are none or they cannot be seen."""
+    memory: tuple[Path, ...] = ()
+    cpu: tuple[Path, ...] = ()
+    unified: tuple[Path, ...] = ()
+    mounts = [m for m in read_mounts(pid, proc_root) if m.kind in ("cgroup", "cgroup2")]
+    for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
+        _, _, rest = line.partition(":")
+        names, colon, path = rest.partition(":")
+        if not colon:
+            continue
+        controllers = names.split(",")
+        if not names:
+            unified = _chain(path, (m for m in mounts if m.kind == "cgroup2"))
+        elif "memory" in controllers:
+            memory = _chain(path, (m for m in mounts if m.kind == "cgroup" and "memory" in m.options))
+        elif "cpu" in controllers:
+            cpu = _chain(path, (m for m in mounts if m.kind == "cgroup" and "cpu" in m.options))
+    return Cgroups(memory, cpu, unified)
+
+
+def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
+    """From the process's own group up to the mount point.
+
+    In a container the path may lie outside of what is mounted; then the mount point is the nearest that is known.
+    """
+    mount = next(mounts, None)
+    if mount is None:
+        return ()
+    top = Path(mount.point)
+    below = _below(path, mount.root)
+    folder = top / below if below is not None else top
+    if not folder.is_dir():
+        folder = top
+    chain = [folder]
+    while chain[-1] != top:
+        chain.append(chain[-1].parent)
+    return tuple(chain)
+
+
+def _below(path: str, root: str) -> str | None:
+    """The path relative to the mount's root, None if it is not below it."""
+    path, root = posixpath.normpath(path), posixpath.normpath(root)
+    if ".." in path.split("/"):
+        return None
+    if root == "/":
+        return path.lstrip("/")
+    if path == root:
+        return ""
+    return path[len(root) + 1 :] if path.startswith(root + "/") else None
+
+
+def _memory_v1(folder: Path) -> MemoryLimit | None:
+    """`hierarchical_memory_limit` also tells limits of groups above that a container cannot see."""
+    limit, usage = read_int(f"{folder}/memory.limit_in_bytes"), read_int(f"{folder}/memory.usage_in_bytes")
+    if limit is None or usage is None:
+        return None
+    stat = read_once(f"{folder}/memory.stat", 16384) or b""
+    limit = min(limit, _field(stat, b"hierarchical_memory_limit", limit))
+    if limit >= UNLIMITED:
+        return None
+    return MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"total_inactive_file", 0)))
+
+
+def _memory_v2(folder: Path) -> MemoryLimit | None:
+    """Beyond memory.high the kernel throttles rather than kills, which ends a build as surely."""
+    limits = [read_int(f"{folder}/{name}") for name in ("memory.max", "memory.high")]
+    limit = min((n for n in limits if n is not None), default=None)
+    usage = read_int(f"{folder}/memory.current")
+    if limit is None or usage is None or limit >= UNLIMITED:
+        return None
+    stat = read_once(f"{folder}/memory.stat", 16384) or b""
+    return MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"inactive_file", 0)))
+
+
+def _field(stat: bytes, name: bytes, default: int) -> int:
+    for line in stat.splitlines():
+        key, _, value = line.partition(b" ")
+        if key == name:
+            try:
+                return int(value)
+            except ValueError:
+                return default
+    return default
+
+
+def _quota_v1(folder: Path) -> float | None:
+    quota, period = read_int(f"{folder}/cpu.cfs_quota_us"), read_int(f"{folder}/cpu.cfs_period_us")
+    return quota / period if quota and period and quota > 0 and period > 0 else None
+
+
+def _quota_v2(folder: Path) -> float | None:
+    quota, _, period = (read_once(f"{folder}/cpu.max", 64) or b"").partition(b" ")
+    try:
+        return int(quota) / int(period)
+    except (ValueError, ZeroDivisionError):
+        return None

@@ -1,0 +1,248 @@
+"""Command line -> what kind of work it is, what it makes, and a few words for a person. Pure.
+
+Unaware of processes and files: response files are not opened, because the program's name and its own arguments
+are enough to tell.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stoker.model.events import Tool
+from stoker.sense.shell import SimpleCommand, simple_commands
+
+__all__ = ["Work", "classify", "classify_text", "describe", "programs_of"]
+
+MAX_DESCRIPTION = 100
+"""Characters of a description: a line of a screen, with room for a name before it."""
+
+_COMPILER = re.compile(
+    r"(?:.*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|clang-cl|gfortran|flang|icx|icpx|icc|icpc|ifx|nvc|nvc\+\+"
+    r"|nvfortran|hipcc|amdclang|amdclang\+\+|dpcpp|emcc|em\+\+|xlc|xlc\+\+|armclang|armclang\+\+)(?:-\d[\d.]*)?"
+)
+_ARCHIVER = re.compile(r"(?:.*-)?(?:ar|ranlib)(?:-\d[\d.]*)?")
+_LINKER = re.compile(
+    r"(?:.*-)?(?:ld|ld\.\w+|lld|ld64\.lld|wasm-ld|mold|wild|nvlink|collect2|lto-wrapper|lto1)(?:-\d[\d.]*)?"
+)
+_PASSES: dict[str, Tool] = {
+    "cc1": "cxx",
+    "cc1plus": "cxx",
+    "cc1obj": "cxx",
+    "f951": "cxx",
+    "as": "cxx",
+    "cicc": "nvcc",
+    "ptxas": "nvcc",
+    "cudafe++": "nvcc",
+    "fatbinary": "nvcc",
+}
+"""The programs that compiler drivers start themselves."""
+
+_COMPILE_ONLY = frozenset(
+    [
+        "-c",
+        "-S",
+        "-E",
+        "-M",
+        "-MM",
+        "-fsyntax-only",
+        "--compile",
+        "--preprocess",
+        "-dc",
+        "-dw",
+        "--device-c",
+        "--device-w",
+        "-cubin",
+        "--cubin",
+        "-ptx",
+        "--ptx",
+        "-fatbin",
+        "--fatbin",
+        "-optix-ir",
+        "--optix-ir",
+    ]
+)
+_SOURCES = (
+    *(".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu", ".hip", ".m", ".mm", ".s", ".S", ".i", ".ii", ".cppm", ".ixx"),
+    *(".f", ".for", ".f90", ".F", ".F90", ".f95", ".f03", ".f08"),
+)
+_TAKES_A_WORD = frozenset(
+    [
+        "-o",
+        "-x",
+        "-I",
+        "-L",
+        "-D",
+        "-U",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-T",
+        "-u",
+        "-z",
+        "-Xlinker",
+        "-Xcompiler",
+        "-Xptxas",
+        "-Xcudafe",
+        "-Xfatbin",
+        "-Xassembler",
+        "-Xpreprocessor",
+        "-include",
+        "-imacros",
+        "-isystem",
+        "-iquote",
+        "-idirafter",
+        "-isysroot",
+        "-arch",
+        "-gencode",
+        "-ccbin",
+        "--compiler-bindir",
+        "-soname",
+        "-Xclang",
+        "-mllvm",
+        "-target",
+        "--param",
+        "-aux-info",
+        "-odir",
+        "--threads",
+        "-t",
+        "-std",
+        "--generate-code",
+        "--gpu-architecture",
+    ]
+)
+"""Options whose next word is not an input file."""
+
+_OTHER_O = ("-odir", "-optf", "-openmp", "-object")
+"""Options that begin with -o and name no output."""
+
+_WEIGHT: dict[Tool, int] = {"nvcc": 4, "cxx": 3, "link": 2, "archive": 1, "other": 0}
+"""Of several commands in one shell line, the heaviest names the job."""
+
+
+class Work(NamedTuple):
+    """What a command does and the file it makes, None if its arguments do not tell."""
+
+    tool: Tool
+    output: str | None
+
+
+def classify(argv: Sequence[str]) -> Work:
+    """The work of a process with these arguments: through shells, launchers and `cd X &&`."""
+    return _heaviest(simple_commands(argv))
+
+
+def classify_text(command: str) -> Work:
+    """The work of a shell command line, as ninja and make hand it to sh."""
+    return classify(("sh", "-c", command))
+
+
+def programs_of(argv: Sequence[str]) -> frozenset[str]:
+    """The base names of all programs that a command line starts, as far as it tells."""
+    return frozenset(os.path.basename(c.argv[0]) for c in simple_commands(argv))
+
+
+def describe(argv: Sequence[str]) -> str:
+    """A few words for a person: the heaviest command, without its path and without the shell around it."""
+    commands = simple_commands(argv)
+    if not commands:
+        return " ".join(argv)[:MAX_DESCRIPTION]
+    best = max(commands, key=lambda c: _WEIGHT[_work(c).tool])
+    words = [os.path.basename(best.argv[0]), *best.argv[1:]]
+    if words[0].startswith("python") and words[1:2] == ["-m"] and len(words) > 2:
+        del words[:2]
+    elif words[0].startswith("python") and len(words) > 1 and words[1].startswith("/"):
+        words[1] = os.path.basename(words[1])
+    text = " ".join(words)
+    return text if len(text) <= MAX_DESCRIPTION else text[: MAX_DESCRIPTION - 1] + "…"
+
+
+def _heaviest(commands: Sequence[SimpleCommand]) -> Work:
+    works = [_work(command) for command in commands]
+    return max(works, key=lambda w: _WEIGHT[w.tool], default=Work("other", None))
+
+
+def _work(command: SimpleCommand) -> Work:
+    program, args = os.path.basename(command.argv[0]), command.argv[1:]
+    work = _work_of(program, args)
+    if work.output and command.directory and not work.output.startswith("/"):
+        return work._replace(output=os.path.normpath(f"{command.directory}/{work.output}"))
+    return work
+
+
+def _work_of(program: str, args: Sequence[str]) -> Work:
+    if program in _PASSES:
+        return Work(_PASSES[program], _option(args, "-o", "--output-file", "--create"))
+    if program == "nvcc":
+        return _driver(args, "nvcc")
+    if _COMPILER.fullmatch(program):
+        return _driver(args, "nvcc" if _language(args) in ("cuda", "cu") else "cxx")
+    if _LINKER.fullmatch(program):
+        return Work("link", _output(args))
+    if _ARCHIVER.fullmatch(program):
+        return Work("archive", _archive(program, args))
+    if program.startswith("cmake") and args[:1] == ("-E",):
+        linking = args[1:2] in (("cmake_link_script",), ("vs_link_exe",), ("vs_link_dll",))
+        return Work("link" if linking else "other", None)
+    return Work("other", None)
+
+
+def _driver(args: Sequence[str], compiles: Tool) -> Work:
+    """A compiler driver compiles, or links, or (asked for its version) does neither."""
+    inputs = _inputs(args)
+    if not inputs:
+        return Work("other", None)
+    output = _output(args)
+    if "-dlink" in args or "--device-link" in args:
+        return Work("link", output)
+    sources = [i for i in inputs if i.endswith(_SOURCES)]
+    if not sources and _COMPILE_ONLY.isdisjoint(args) and _language(args) is None:
+        return Work("link", output or "a.out")
+    if output is None and sources and "-c" in args:
+        output = os.path.splitext(os.path.basename(sources[0]))[0] + ".o"
+    return Work(compiles, output or _option(args, "-MT", "-MQ"))
+
+
+def _inputs(args: Sequence[str]) -> list[str]:
+    inputs: list[str] = []
+    skip = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg in _TAKES_A_WORD:
+            skip = True
+        elif not arg.startswith("-"):
+            inputs.append(arg)
+    return inputs
+
+
+def _language(args: Sequence[str]) -> str | None:
+    return _option(args, "-x", "--x", "--language")
+
+
+def _option(args: Sequence[str], *names: str) -> str | None:
+    """The value of an option written `-o X`, `--out X` or `--out=X`; the last one wins, as in compilers."""
+    value: str | None = None
+    for index, arg in enumerate(args):
+        if arg in names:
+            value = args[index + 1] if index + 1 < len(args) else value
+        else:
+            value = next((arg[len(n) + 1 :] for n in names if arg.startswith(n + "=")), value)
+    return value
+
+
+def _output(args: Sequence[str]) -> str | None:
+    """What `-o` names, also when written without a space."""
+    attached = [a[2:] for a in args if a.startswith("-o") and len(a) > 2 and not a.startswith(_OTHER_O)]
+    return _option(args, "-o", "--output-file", "--output") or (attached[-1] if attached else None)
+
+
+def _archive(program: str, args: Sequence[str]) -> str | None:
+    """ar's archive is the word behind its operation letters; ranlib's is its first word."""
+    words = [a for a in args if not a.startswith("--")]
+    named = next((w for w in words if w.endswith((".a", ".lib"))), None)
+    if named or "ranlib" in program:
+        return named or next((w for w in words if not w.startswith("-")), None)
+    return words[1] if len(words) > 1 else None

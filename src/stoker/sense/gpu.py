@@ -1,0 +1,117 @@
+"""The GPUs as NVIDIA's management library sees them.
+
+A machine without a GPU, driver or library is the normal case. The driver is asked in a thread of its own, because it
+may take seconds to wake up, and may hang for ever when a GPU falls off the bus.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from stoker.model.events import GpuSample
+
+INTERVAL = 2.0
+"""Seconds between two rounds of questions; NVML's own utilisation is an average over up to a second."""
+
+RETRY = 60.0
+"""Seconds until a driver that failed is tried again."""
+
+LIBRARY = "libnvidia-ml.so.1"
+NO_DRIVER = "no NVIDIA driver"
+
+T = TypeVar("T")
+
+
+class GpuReader:
+    """Keeps the newest figures of all GPUs at hand. `note` says why there are none."""
+
+    def __init__(self, library: str = LIBRARY, interval: float = INTERVAL) -> None:
+        self.gpus: tuple[GpuSample, ...] = ()
+        self.note = ""
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        if not _loads(library):
+            self.note = NO_DRIVER
+            return
+        self.note = "asking the NVIDIA driver"
+        self._thread = threading.Thread(target=self._run, name="gpu", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more. A thread that hangs in the driver is left behind."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=1.0)
+
+    def _run(self) -> None:
+        try:
+            import pynvml  # here, because only machines with a driver should pay its 5 MiB
+        except ImportError:
+            self.note = "the package nvidia-ml-py is not installed"
+            return
+        while not self._stop.is_set():
+            try:
+                self._ask_until_it_fails(pynvml)
+            except pynvml.NVMLError as err:
+                self.gpus, self.note = (), _reason(err)
+            self._stop.wait(RETRY)
+
+    def _ask_until_it_fails(self, nvml: Any) -> None:
+        nvml.nvmlInit()
+        try:
+            while not self._stop.is_set():
+                self.gpus = read_gpus(nvml)
+                self.note = "" if self.gpus else "no GPU"
+                self._stop.wait(self._interval)
+        finally:
+            _asked(nvml, nvml.nvmlShutdown)
+
+
+def read_gpus(nvml: Any) -> tuple[GpuSample, ...]:
+    """One round of questions; raises NVMLError only when not even the number of GPUs can be had."""
+    return tuple(_read_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
+
+
+def _read_gpu(nvml: Any, index: int) -> GpuSample:
+    handle = _asked(nvml, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
+    if handle is None:
+        return GpuSample(index, "", None, None, None)
+    name = _asked(nvml, lambda: nvml.nvmlDeviceGetName(handle))
+    use = _asked(nvml, lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
+    memory = _asked(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    temperature = _asked(nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
+    milliwatts = _asked(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+    return GpuSample(
+        index,
+        name.decode(errors="replace") if isinstance(name, bytes) else name or "",
+        None if use is None else float(use.gpu),
+        None if memory is None else int(memory.used),
+        None if memory is None else int(memory.total),
+        None if temperature is None else float(temperature),
+        None if milliwatts is None else milliwatts / 1000,
+    )
+
+
+def _asked(nvml: Any, question: Callable[[], T]) -> T | None:
+    """The answer, None for what this GPU or driver does not tell."""
+    try:
+        return question()
+    except (nvml.NVMLError, OSError, UnicodeDecodeError):
+        return None
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    return NO_DRIVER if "Driver Not Loaded" in text or "Shared Library Not Found" in text else f"NVML: {text}"
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True

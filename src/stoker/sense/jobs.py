@@ -1,0 +1,184 @@
+"""The running jobs of the schedulers: who they are, what they make, what their process trees use.
+
+Unaware of ninja's log and plan (a function passed in knows outputs better than a command line does) and of time
+but for the `now` of each scan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stoker.model.events import Tool
+from stoker.sense.classify import classify, describe, programs_of
+from stoker.sense.phase import phase_of
+from stoker.sense.processes import CLK_TCK, PROC, Process, children_of, read_cmdline, start_wall
+from stoker.sense.schedulers import Key, Scheduler
+
+Resolve = Callable[[Scheduler, tuple[str, ...]], tuple[str, Tool] | None]
+"""What a scheduler's plan says about a command line: output and tool, None if it says nothing."""
+
+_MAKES = frozenset(("make", "gmake"))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing tells it."""
+
+    pid: int
+    start_ticks: int
+    scheduler: Key
+    started: float
+    argv: tuple[str, ...]
+    output: str
+    tool: Tool
+
+    @property
+    def key(self) -> Key:
+        """This very process, even when its pid is used again later."""
+        return (self.pid, self.start_ticks)
+
+    @property
+    def label(self) -> str:
+        """The output, or else a few words of the command."""
+        return self.output or describe(self.argv) or f"process {self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """What a running job's process tree uses now: bytes, percent of one core, seconds of CPU so far."""
+
+    job: Job
+    rss: int
+    peak_rss: int
+    cpu_percent: float
+    cpu_seconds: float
+    phase: str
+    state: Literal["running", "frozen"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """One scan against the one before: the new jobs, all running ones, and the last known use of those gone.
+
+    `nested` tells for each scheduler inside a job which job that is.
+    """
+
+    started: tuple[Job, ...]
+    running: tuple[JobUse, ...]
+    vanished: tuple[JobUse, ...]
+    nested: Mapping[Key, Key]
+
+
+class JobTracker:
+    """Turns consecutive scans into jobs that start, run and vanish."""
+
+    def __init__(self, proc_root: Path = PROC, resolve: Resolve | None = None) -> None:
+        self._proc = proc_root
+        self._resolve = resolve
+        self._uses: dict[Key, JobUse] = {}
+        self._ticks: dict[Key, tuple[float, int]] = {}
+        self._wrappers: set[Key] = set()
+        self._newborn: set[Key] = set()
+        self._held_schedulers: set[Key] = set()
+
+    def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
+        """What this scan, made at Unix time `now`, says about jobs."""
+        children = children_of(processes.values())
+        boottime = time.clock_gettime(time.CLOCK_BOOTTIME)
+        started: list[Job] = []
+        running: dict[Key, JobUse] = {}
+        nested: dict[Key, Key] = {}
+        for scheduler in schedulers.values():
+            for process in children.get(scheduler.pid, ()):
+                key = (process.pid, process.start_ticks)
+                if process.state == "Z" or process.pid in schedulers or key in self._wrappers:
+                    continue
+                old = self._uses.get(key)
+                job = old.job if old else self._new_job(key, process, scheduler, start_wall(key[1], now, boottime))
+                if job is None:
+                    continue
+                if old is None:
+                    started.append(job)
+                tree, inner = _tree(process, children, schedulers)
+                nested.update(dict.fromkeys(inner, key))
+                running[key] = self._use(job, tree, inner, now)
+        vanished = tuple(use for key, use in self._uses.items() if key not in running)
+        self._uses = running
+        self._forget_dead(processes)
+        return JobReport(tuple(started), tuple(running.values()), vanished, nested)
+
+    def _new_job(self, key: Key, process: Process, scheduler: Scheduler, started: float) -> Job | None:
+        """None while the child still shows its scheduler's command line (between fork and exec), or is none."""
+        argv = read_cmdline(process.pid, self._proc)
+        if (not argv or argv == scheduler.argv) and key not in self._newborn:
+            self._newborn.add(key)
+            return None
+        if scheduler.tool == "make" and not _MAKES.isdisjoint(programs_of(argv)):
+            self._wrappers.add(key)
+            return None
+        planned = self._resolve(scheduler, argv) if self._resolve else None
+        output, tool = planned or (None, None)
+        if tool is None:
+            tool, output = classify(argv)
+        return Job(process.pid, process.start_ticks, scheduler.key, started, argv, output or "", tool)
+
+    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float) -> JobUse:
+        old = self._uses.get(job.key)
+        if inner:
+            self._held_schedulers.add(job.key)
+        ticks = _cpu_ticks(tree, job.key in self._held_schedulers)
+        before, ticks_before = self._ticks.get(job.key, (job.started, 0))
+        ticks = max(ticks, ticks_before)
+        elapsed = now - before
+        percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
+        self._ticks[job.key] = (now, ticks)
+        rss = sum(p.rss for p in tree)
+        stopped = all(p.state in "Tt" for p in tree if p.state != "Z")
+        return JobUse(
+            job,
+            rss,
+            max(rss, old.peak_rss if old else 0),
+            round(percent, 1),
+            ticks / CLK_TCK,
+            phase_of(tree),
+            "frozen" if stopped else "running",
+        )
+
+    def _forget_dead(self, processes: Mapping[int, Process]) -> None:
+        alive = {(p.pid, p.start_ticks) for p in processes.values()}
+        self._wrappers &= alive
+        self._newborn &= alive
+        self._held_schedulers &= alive
+        for key in [k for k in self._ticks if k not in alive]:
+            del self._ticks[key]
+
+
+def _tree(
+    root: Process, children: Mapping[int, list[Process]], schedulers: Mapping[int, Scheduler]
+) -> tuple[list[Process], list[Key]]:
+    """A job's processes, down to the schedulers inside it, whose own jobs are counted for themselves."""
+    tree: list[Process] = []
+    inner: list[Key] = []
+    stack = [root]
+    while stack:
+        process = stack.pop()
+        tree.append(process)
+        if process.pid in schedulers:
+            inner.append((process.pid, process.start_ticks))
+        else:
+            stack += children.get(process.pid, ())
+    return tree, inner
+
+
+def _cpu_ticks(tree: list[Process], held_scheduler: bool) -> int:
+    """CPU of the tree and of what ended in it, so that short compilers inside count.
+
+    Where a scheduler ran inside, its ended jobs were counted for themselves and would be counted twice.
+    """
+    if held_scheduler:
+        return sum(p.cpu_ticks for p in tree)
+    return sum(p.cpu_ticks + p.child_ticks for p in tree)

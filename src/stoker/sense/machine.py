@@ -1,0 +1,112 @@
+"""The machine at one instant, as far as it concerns the build: a MachineSample from all the readers.
+
+Unaware of jobs and of what is decided on these figures.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from stoker.model.events import MachineSample
+from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups
+from stoker.sense.cpu import CpuReader, CpuUse, cpu_available
+from stoker.sense.disk import SYS, DiskReader
+from stoker.sense.gpu import GpuReader
+from stoker.sense.pressure import read_pressure
+from stoker.sense.processes import PROC
+from stoker.sense.procfs import Notes, read_all
+
+LOOK_AGAIN = 60
+"""Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
+
+
+class MachineReader:
+    """Samples the machine for the build of process `pid` that writes below `cwd`."""
+
+    def __init__(
+        self, pid: int, cwd: str, proc_root: Path = PROC, sys_root: Path = SYS, gpu: GpuReader | None = None
+    ) -> None:
+        self.notes = Notes()
+        self._pid = pid
+        self._proc = proc_root
+        self._cpu = CpuReader(proc_root)
+        self._disk = DiskReader(cwd, proc_root, sys_root)
+        self._gpu = gpu or GpuReader()
+        self._cgroups = Cgroups()
+        self._cores = 1.0
+        self._reads = 0
+
+    def read(self, now: float) -> MachineSample:
+        """The sample for Unix time `now`. What cannot be read is 0 or None, and said once in `notes`."""
+        if self._reads % LOOK_AGAIN == 0:
+            self._look_up()
+        self._reads += 1
+        info = read_meminfo(self._proc)
+        if not info:
+            self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
+        memory = binding_limit(info, self._cgroups.memory_limits())
+        cpu = self._cpu.read() or CpuUse(0.0, ())
+        group = self._cgroups.pressure_folder
+        pressures = {r: read_pressure(r, group, self._proc) for r in ("cpu", "memory", "io")}
+        if pressures["memory"] is None:
+            self.notes.say("this kernel tells no memory pressure (PSI)")
+        return MachineSample(
+            cpu_percent=cpu.percent,
+            cpu_cores=cpu.cores,
+            cpu_available=self._cores,
+            memory_budget=memory.limit,
+            memory_used=memory.used,
+            memory_available=memory.available,
+            memory_limit_source=memory.path,
+            swap_used=max(0, info.get("SwapTotal", 0) - info.get("SwapFree", 0)),
+            swap_total=info.get("SwapTotal", 0),
+            load=_load(self._proc),
+            pressure_cpu=pressures["cpu"],
+            pressure_memory=pressures["memory"],
+            pressure_io=pressures["io"],
+            disk_free=self._disk.free(),
+            disk_write_rate=self._disk.write_rate(now),
+            gpus=self._gpu.gpus,
+            gpu_note=self._gpu.note,
+        )
+
+    def close(self) -> None:
+        """Let go of the GPU driver."""
+        self._gpu.close()
+
+    def _look_up(self) -> None:
+        """Keeps what was known when the process is gone."""
+        cgroups = find_cgroups(self._pid, self._proc)
+        if cgroups != Cgroups():
+            self._cgroups = cgroups
+        self._cores = cpu_available(self._pid, self._cgroups.cpu_quota())
+
+
+def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
+    """/proc/meminfo in bytes; empty if it cannot be read. tmpfs is among what is not available."""
+    values: dict[str, int] = {}
+    for line in (read_all(f"{proc_root}/meminfo", 65536) or b"").splitlines():
+        name, _, rest = line.partition(b":")
+        number = rest.split()[:1]
+        if number and number[0].isdigit():
+            values[name.decode(errors="replace")] = int(number[0]) * 1024
+    return values
+
+
+def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
+    """Of the machine and all cgroup limits, the one with the least left: the one that will be hit first."""
+    total = meminfo.get("MemTotal", 0)
+    available = meminfo.get("MemAvailable", meminfo.get("MemFree", 0))
+    machine = MemoryLimit("machine", total, max(0, total - available))
+    candidates = [machine] if total else []
+    candidates += [limit for limit in limits if not total or limit.limit < total]
+    return min(candidates, key=lambda limit: limit.available, default=machine)
+
+
+def _load(proc_root: Path) -> float:
+    data = (read_all(os.path.join(proc_root, "loadavg"), 256) or b"").split()
+    try:
+        return float(data[0])
+    except (IndexError, ValueError):
+        return 0.0

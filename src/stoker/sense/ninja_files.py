@@ -1,0 +1,51 @@
+"""Where a ninja build keeps its manifest and its log.
+
+Unaware of what is in them, but for a `builddir` at the top of the manifest.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+
+MAX_MANIFEST_HEAD = 1024 * 1024
+"""Bytes of build.ninja searched for `builddir`: ninja's manual asks to set it at the top, before any build line."""
+
+_BUILDDIR = re.compile(rb"^builddir[ \t]*=[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_ASSIGNMENT = re.compile(rb"^([\w.-]+)[ \t]*=[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_VARIABLE = re.compile(rb"\$(?:\{([\w.-]+)\}|([\w-]+)|([$ :]))")
+
+
+def log_path(directory: str, manifest: str = "build.ninja") -> str:
+    """The .ninja_log of the ninja that runs in `directory`: there, or in the manifest's `builddir`."""
+    return os.path.join(directory, build_directory(directory, manifest), ".ninja_log")
+
+
+def build_directory(directory: str, manifest: str = "build.ninja") -> str:
+    """The manifest's top-level `builddir`, relative to `directory` as it is written there; "" when there is none."""
+    try:
+        with open(os.path.join(directory, manifest), "rb") as file:
+            head = file.read(MAX_MANIFEST_HEAD)
+    except OSError:
+        return ""
+    if b"builddir" not in head:
+        return ""
+    head = head.replace(b"$\r\n", b"").replace(b"$\n", b"")
+    matches = list(_BUILDDIR.finditer(head))
+    if not matches:
+        return ""
+    variables = {m[1]: m[2] for m in _ASSIGNMENT.finditer(head, 0, matches[-1].start())}
+    return os.fsdecode(_expand(matches[-1][1], variables))
+
+
+def _expand(value: bytes, variables: dict[bytes, bytes]) -> bytes:
+    def replacement(match: re.Match[bytes]) -> bytes:
+        if match[3] is not None:
+            return match[3]
+        return variables.get(match[1] or match[2], b"")
+
+    for _ in range(5):  # a variable of variables; deeper ones are not written by anybody
+        if b"$" not in value:
+            break
+        value = _VARIABLE.sub(replacement, value)
+    return value

@@ -1,0 +1,216 @@
+"""What a ninja run has to do, as found out by a dry run in a process of its own; and how to ask for one.
+
+Unaware of the graph: `ninja_plan` reads that, in another process, so that this one stays small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import mmap
+import os
+import shutil
+import signal
+import struct
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any, get_args
+
+from stoker.model.events import Tool
+from stoker.sense.shell import shell_text
+
+PLAN_TIMEOUT = 60
+"""Seconds for a plan. PyTorch's takes a few; a graph that needs more is not worth the build's CPU."""
+
+_TOOLS: tuple[Tool, ...] = get_args(Tool)
+_RECORD = struct.Struct(">8sIHBx")
+"""Key, place and length of the output's name behind the records, tool."""
+
+TableRow = tuple[bytes, str, Tool]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """A ninja at work: its executable, where and on what it runs, and since when (Unix seconds)."""
+
+    exe: str
+    directory: str
+    manifest: str
+    targets: tuple[str, ...]
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """The figures of a plan.
+
+    `total` counts this run's edges: `finished` before the plan was made, and `planned` after. With restat rules it is
+    an upper bound. `tools` counts them by kind. `history_seconds` is the sum of the earlier durations of those
+    `history_count` planned edges that have one. `stamp` tells whether the manifest is still the one that was read.
+    """
+
+    total: int | None
+    finished: int
+    planned: int
+    tools: Mapping[str, int]
+    history_seconds: float
+    history_count: int
+    stamp: str
+    note: str = ""
+
+
+class Plan:
+    """A plan's figures, and a table on disk from command lines to outputs."""
+
+    def __init__(self, summary: PlanSummary, table: mmap.mmap | None, count: int) -> None:
+        self.summary = summary
+        self._table = table
+        self._count = count
+
+    @classmethod
+    def load(cls, path: Path) -> Plan | None:
+        """The plan that was written to `path` (and its table beside it), None if it is not there or is damaged."""
+        try:
+            summary = _summary(json.loads(path.read_bytes()))
+            with table_path(path).open("rb") as file:
+                count = int.from_bytes(file.read(4), "big")
+                table = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if 4 + count * _RECORD.size > len(table):
+            table.close()
+            return None
+        return cls(summary, table, count)
+
+    @property
+    def total(self) -> int | None:
+        """How many edges this run has in all."""
+        return self.summary.total
+
+    def output_of(self, argv: Sequence[str]) -> tuple[str, Tool] | None:
+        """The output and tool of a running job, None for a command that is not in the plan."""
+        return self._find(key_of_argv(argv)) if argv else None
+
+    def close(self) -> None:
+        """Let go of the table."""
+        if self._table is not None:
+            self._table.close()
+            self._table = None
+
+    def _find(self, key: bytes) -> tuple[str, Tool] | None:
+        table = self._table
+        if table is None:
+            return None
+
+        def key_at(index: int) -> bytes:
+            return bytes(table[4 + index * _RECORD.size : 12 + index * _RECORD.size])
+
+        index = bisect_left(range(self._count), key, key=key_at)
+        if index == self._count or key_at(index) != key:
+            return None
+        _, place, length, tool = _RECORD.unpack_from(table, 4 + index * _RECORD.size)
+        return os.fsdecode(table[place : place + length]), _TOOLS[tool]
+
+
+def key_of_command(command: str) -> bytes:
+    """The key of a command as the manifest has it: what `sh -c` is given."""
+    return _key(command)
+
+
+def key_of_argv(argv: Sequence[str]) -> bytes:
+    """The key of a process: of its shell text, or of its arguments once the shell has become the command."""
+    text = shell_text(argv)
+    return _key(text if text is not None else "\0".join(argv))
+
+
+def _key(text: str) -> bytes:
+    return blake2b(os.fsencode(text), digest_size=8).digest()
+
+
+def table_path(path: Path) -> Path:
+    """The table that belongs to the plan at `path`."""
+    return path.with_name(path.name + ".table")
+
+
+def write_table(file: IO[bytes], rows: Iterable[TableRow]) -> None:
+    """Records sorted by key behind their number, then the names. Of two rows with one key the first stays."""
+    unique: dict[bytes, tuple[bytes, Tool]] = {}
+    for key, output, tool in rows:
+        unique.setdefault(key, (os.fsencode(output)[:65535], tool))
+    places: dict[bytes, int] = {}
+    place = 4 + len(unique) * _RECORD.size
+    file.write(len(unique).to_bytes(4, "big"))
+    names: list[bytes] = []
+    for key in sorted(unique):
+        name, tool = unique[key]
+        if name not in places:
+            places[name] = place
+            place += len(name)
+            names.append(name)
+        file.write(_RECORD.pack(key, places[name], len(name), _TOOLS.index(tool)))
+    file.writelines(names)
+
+
+def manifest_stamp(directory: str, manifest: str) -> str:
+    """Changes when the manifest is written anew, as CMake does in mid-build: then a plan is out of date."""
+    try:
+        info = os.stat(os.path.join(directory, manifest))
+    except OSError:
+        return ""
+    return f"{info.st_mtime_ns}-{info.st_size}"
+
+
+async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOUT) -> tuple[Plan | None, str]:
+    """Make a plan in a process of low priority, write it to `path`, and load it. The text says why there is none.
+
+    `limit` is in seconds. A plan may hold a note of its own (`summary.note`) and no total. Cancelling ends the process.
+    """
+    spec, work = path.with_name(path.name + ".spec"), path.with_name(path.name + ".work")
+    problem = ""
+    try:
+        work.mkdir(mode=0o700)
+        spec.write_text(json.dumps({**asdict(request), "work": str(work), "timeout": limit}))
+        problem = await _run(spec, path, limit + 5)
+    except OSError as err:
+        problem = f"{err.filename}: {err.strerror}"
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        spec.unlink(missing_ok=True)
+    plan = None if problem else Plan.load(path)
+    if plan is None:
+        return None, f"no plan for {request.directory}: {problem or 'it was not written'}"
+    return plan, plan.summary.note
+
+
+async def _run(spec: Path, path: Path, limit: float) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "stoker.sense.ninja_plan", str(spec), str(path)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, err = await asyncio.wait_for(process.communicate(), limit)
+    except TimeoutError:
+        return f"not done within {limit:.0f} s"
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    lines = err.decode(errors="replace").strip().splitlines()
+    return "" if process.returncode == 0 else (lines[-1] if lines else f"status {process.returncode}")
+
+
+def _summary(data: Mapping[str, Any]) -> PlanSummary:
+    summary = PlanSummary(**data)
+    whole = [summary.finished, summary.planned, summary.history_count, *summary.tools.values()]
+    if not all(isinstance(n, int) for n in whole) or not isinstance(summary.total, int | None):
+        raise TypeError("a plan's figures are whole numbers")
+    return summary

@@ -1,0 +1,37 @@
+"""Pressure stall information of the build's cgroup, or of the machine.
+
+Unaware of what the pressure means for anybody.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stoker.model.events import Pressure
+from stoker.sense.processes import PROC
+from stoker.sense.procfs import read_once
+
+RESOURCES = ("cpu", "memory", "io")
+
+
+def read_pressure(resource: str, cgroup: Path | None = None, proc_root: Path = PROC) -> Pressure | None:
+    """PSI of "cpu", "memory" or "io": the cgroup's own if it has one, else the machine's; None without PSI."""
+    if cgroup is not None:
+        pressure = parse_pressure(read_once(f"{cgroup}/{resource}.pressure"))
+        if pressure is not None:
+            return pressure
+    return parse_pressure(read_once(f"{proc_root}/pressure/{resource}"))
+
+
+def parse_pressure(data: bytes | None) -> Pressure | None:
+    """The 10-second averages of a pressure file; "full" is 0 where the kernel does not tell it (CPU)."""
+    averages: dict[bytes, float] = {}
+    for line in (data or b"").splitlines():
+        kind, _, rest = line.partition(b" ")
+        try:
+            averages[kind] = float(rest.split()[0].removeprefix(b"avg10="))
+        except (ValueError, IndexError):
+            return None
+    if b"some" not in averages:
+        return None
+    return Pressure(averages[b"some"], averages.get(b"full", 0.0))

@@ -1,0 +1,182 @@
+"""The processes below one root process, read from /proc at the price of one small read each.
+
+Unaware of schedulers and jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.sense.procfs import Notes, read_all, read_link, read_once
+
+PROC = Path("/proc")
+CLK_TCK = os.sysconf("SC_CLK_TCK")
+"""Clock ticks per second in /proc/PID/stat (sysconf(3))."""
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+
+MAX_CMDLINE = 1024 * 1024
+"""Bytes taken of a command line; one argument is at most 128 KiB (MAX_ARG_STRLEN), a whole line 2 MiB and more."""
+
+FORGET_FOREIGN_EVERY = 60
+"""Scans after which processes of others are read afresh, in case a pid was reused between two scans."""
+
+
+class Process(NamedTuple):
+    """One line of /proc/PID/stat. A named tuple because a thousand are made per scan and it is the cheapest value.
+
+    `cpu_ticks` are its own, `child_ticks` those of its children that have ended and were waited for.
+    """
+
+    pid: int
+    ppid: int
+    pgrp: int
+    session: int
+    state: str
+    comm: str
+    start_ticks: int
+    cpu_ticks: int
+    child_ticks: int
+    rss: int
+    nthreads: int
+
+
+def parse_stat(data: bytes) -> Process | None:
+    """A Process from the text of /proc/PID/stat (proc(5)); None if it is not of that form."""
+    left, right = data.find(b"("), data.rfind(b")")
+    fields = data[right + 2 :].split(None, 22)
+    try:
+        return Process(
+            int(data[:left]),
+            int(fields[1]),
+            int(fields[2]),
+            int(fields[3]),
+            fields[0].decode(),
+            data[left + 1 : right].decode(errors="replace"),
+            int(fields[19]),
+            int(fields[11]) + int(fields[12]),
+            int(fields[13]) + int(fields[14]),
+            int(fields[21]) * PAGE_SIZE,
+            int(fields[17]),
+        )
+    except (ValueError, IndexError):
+        return None
+
+
+class ProcessTable:
+    """All live descendants of one process, scan after scan.
+
+    Processes of others are read once and then left alone: a process can only come below the root by being born
+    there, or by being handed back to it (subreaper), and then it was below it before.
+    """
+
+    def __init__(self, root_pid: int, proc_root: Path = PROC) -> None:
+        self.root_pid = root_pid
+        self.notes = Notes()
+        self._proc = str(proc_root)
+        self._foreign: set[str] = set()
+        self._scans = 0
+
+    def scan(self) -> Mapping[int, Process]:
+        """The descendants now, by pid, without the root itself; zombies are among them (state "Z")."""
+        try:
+            names = {name for name in os.listdir(self._proc) if name.isdigit()}
+        except OSError as err:
+            self.notes.say(f"cannot list {self._proc}: {err.strerror}; no processes can be seen")
+            return {}
+        self._scans += 1
+        if self._scans % FORGET_FOREIGN_EVERY == 0:
+            self._foreign.clear()
+        self._foreign &= names
+        read = self._read(names - self._foreign)
+        ours = self._descendants(read)
+        self._remember_foreign(read, ours)
+        return ours
+
+    def _read(self, names: Iterable[str]) -> dict[int, Process]:
+        processes: dict[int, Process] = {}
+        for name in names:
+            data = read_once(f"{self._proc}/{name}/stat")
+            process = parse_stat(data) if data else None
+            if process is not None:
+                processes[process.pid] = process
+        return processes
+
+    def _descendants(self, read: Mapping[int, Process]) -> dict[int, Process]:
+        children = children_of(read.values())
+        ours: dict[int, Process] = {}
+        queue = deque((self.root_pid,))
+        while queue:
+            for process in children.get(queue.popleft(), ()):
+                ours[process.pid] = process
+                queue.append(process.pid)
+        return ours
+
+    def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
+        """Only what is provably below somebody else: one of ours whose parent ended while we read must stay unknown."""
+        children = children_of(p for p in read.values() if p.pid not in ours and p.pid != self.root_pid)
+        queue = deque(ppid for ppid in children if ppid == 0 or str(ppid) in self._foreign)
+        while queue:
+            for process in children.get(queue.popleft(), ()):
+                self._foreign.add(str(process.pid))
+                queue.append(process.pid)
+
+
+def children_of(processes: Iterable[Process]) -> dict[int, list[Process]]:
+    """Processes grouped by their parent's pid."""
+    children: dict[int, list[Process]] = {}
+    for process in processes:
+        children.setdefault(process.ppid, []).append(process)
+    return children
+
+
+def start_wall(start_ticks: int, now: float, boottime: float | None = None) -> float:
+    """When a process began, as Unix seconds, given the Unix time `now`.
+
+    Counted back from now over CLOCK_BOOTTIME, the clock of start_ticks: btime in /proc/stat is whole seconds and
+    goes wrong when the wall clock is set, and /proc/uptime may be a container's own.
+    """
+    boot = time.clock_gettime(time.CLOCK_BOOTTIME) if boottime is None else boottime
+    return now - max(0.0, boot - start_ticks / CLK_TCK)
+
+
+def read_cmdline(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
+    """A process's arguments (undecodable bytes by surrogateescape); empty for a zombie or a process that is gone."""
+    data = read_all(f"{proc_root}/{pid}/cmdline", MAX_CMDLINE)
+    if not data:
+        return ()
+    return tuple(os.fsdecode(part) for part in data.removesuffix(b"\0").split(b"\0"))
+
+
+def read_cwd(pid: int, proc_root: Path = PROC) -> str | None:
+    """A process's current directory, None if it may not be known."""
+    return read_link(f"{proc_root}/{pid}/cwd")
+
+
+def read_exe(pid: int, proc_root: Path = PROC) -> str | None:
+    """The file a process executes, None if it may not be known."""
+    exe = read_link(f"{proc_root}/{pid}/exe")
+    return exe.removesuffix(" (deleted)") if exe else None
+
+
+def read_environ(pid: int, name: str, proc_root: Path = PROC) -> str | None:
+    """A variable of the environment a process was started with, None if it is not set or may not be known."""
+    data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
+    prefix = os.fsencode(name) + b"="
+    for part in data.split(b"\0"):
+        if part.startswith(prefix):
+            return os.fsdecode(part[len(prefix) :])
+    return None
+
+
+def read_io_written(pid: int, proc_root: Path = PROC) -> int | None:
+    """Bytes a process caused to be written to storage, its ended children's included; None if not to be known."""
+    data = read_once(f"{proc_root}/{pid}/io") or b""
+    for line in data.splitlines():
+        if line.startswith(b"write_bytes:"):
+            return int(line[12:])
+    return None

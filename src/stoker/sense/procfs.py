@@ -1,0 +1,84 @@
+"""Small reads of kernel files that may vanish at any moment, and notes that are said once.
+
+Unaware of what the files mean.
+"""
+
+from __future__ import annotations
+
+import os
+
+MAX_FILE = 4 * 1024 * 1024
+"""Most bytes taken of one kernel file: a guard against an endless one, far above any real size."""
+
+_FIRST_READ = 65536
+
+
+def read_once(path: str, size: int = 4096) -> bytes | None:
+    """What a single read(2) gives, None if the file cannot be read. Enough for files of one record."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, size)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def read_all(path: str, limit: int = MAX_FILE) -> bytes | None:
+    """The whole file up to `limit` bytes, None if it cannot be read.
+
+    The kernel hands out long files one page at a time, so this reads until nothing comes.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    chunks: list[bytes] = []
+    try:
+        while limit > 0 and (chunk := os.read(fd, min(_FIRST_READ, limit))):
+            chunks.append(chunk)
+            limit -= len(chunk)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return b"".join(chunks)
+
+
+def read_int(path: str) -> int | None:
+    """A file that holds one whole number; None for anything else, the word "max" included."""
+    data = read_once(path, 64)
+    try:
+        return None if data is None else int(data)
+    except ValueError:
+        return None
+
+
+def read_link(path: str) -> str | None:
+    """Where a symbolic link points, None if it cannot be told."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
+class Notes:
+    """Sentences for a person about what could not be read; each is handed out once."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._new: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Remember `text` unless it was said before."""
+        if text not in self._said:
+            self._said.add(text)
+            self._new.append(text)
+
+    def take(self) -> list[str]:
+        """What was said since the last call."""
+        new, self._new = self._new, []
+        return new
