@@ -79,6 +79,14 @@ def test_kernels_to_come_are_expected_to_be_slower_than_cxx_and_widen_the_band()
     assert heavy.high / heavy.low > plain.high / plain.low
 
 
+def test_makes_percentage_is_extrapolated_with_a_wide_band() -> None:
+    make = Scheduler(1, "make", 10, "/b", "4.3", 4, None, 0.0, plan=Plan(None, "percent", percent=25.0))
+    got = estimate(BuildState(cores=4, phase="running", schedulers={1: make}), 100.0)
+    assert got is not None
+    assert got.seconds == 300.0
+    assert got.low < 300.0 < got.high
+
+
 def test_all_done_means_no_time_left() -> None:
     got = estimate(state_with(scheduler(5, {"cxx": 5}, {"cxx": 5}), {"cxx": stats_of(5, 1.0)}), 100.0)
     assert got is not None

@@ -27,6 +27,9 @@ LEARNING_SPREAD = 0.6
 LEAST_SPREAD = 0.08
 """The band never claims more than this: the last jobs of a build differ from the first."""
 
+PERCENT_SPREAD = 1.5
+"""CMake counts steps, not seconds; half as much again either way covers targets of unlike weight."""
+
 RECENT_POINTS = 60
 """Timeline points whose mean tells how many jobs really run at once."""
 
@@ -34,6 +37,9 @@ RECENT_POINTS = 60
 def estimate(state: BuildState, now: float) -> Estimated | None:
     """The remaining time at Unix time `now`, or None while nothing is known to base it on."""
     schedulers = [s for s in state.schedulers.values() if s.ended is None]
+    by_percent = _by_percent(schedulers, now)
+    if by_percent is not None:
+        return by_percent
     if not schedulers or any(s.plan is None or s.plan.total is None for s in schedulers):
         return None
     if not any(stats.count for stats in state.tool_stats.values()):
@@ -44,6 +50,16 @@ def estimate(state: BuildState, now: float) -> Estimated | None:
     width = _width(state, schedulers)
     times = [_remaining(state, now, left, width, end) for end in ("middle", "low", "high")]
     return Estimated(*(round(t, 1) for t in times))
+
+
+def _by_percent(schedulers: list[Scheduler], now: float) -> Estimated | None:
+    """Make tells no total, but CMake's makefiles print a percentage: the rest goes on as what was, roughly."""
+    tops = [s for s in schedulers if s.parent is None]
+    if len(tops) != 1 or tops[0].plan is None or not tops[0].plan.percent:
+        return None
+    percent = tops[0].plan.percent
+    left = (now - tops[0].started) * (100.0 - percent) / percent
+    return Estimated(round(left, 1), round(left / PERCENT_SPREAD, 1), round(left * PERCENT_SPREAD, 1))
 
 
 def _left_by_tool(schedulers: list[Scheduler]) -> dict[str, int]:

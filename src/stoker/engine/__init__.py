@@ -1,1 +1,1 @@
-"""TODO."""
+"""The control loop: sense, decide, act, record, serve. Knows no screen."""

@@ -71,8 +71,8 @@ class StepEnded:
 class SchedulerStarted:
     """A ninja, samurai or make was found below the build. `sid` numbers it within this journal, from 1.
 
-    `width` is its -j as far as its command line or its default tells. `parent` is the job (jid) inside
-    which it runs, for an ExternalProject or a sub-make.
+    `width` is its -j as far as its command line or its default tells. `parent` is the scheduler (sid) below which
+    it runs, for an ExternalProject or a sub-make.
     """
 
     kind: ClassVar[str] = "scheduler_started"

@@ -1,0 +1,7 @@
+"""`python -m stoker` is the same as `stoker`."""
+
+import sys
+
+from stoker.cli.main import main
+
+sys.exit(main())

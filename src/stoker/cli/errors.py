@@ -1,0 +1,26 @@
+"""How the command line says no: one line that names the thing and the remedy, and an exit status."""
+
+from __future__ import annotations
+
+USAGE = 2
+"""Exit status for bad usage, as argparse and most shells' builtins have it."""
+
+FAILURE = 1
+
+OWN_FAILURE = 125
+"""`stoker run` itself failed and no build ran; timeout(1), env(1) and docker use the same."""
+
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
+"""A command that cannot be run, or found, as shells say it."""
+
+STOPPED = 130
+"""A person ended the build (128 + SIGINT)."""
+
+
+class CliError(Exception):
+    """Ends the program with one line on stderr and this exit status."""
+
+    def __init__(self, message: str, status: int = USAGE) -> None:
+        super().__init__(message)
+        self.status = status

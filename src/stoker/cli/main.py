@@ -1,0 +1,157 @@
+"""The table of sub-commands. Unaware of what they do: each lives in a module that is imported when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from stoker import __version__
+from stoker.cli.errors import USAGE, CliError
+
+DESCRIPTION = "Watch a long build from any terminal; nothing that happens to the terminal touches it."
+
+EPILOG = """\
+stoker run -- ninja -C build      watch a build; q detaches, the build goes on
+stoker attach                     look at it again, from any login
+stoker demo                       a small real build, made on the spot
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with one-line errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2 and one line that says what and how to mend it."""
+        raise CliError(f"{message}; see '{self.prog} --help'")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one sub-command and return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        _check_command(words)
+        args = build_parser().parse_args(words)
+        module, _, function = args.handler.partition(":")
+        handler = getattr(importlib.import_module(module), function)
+        return int(handler(args))
+    except CliError as err:
+        print(f"stoker: {err}", file=sys.stderr)
+        return err.status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
+        sys.stderr.close()
+        return 141
+
+
+def _check_command(words: Sequence[str]) -> None:
+    """An unknown sub-command gets the nearest one as a remedy, which argparse does not offer on 3.11."""
+    if not words or words[0].startswith("-") or words[0] in COMMANDS:
+        return
+    near = difflib.get_close_matches(words[0], COMMANDS, 1)
+    hint = f"did you mean 'stoker {near[0]}'?" if near else f"to watch a command: stoker run -- {words[0]} ..."
+    raise CliError(f"no command {words[0]!r}; {hint}", USAGE)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all sub-commands."""
+    parser = Parser(
+        prog="stoker",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"stoker {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (help_text, add_arguments, handler) in COMMANDS.items():
+        sub = subparsers.add_parser(name, help=help_text, description=help_text.capitalize(), allow_abbrev=False)
+        add_arguments(sub)
+        sub.set_defaults(handler=handler)
+    return parser
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    _screen(parser)
+    parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
+    parser.add_argument("--name", help="what to call the build (default: the folder's name)")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --")
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    _screen(parser)
+    parser.add_argument("--seconds", type=float, default=60.0, help="about how long it shall take (default: 60)")
+    parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
+
+
+def _screen(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--plain", action="store_true", help="plain lines: the build's output and a narration")
+    group.add_argument("--json", action="store_true", help="one JSON status a line, for programs")
+    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
+
+
+def _id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="a build's ID, name or the start of one (default: the live one)"
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON, for programs")
+
+
+def _attach(parser: argparse.ArgumentParser) -> None:
+    _id(parser)
+    _screen(parser)
+    parser.add_argument("--read-only", action="store_true", help="only look: no key can touch the build")
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID|FILE", help="a build's ID, or a journal")
+    _screen(parser)
+    parser.add_argument("--speed", type=float, default=10.0, help="times as fast as it was (default: 10)")
+
+
+def _id_json(parser: argparse.ArgumentParser) -> None:
+    _id(parser)
+    _json(parser)
+
+
+def _log(parser: argparse.ArgumentParser) -> None:
+    _id(parser)
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows, until the build ends")
+
+
+def _events(parser: argparse.ArgumentParser) -> None:
+    _log(parser)
+    _json(parser)
+
+
+def _stop(parser: argparse.ArgumentParser) -> None:
+    _id(parser)
+    parser.add_argument("--force", action="store_true", help="SIGKILL at once instead of SIGTERM first")
+
+
+def _themes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "check"), help="show the themes, or check them for errors")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="theme files to check (default: all)")
+
+
+COMMANDS = {
+    "run": ("run a build and watch it", _run, "stoker.cli.run:run"),
+    "demo": ("a small real build that fights for memory, made on the spot", _demo, "stoker.cli.run:demo"),
+    "attach": ("watch a build that runs or has ended", _attach, "stoker.cli.view:attach"),
+    "ls": ("list the builds", _json, "stoker.cli.query:ls"),
+    "status": ("what a build is doing", _id_json, "stoker.cli.query:status"),
+    "log": ("a build's output", _log, "stoker.cli.query:log"),
+    "events": ("a build's journal", _events, "stoker.cli.query:events"),
+    "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),
+    "replay": ("play a recorded build in the same screens", _replay, "stoker.cli.view:replay"),
+    "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
+}

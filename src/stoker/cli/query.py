@@ -1,0 +1,197 @@
+"""`ls`, `status`, `log`, `events`, `stop`: questions to a build, answered live or from its journal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from stoker.act.stop import NothingToStopError, stop_build
+from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.view import find
+from stoker.config.paths import BuildPaths
+from stoker.model.codec import encode_record
+from stoker.model.events import Record
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState
+from stoker.model.status import status_of
+from stoker.model.text import clean, sgr, spans
+from stoker.model.units import format_band, format_bytes, format_duration
+from stoker.model.update import CommandRefused
+from stoker.record.builds import final_state, list_builds
+from stoker.record.journal import follow_journal, read_journal
+from stoker.serve.client import BuildSource
+
+POLL_SECONDS = 0.3
+STOP_PATIENCE_SECONDS = 60.0
+"""How long `stop` waits for the end: the keeper's grace time and a machine that is short of memory."""
+
+
+def ls(args: argparse.Namespace) -> int:
+    """The builds, newest first."""
+    builds = list_builds()
+    if args.json:
+        rows = [
+            {
+                "id": b.id,
+                "name": b.name,
+                "state": b.phase,
+                "started": b.started,
+                "ended": b.ended,
+                "exit_code": b.exit_code,
+                "live": b.live,
+            }
+            for b in builds
+        ]
+        print(json.dumps(rows))
+        return 0
+    if not builds:
+        print("stoker: no builds yet; start one with: stoker run -- ninja -C build", file=sys.stderr)
+    width = max((len(b.id) for b in builds), default=2)
+    for b in builds:
+        took = format_duration((b.ended or time.time()) - b.started)
+        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(b.started))
+        status = "" if b.exit_code is None else f"exit {b.exit_code}"
+        print(f"{clean(b.id):<{width}}  {b.phase:<8}  {started}  {took:>10}  {status}".rstrip())
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """What a build is doing now, or how it ended."""
+    state = current_state(find(args.id))
+    now = time.time()
+    if args.json:
+        print(json.dumps(status_of(state, now)))
+    else:
+        print("\n".join(_status_lines(state, now)))
+    return 0
+
+
+def current_state(paths: BuildPaths) -> BuildState:
+    """From the engine if it answers, else from the journal."""
+    return asyncio.run(_first_state(paths))
+
+
+async def _first_state(paths: BuildPaths) -> BuildState:
+    async for update in BuildSource(paths, read_only=True).updates():
+        if update.link != "lost":
+            return update.state
+        break
+    return final_state(paths)
+
+
+def _status_lines(state: BuildState, now: float) -> list[str]:
+    p = progress_of(state)
+    took = format_duration((state.ended or now) - state.started)
+    lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
+    total = str(p.total) if p.total_known else "?"
+    share = "" if p.share is None else f"  {100 * p.share:.0f} %"
+    lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running  {p.failed} failed")
+    if state.machine is not None and not state.over:
+        m = state.machine
+        lines.append(f"  memory    {format_bytes(m.memory_used)} of {format_bytes(m.memory_budget)}")
+    if state.estimate is not None and not state.over:
+        gone = now - state.estimate.time
+        lines.append(f"  left      {format_band(state.estimate.low - gone, state.estimate.high - gone)}")
+    if state.over:
+        lines.append(f"  ended     {clean(state.reason) or 'well'}")
+    lines += [f"  failed    {clean(f.output)}" for f in state.failures[:5]]
+    return [*lines, f"  output    {clean(state.log_path)}"]
+
+
+def log(args: argparse.Namespace) -> int:
+    """The output: every byte into a pipe or file, only harmless text and colour onto a terminal."""
+    paths = find(args.id)
+    terminal = sys.stdout.isatty()
+    try:
+        file = paths.output.open("rb")
+    except FileNotFoundError:
+        return 0
+    with file:
+        while True:
+            over = not args.follow or final_state_is_known(paths)
+            _copy(file, terminal=terminal)
+            if over:
+                return 0
+            time.sleep(POLL_SECONDS)
+
+
+def _copy(file: Any, *, terminal: bool) -> None:
+    if not terminal:
+        while chunk := file.read(1 << 16):
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        return
+    colour = "NO_COLOR" not in os.environ
+    while line := file.readline(1 << 16):
+        print(sgr(spans(line), colour))
+    sys.stdout.flush()
+
+
+def final_state_is_known(paths: BuildPaths) -> bool:
+    """Whether the build has ended."""
+    return paths.exit.exists() or final_state(paths).over
+
+
+def events(args: argparse.Namespace) -> int:
+    """The journal, one event a line."""
+    paths = find(args.id)
+    if not paths.journal.exists():
+        raise CliError(f"{paths.id} has no journal yet", FAILURE)
+    seq = 0
+    for record in read_journal(paths.journal):
+        seq = record.seq
+        _print_record(record, as_json=args.json)
+    if args.follow:
+        asyncio.run(_follow(paths, seq, as_json=args.json))
+    return 0
+
+
+async def _follow(paths: BuildPaths, seq: int, *, as_json: bool) -> None:
+    async for record in follow_journal(paths.journal, seq):
+        _print_record(record, as_json=as_json)
+        if record.event.kind == "build_ended":
+            return
+
+
+def _print_record(record: Record, *, as_json: bool) -> None:
+    data = encode_record(record)
+    if as_json:
+        print(json.dumps(data), flush=True)
+        return
+    clock = time.strftime("%H:%M:%S", time.localtime(record.time))
+    facts = {k: v for k, v in data.items() if k not in ("v", "seq", "t", "type")}
+    print(f"{clock} {record.event.kind:<18} {clean(json.dumps(facts, ensure_ascii=False), 500)}", flush=True)
+
+
+def stop(args: argparse.Namespace) -> int:
+    """End a build and wait until nothing of it is left."""
+    paths = find(args.id)
+    if final_state(paths).over:
+        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' tells how", FAILURE)
+    print(f"stoker: {'killing' if args.force else 'stopping'} {paths.id}", file=sys.stderr)
+    _ask_to_stop(paths, force=args.force)
+    deadline = time.monotonic() + STOP_PATIENCE_SECONDS
+    while not final_state_is_known(paths):
+        if time.monotonic() > deadline:
+            raise CliError(f"{paths.id} still runs; try: stoker stop --force {paths.id}", FAILURE)
+        time.sleep(POLL_SECONDS)
+    return 0
+
+
+def _ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
+    try:
+        asyncio.run(_command_stop(paths, force=force))
+    except CommandRefused:
+        try:
+            stop_build(paths, force)
+        except NothingToStopError as err:
+            raise CliError(str(err), FAILURE) from err
+
+
+async def _command_stop(paths: BuildPaths, *, force: bool) -> None:
+    await BuildSource(paths, read_only=False).command("stop", force=force)

@@ -1,0 +1,84 @@
+"""`stoker run` and `stoker demo`: start a build under a keeper, then look at it like any other viewer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from stoker.act.launch import LaunchError, Spec, launch
+from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
+from stoker.cli.view import show_build
+from stoker.config.paths import UnsafeFolderError
+from stoker.record.builds import prune_builds
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start the command and watch it; returns the build's own exit status, 130 when a person stopped it."""
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if not words:
+        raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
+    if words[0].startswith("-"):
+        raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
+    _check_command(words[0])
+    return _start_and_show(args, words, args.name or _default_name(words))
+
+
+def demo(args: argparse.Namespace) -> int:
+    """Write a small real build into a temporary folder and watch it."""
+    from stoker.demo import make_demo
+
+    if not 1.0 <= args.seconds <= 3600.0:
+        raise CliError("--seconds is a number from 1 to 3600")
+    folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
+    command = make_demo(
+        folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=_available_memory(), fail=args.fail
+    )
+    args.detach = False
+    return _start_and_show(args, list(command), "demo")
+
+
+def _start_and_show(args: argparse.Namespace, words: Sequence[str], name: str) -> int:
+    try:
+        cwd = os.getcwd()
+        prune_builds()
+        paths = launch(Spec(tuple(words), cwd, name))
+    except FileNotFoundError as err:
+        raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
+    except (LaunchError, UnsafeFolderError) as err:
+        raise CliError(str(err), OWN_FAILURE) from err
+    if args.detach:
+        print(paths.id)
+        return 0
+    return show_build(paths, args, owner=True)
+
+
+def _check_command(command: str) -> None:
+    """Say that a command cannot be run before there is a build, with the status a shell would give."""
+    if shutil.which(command) is not None:
+        return
+    if "/" in command and Path(command).exists():
+        remedy = "is a folder" if Path(command).is_dir() else "is not executable; chmod +x it, or name its interpreter"
+        raise CliError(f"{command} {remedy}", NOT_EXECUTABLE)
+    where = "no such file" if "/" in command else "not found on PATH"
+    raise CliError(f"{command}: {where}; check the spelling, or install it", NOT_FOUND)
+
+
+def _default_name(words: Sequence[str]) -> str:
+    """The folder that is built, as people would call it: the project around `-C build`, else the working folder."""
+    folder = Path.cwd()
+    if "-C" in words[:-1]:
+        folder = Path(folder, words[words.index("-C") + 1]).resolve()
+    if folder.name.lower() in ("build", "out", "_build", "builddir", "release", "debug") and folder.parent.name:
+        folder = folder.parent
+    return folder.name or Path(words[0]).name
+
+
+def _available_memory() -> int:
+    """Bytes that the demo may plan with: the tightest limit around us."""
+    from stoker.sense.machine import MachineReader
+
+    return MachineReader(os.getpid(), os.getcwd()).read(0.0).memory_available

@@ -1,0 +1,162 @@
+"""Picks a screen for a build (full-screen, plain, JSON) and turns what it saw into an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import locale
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Literal
+
+from stoker.act.stop import NothingToStopError, stop_build
+from stoker.cli.errors import FAILURE, STOPPED, CliError
+from stoker.config.errors import ConfigError
+from stoker.config.paths import BuildPaths
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.model.units import format_duration
+from stoker.model.update import CommandRefused
+from stoker.record.builds import NoSuchBuildError, final_state, resolve
+from stoker.record.replay import ReplaySource
+from stoker.serve.client import BuildSource
+from stoker.show.source import Source
+
+Screen = Literal["tui", "plain", "json"]
+
+
+def attach(args: argparse.Namespace) -> int:
+    """Watch a build that runs or has ended."""
+    return show_build(find(args.id), args, owner=False)
+
+
+def replay(args: argparse.Namespace) -> int:
+    """Play a journal in the same screens."""
+    if args.speed <= 0:
+        raise CliError("--speed is a number above 0")
+    path = Path(args.id)
+    journal = path if path.is_file() else find(args.id).journal
+    source = ReplaySource(journal, args.speed)
+    screen = pick_screen(args)
+    if screen == "tui":
+        _run_tui(source, args)
+    else:
+        asyncio.run(_run_lines(source, screen))
+    return 0
+
+
+def find(build_id: str | None) -> BuildPaths:
+    """The build meant by an ID, a name or the start of one; without it the live one, else the newest."""
+    try:
+        return resolve(build_id)
+    except NoSuchBuildError as err:
+        raise CliError(str(err), FAILURE) from err
+
+
+def pick_screen(args: argparse.Namespace) -> Screen:
+    """What was asked for, else full-screen where a terminal can show it, else plain lines."""
+    if args.json:
+        return "json"
+    return "tui" if not args.plain and running_in_terminal() else "plain"
+
+
+def running_in_terminal() -> bool:
+    """Whether a full-screen program makes sense here."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
+
+
+def show_build(paths: BuildPaths, args: argparse.Namespace, *, owner: bool) -> int:
+    """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
+    screen = pick_screen(args)
+    source = BuildSource(paths, read_only=getattr(args, "read_only", False))
+    if screen == "tui":
+        _run_tui(source, args)
+    else:
+        asyncio.run(_watch_lines(paths, source, screen, owner=owner))
+    state = final_state(paths)
+    if not state.over:
+        print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
+        return 0
+    if screen == "tui":
+        print(_last_line(state), file=sys.stderr)
+    return exit_status(state)
+
+
+def exit_status(state: BuildState) -> int:
+    """The build's own status; 130 when a person stopped it; 1 when it was lost."""
+    if state.outcome == "stopped":
+        return STOPPED
+    return FAILURE if state.exit_code is None else state.exit_code
+
+
+def _last_line(state: BuildState) -> str:
+    took = format_duration((state.ended or state.time) - state.started)
+    ending = {"done": "done", "stopped": "stopped"}.get(state.outcome or "", f"failed: {clean(state.reason)}")
+    return f"stoker: {clean(state.name)} {ending}, {took}; output: {clean(state.log_path)}"
+
+
+def _run_tui(source: Source, args: argparse.Namespace) -> None:
+    from stoker.cli.themes import tui_options
+    from stoker.show.tui.app import run_tui
+
+    try:
+        options = tui_options(args.theme)
+    except ConfigError as err:
+        raise CliError(str(err)) from err
+    run_tui(source, **options)
+
+
+async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, owner: bool) -> None:
+    """Plain or JSON lines, with signals: the first Ctrl-C asks the build to end, the second kills it.
+
+    SIGHUP only ends the watching: a lost connection must not touch the build. So does SIGTERM on a terminal; without
+    one, it is a CI system that cancels the job, and means the build.
+    """
+    watching = asyncio.ensure_future(_run_lines(source, screen))
+    loop = asyncio.get_running_loop()
+    asked: list[int] = []
+
+    def stop() -> None:
+        asked.append(1)
+        how = "killing the build" if len(asked) > 1 else "stopping the build; once more to kill it"
+        print(f"stoker: {how}", file=sys.stderr, flush=True)
+        stopping.append(loop.create_task(_stop(paths, source, force=len(asked) > 1)))
+
+    stopping: list[asyncio.Task[None]] = []
+    leave = watching.cancel
+    loop.add_signal_handler(signal.SIGHUP, leave)
+    loop.add_signal_handler(signal.SIGINT, stop if owner else leave)
+    loop.add_signal_handler(signal.SIGTERM, stop if owner and not sys.stderr.isatty() else leave)
+    with contextlib.suppress(asyncio.CancelledError):
+        await watching
+
+
+async def _stop(paths: BuildPaths, source: Source, *, force: bool) -> None:
+    """Through the engine, which journals who asked; without an engine straight to the keeper."""
+    try:
+        await source.command("stop", force=force)
+    except CommandRefused:
+        with contextlib.suppress(NothingToStopError):
+            stop_build(paths, force)
+
+
+async def _run_lines(source: Source, screen: Screen) -> None:
+    if screen == "json":
+        from stoker.show.json import run_json
+
+        await run_json(source, sys.stdout)
+        return
+    from stoker.show.plain import run_plain
+
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    await run_plain(source, sys.stdout, sys.stderr, colour=colour)
+
+
+def wants_ascii() -> bool:
+    """Whether the locale cannot show block characters."""
+    return "utf" not in locale.nl_langinfo(locale.CODESET).lower()

@@ -1,0 +1,19 @@
+"""`python -m stoker.engine FOLDER`: how the keeper starts an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from stoker.config.paths import BuildPaths
+from stoker.engine.engine import Engine
+
+
+def main() -> None:
+    """Run one engine until its build has ended."""
+    asyncio.run(Engine(BuildPaths(Path(sys.argv[1]))).run())
+
+
+if __name__ == "__main__":
+    main()

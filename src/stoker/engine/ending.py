@@ -1,0 +1,37 @@
+"""How a build ended, from what its keeper wrote down. Unaware of the journal and of processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+from stoker.config.paths import BuildPaths
+from stoker.model.events import BuildEnded
+from stoker.model.state import BuildState
+
+
+def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
+    """The last event of a journal; without an exit file the keeper was killed and the status is lost."""
+    try:
+        ended: dict[str, Any] = json.loads(paths.exit.read_bytes())
+    except (OSError, ValueError):
+        return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
+    code = int(ended["exit_code"])
+    if code == 0:
+        return BuildEnded("done", 0, "")
+    if ended["stopped"]:
+        return BuildEnded("stopped", code, "stopped by a person")
+    return BuildEnded("failed", code, _reason(code, ended["signal"], state))
+
+
+def _reason(code: int, signum: int | None, state: BuildState) -> str:
+    if signum is not None:
+        return f"killed by signal {signum} ({signal.Signals(signum).name})"
+    if code == 127 and not state.schedulers:
+        return "exit status 127: a command was not found; see the output"
+    if state.failures:
+        first = state.failures[0]
+        more = f" and {len(state.failures) - 1} more" if len(state.failures) > 1 else ""
+        return f"exit status {code}: {first.output} failed{more}"
+    return f"exit status {code}"

@@ -1,0 +1,351 @@
+"""Turns what the senses read into events: schedulers that come and go, jobs, plans, samples, failures.
+
+Keeps what it needs to tell news from what is known. Unaware of the journal, of sockets and of decisions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.engine.output_watch import OutputWatch
+from stoker.engine.schedulers import SchedulerBook
+from stoker.model import events as ev
+from stoker.model import state as state_of
+from stoker.model.state import BuildState
+from stoker.sense.classify import describe
+from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
+from stoker.sense.machine import MachineReader
+from stoker.sense.ninja_files import log_path
+from stoker.sense.ninja_log import NinjaLog
+from stoker.sense.phase import innermost
+from stoker.sense.plan import PlanRequest, make_plan
+from stoker.sense.processes import (
+    Process,
+    ProcessTable,
+    children_of,
+    read_cmdline,
+    read_io_written,
+    start_wall,
+)
+from stoker.sense.scheduler_args import ninja_arguments
+from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
+
+SAME_PROCESS_SECONDS = 1.0
+"""Two starts of one pid that differ by less are one process: starts are kept to a hundredth of a second."""
+
+WRITTEN_EVERY = 5.0
+"""Seconds between two counts of bytes written: one more small read for each process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where an observation starts: the keeper (or, if that is gone, the build), the build's own process and folder."""
+
+    top: int
+    build: int
+    cwd: str
+    command: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Tracked:
+    """A scheduler that runs, its book, its log, and the making of its plan.
+
+    `resume_at` is where an engine before this one stopped reading the log.
+    """
+
+    book: SchedulerBook
+    log: NinjaLog | None
+    resume_at: int | None = None
+    met_log: bool = False
+    plan_task: asyncio.Task[None] | None = None
+
+
+class Observer:
+    """One look after the other at a build; each gives the events that are news."""
+
+    def __init__(self, roots: Roots, state: BuildState, output: Path, scratch: Path) -> None:
+        self._roots = roots
+        self._scratch = scratch
+        self._table = ProcessTable(roots.top)
+        self._finder = SchedulerFinder()
+        self._tracker = JobTracker(resolve=self._resolve)
+        self._versions = Versions()
+        self._machine = MachineReader(roots.build, roots.cwd)
+        self._output = OutputWatch(output, state)
+        self._tracked: dict[Key, _Tracked] = {}
+        self._jids: dict[Key, int] = {}
+        self._last_look = state.time
+        self._next_sid = max(state.schedulers, default=0) + 1
+        self._next_jid = state.last_jid + 1
+        self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
+        self._jobs_before = {job.pid: job for job in state.jobs.values()}
+        self._pending: list[ev.Event] = []
+        self._written = state.build_written
+        self._written_at = 0.0
+
+    # -- one look ----------------------------------------------------------------------------------------------
+
+    async def look(self, now: float) -> list[ev.Event]:
+        """Everything that happened since the last look, at Unix time `now`."""
+        events, self._pending = self._pending, []
+        processes = self._build_processes()
+        schedulers = self._finder.find(processes)
+        report = self._tracker.update(processes, schedulers, now)
+        started = [(self._jid_of(job), job) for job in report.started]
+        events += await self._new_schedulers(schedulers, now)
+        events += self._started_jobs(started, report)
+        events += self._vanished_jobs(report)
+        events += self.read_logs(now, settle=True)
+        events += self._ended_schedulers(schedulers, now)
+        events += self._output.read(self.live_schedulers())
+        events += self._notes()
+        events.append(self._sample(processes, schedulers, report, now))
+        self._last_look = now
+        return events
+
+    def finish(self, now: float) -> list[ev.Event]:
+        """The build is over: the last records, and the failure of every job that vanished without one."""
+        events, self._pending = self._pending, []
+        books = self.live_schedulers()
+        if not self._tracked and self._next_sid == 1:
+            events += self._unseen_ninja()
+        events += self._ended_schedulers({}, now)
+        events += self._output.read_all(books)
+        return events
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        for tracked in self._tracked.values():
+            if tracked.plan_task is not None:
+                tracked.plan_task.cancel()
+
+    def _build_processes(self) -> Mapping[int, Process]:
+        """The tree without the engine itself and what the engine started."""
+        processes = dict(self._table.scan())
+        children = children_of(processes.values())
+        own = [os.getpid()]
+        while own:
+            pid = own.pop()
+            processes.pop(pid, None)
+            own += [p.pid for p in children.get(pid, ())]
+        return processes
+
+    # -- schedulers --------------------------------------------------------------------------------------------
+
+    async def _new_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        # The outer ones first: they have the lower start, and their numbers are what the inner ones refer to.
+        for scheduler in sorted(schedulers.values(), key=lambda s: s.start_ticks):
+            if scheduler.key in self._tracked:
+                continue
+            before = self._schedulers_before.pop(scheduler.pid, None)
+            tracked = self._track(scheduler, before, start_wall(scheduler.start_ticks, now))
+            if before is None:
+                outer = schedulers.get(scheduler.parent) if scheduler.parent is not None else None
+                parent = self._tracked.get(outer.key) if outer is not None else None
+                version = await self._versions.read(scheduler.exe)
+                events.append(_started(tracked.book, version, parent.book.sid if parent else None))
+            if tracked.log is not None:
+                tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
+        return events
+
+    def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> _Tracked:
+        """Open a book: a new one, or the one that the journal tells of."""
+        sid = before.sid if before is not None else self._next_sid
+        self._next_sid = max(self._next_sid, sid + 1)
+        log = None
+        if scheduler.tool != "make":
+            log = NinjaLog(Path(log_path(scheduler.directory, scheduler.manifest)))
+        tracked = _Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0), log)
+        if before is not None:
+            tracked.resume_at = before.log_offset
+        self._tracked[scheduler.key] = tracked
+        return tracked
+
+    async def _plan(self, tracked: _Tracked) -> None:
+        """Learn what is to come, in a process of its own, and tell at the next look."""
+        book, scheduler = tracked.book, tracked.book.scheduler
+        request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
+        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
+        if note:
+            self._pending.append(ev.Noticed("info", note))
+        if plan is not None:
+            book.plan = plan
+            self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
+
+    def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+        """Close the books of those that are gone, also of those that went while no engine was looking."""
+        events: list[ev.Event] = []
+        for before in self._schedulers_before.values():
+            self._track(_remembered(before), before, before.started)
+        self._schedulers_before.clear()
+        events += self._jobs_lost_between_engines()
+        alive = {s.key for s in schedulers.values()}
+        for key in [k for k in self._tracked if k not in alive]:
+            events += self._close(self._tracked.pop(key), now)
+        return events
+
+    def _close(self, tracked: _Tracked, now: float) -> list[ev.Event]:
+        """The last records of a scheduler; a job without one has failed."""
+        if tracked.plan_task is not None:
+            tracked.plan_task.cancel()
+        return [
+            *self._read_log(tracked, now),
+            *tracked.book.settle(at_once=True),
+            ev.SchedulerEnded(tracked.book.sid),
+        ]
+
+    def _unseen_ninja(self) -> list[ev.Event]:
+        """A ninja that was over before the first look: its command line tells where its log is."""
+        argv = self._roots.command
+        if not argv or Path(argv[0]).name not in ("ninja", "samu"):
+            return []
+        arguments = ninja_arguments(argv)
+        directory = str(Path(self._roots.cwd, arguments.directory or "."))
+        scheduler = Scheduler(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
+        tracked = self._track(scheduler, None, self._last_look)
+        return [_started(tracked.book, "", None)]
+
+    def live_schedulers(self) -> list[SchedulerBook]:
+        """The schedulers at work, in the order in which they were found."""
+        return [t.book for t in self._tracked.values()]
+
+    def log_folders(self) -> frozenset[str]:
+        """The folders whose .ninja_log matters now."""
+        return frozenset(str(t.log.path.parent) for t in self._tracked.values() if t.log is not None)
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def _resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, ev.Tool] | None:
+        tracked = self._tracked.get(scheduler.key)
+        plan = tracked.book.plan if tracked is not None else None
+        return plan.output_of(argv) if plan is not None else None
+
+    def _jid_of(self, job: Job) -> int:
+        """A new number, or the one that an engine before this one gave to the same process."""
+        before = self._jobs_before.get(job.pid)
+        if before is not None and abs(before.started - job.started) < SAME_PROCESS_SECONDS:
+            del self._jobs_before[job.pid]
+            jid = before.jid
+        else:
+            jid = self._next_jid
+            self._next_jid += 1
+        self._jids[job.key] = jid
+        return jid
+
+    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        for jid, job in started:
+            tracked = self._tracked.get(job.scheduler)
+            if tracked is not None:
+                sid = tracked.book.sid
+                events.append(ev.JobStarted(jid, sid, job.pid, job.label, job.tool, round(job.started, 2)))
+        for use in report.running:
+            tracked = self._tracked.get(use.job.scheduler)
+            if tracked is not None:
+                tracked.book.runs(self._jids[use.job.key], use)
+        return events
+
+    def _vanished_jobs(self, report: JobReport) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        for use in report.vanished:
+            tracked = self._tracked.get(use.job.scheduler)
+            jid = self._jids.pop(use.job.key)
+            if tracked is not None:
+                events += tracked.book.vanished(jid, use, self._last_look)
+        return events
+
+    def _jobs_lost_between_engines(self) -> list[ev.Event]:
+        """Jobs of the journal whose process went while no engine was looking: their record may have come since."""
+        events: list[ev.Event] = []
+        books = {t.book.sid: t.book for t in self._tracked.values()}
+        for job in self._jobs_before.values():
+            book = books.get(job.sid)
+            if book is not None:
+                use = _remembered_use(job, book.scheduler)
+                events += book.vanished(job.jid, use, self._last_look)
+        self._jobs_before.clear()
+        return events
+
+    # -- ninja's log -------------------------------------------------------------------------------------------
+
+    def read_logs(self, now: float, *, settle: bool = False) -> list[ev.Event]:
+        """Jobs that ninja has recorded since; with `settle`, vanished jobs without a record grow a look older."""
+        events: list[ev.Event] = []
+        for tracked in self._tracked.values():
+            events += self._read_log(tracked, now)
+            if settle:
+                events += tracked.book.settle(at_once=False)
+        return events
+
+    def _read_log(self, tracked: _Tracked, now: float) -> list[ev.JobFinished]:
+        log, book = tracked.log, tracked.book
+        if log is None:
+            return []
+        if tracked.met_log:
+            return book.recorded(log.read_new())
+        tracked.met_log = True
+        entries = log.first_read(book.started, now, book.scheduler.manifest).this_run
+        start = tracked.resume_at or 0
+        return book.recorded(e for e in entries if e.offset_after > start)
+
+    # -- figures -----------------------------------------------------------------------------------------------
+
+    def _notes(self) -> list[ev.Event]:
+        notes = [*self._table.notes.take(), *self._machine.notes.take()]
+        for tracked in self._tracked.values():
+            if tracked.log is not None:
+                notes += tracked.log.notes.take()
+        return [ev.Noticed("warning", note) for note in notes]
+
+    def _sample(
+        self,
+        processes: Mapping[int, Process],
+        schedulers: Mapping[int, Scheduler],
+        report: JobReport,
+        now: float,
+    ) -> ev.Sampled:
+        if now - self._written_at >= WRITTEN_EVERY:
+            self._written_at = now
+            written = sum(read_io_written(pid) or 0 for pid in processes)
+            self._written = max(self._written, written)
+        jobs = tuple(
+            ev.JobSample(self._jids[use.job.key], use.rss, use.cpu_percent, use.phase, use.state)
+            for use in report.running
+        )
+        return ev.Sampled(
+            self._machine.read(now),
+            jobs,
+            sum(p.rss for p in processes.values()),
+            len(processes),
+            self._written,
+            "" if schedulers else _activity(processes),
+            self._output.size,
+        )
+
+
+def _activity(processes: Mapping[int, Process]) -> str:
+    """What runs when no scheduler does: the innermost command in a few words."""
+    process = innermost(processes.values())
+    return describe(read_cmdline(process.pid)) if process is not None else ""
+
+
+def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
+    s = book.scheduler
+    return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent)
+
+
+def _remembered(before: state_of.Scheduler) -> Scheduler:
+    """A scheduler of the journal that has ended meanwhile, as far as the journal tells."""
+    return Scheduler(before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ())
+
+
+def _remembered_use(job: state_of.Job, scheduler: Scheduler) -> JobUse:
+    """A job of the journal that has ended meanwhile."""
+    sensed = Job(job.pid, -job.jid, scheduler.key, job.started, (), job.output, job.tool)
+    return JobUse(sensed, job.rss, job.peak_rss, job.cpu, 0.0, job.phase, "running")

@@ -1,0 +1,97 @@
+"""What the build's own output adds to what the processes tell: totals, percentages, failed steps.
+
+Only a help: below pip there is nothing to read until the end. Unaware of processes and of the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stoker.engine.schedulers import SchedulerBook
+from stoker.model import events as ev
+from stoker.model.state import BuildState
+from stoker.model.text import plain
+from stoker.sense.build_output import BuildOutput, FailedStep, PercentLine, StatusLine
+
+MAX_READS_AT_END = 256
+"""Looks at what is left when the build is over, 4 MiB each: enough for any build's last second, and bounded."""
+
+PLAUSIBLE_DISTANCE = 8
+"""How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""
+
+
+class OutputWatch:
+    """Follows one output log from where an engine before this one found its last failure."""
+
+    def __init__(self, path: Path, state: BuildState) -> None:
+        self._path = path
+        self._reader = BuildOutput(path, max((f.log_end for f in state.failures), default=0))
+        self._told: dict[int, tuple[int | None, float | None]] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log."""
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0
+
+    def read(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """What is new, given the schedulers at work."""
+        return self._events(self._reader.read_new(), books)
+
+    def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """What is left when nothing more will be written."""
+        events: list[ev.Event] = []
+        for _ in range(MAX_READS_AT_END):
+            if self._reader.offset >= self.size:
+                break
+            events += self.read(books)
+        return events + self._events(self._reader.finish(), books)
+
+    def _events(
+        self, found: Iterable[StatusLine | PercentLine | FailedStep], books: Sequence[SchedulerBook]
+    ) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        for item in found:
+            if isinstance(item, FailedStep):
+                events.append(_failure(item))
+            elif isinstance(item, StatusLine):
+                events += self._total(item, [b for b in books if b.keeps_log])
+            else:
+                events += self._percent(item, [b for b in books if b.scheduler.parent is None])
+        return events
+
+    def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """Ninja's own total, which shrinks as restat rules prune; only where it is clear which ninja said it."""
+        if len(ninjas) != 1:
+            return []
+        book = ninjas[0]
+        near = PLAUSIBLE_DISTANCE + (book.scheduler.width or 0)
+        if abs(line.done - book.finished) > near or self._told.get(book.sid) == (line.total, None):
+            return []
+        self._told[book.sid] = (line.total, None)
+        tools = book.plan.summary.tools if book.plan is not None else {}
+        return [ev.SchedulerPlanned(book.sid, line.total, "status", tools)]
+
+    def _percent(self, line: PercentLine, tops: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """CMake's percentage, where one make at the top is all there is."""
+        if len(tops) != 1 or tops[0].scheduler.tool != "make":
+            return []
+        sid, percent = tops[0].sid, float(line.percent)
+        if self._told.get(sid) == (None, percent):
+            return []
+        self._told[sid] = (None, percent)
+        return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
+
+
+def _failure(step: FailedStep) -> ev.FailureFound:
+    return ev.FailureFound(
+        step.output,
+        step.command,
+        step.exit_code,
+        tuple(plain(line) for line in step.excerpt),
+        step.log_start,
+        step.log_end,
+    )

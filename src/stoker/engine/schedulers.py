@@ -1,0 +1,158 @@
+"""One scheduler's book: which of its jobs run, which have vanished, and which ninja has recorded as done.
+
+A job is finished when ninja says so in its log, and failed when it vanished and ninja never says so. Make keeps no
+log: there a vanished job counts as ended. Unaware of processes beyond what it is told, and of the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stoker.model.events import JobFinished, JobOutcome, Tool
+from stoker.sense.jobs import JobUse
+from stoker.sense.ninja_log import Entry
+from stoker.sense.output_tool import tool_of_output
+from stoker.sense.plan import Plan
+from stoker.sense.schedulers import Scheduler
+
+PATIENCE_TICKS = 3
+"""How many looks at ninja's log a vanished job waits for its record. Ninja writes it in the same loop in which it
+notices the death, so one look is enough unless ninja itself is stopped or the disk hangs."""
+
+SAME_START_SECONDS = 0.5
+"""A record belongs to a nameless job whose start differs by less: ninja's clock starts after it has read its
+manifest, which the calibration by other jobs takes out but for scheduling noise."""
+
+
+@dataclass(slots=True)
+class _Gone:
+    """A vanished job that waits for ninja's word. `last_seen` is Unix seconds."""
+
+    use: JobUse
+    last_seen: float
+    looks: int = 0
+
+
+class SchedulerBook:
+    """The jobs of one scheduler, by jid."""
+
+    def __init__(self, sid: int, scheduler: Scheduler, started: float, finished: int = 0) -> None:
+        self.sid = sid
+        self.finished = finished
+        self.scheduler = scheduler
+        self.started = started
+        self.plan: Plan | None = None
+        self._running: dict[int, JobUse] = {}
+        self._gone: dict[int, _Gone] = {}
+        self._done_early: set[int] = set()
+        self._clock_offset: float | None = None
+
+    @property
+    def keeps_log(self) -> bool:
+        """Whether finished jobs are told by a .ninja_log."""
+        return self.scheduler.tool != "make"
+
+    def runs(self, jid: int, use: JobUse) -> None:
+        """The job was seen running."""
+        if jid not in self._done_early:
+            self._running[jid] = use
+
+    def is_done(self, jid: int) -> bool:
+        """Whether ninja recorded the job's end while its process was still to be seen."""
+        return jid in self._done_early
+
+    def vanished(self, jid: int, use: JobUse, last_seen: float) -> list[JobFinished]:
+        """The job's process is gone; it was seen last at Unix time `last_seen`."""
+        self._running.pop(jid, None)
+        if jid in self._done_early:
+            self._done_early.discard(jid)
+            return []
+        if not self.keeps_log:
+            return [self._finished(jid, use, last_seen, "unknown")]
+        self._gone[jid] = _Gone(use, last_seen)
+        return []
+
+    def recorded(self, entries: Iterable[Entry]) -> list[JobFinished]:
+        """Ninja's records of jobs that ended well, matched with the jobs that were seen."""
+        return [self._recorded(entry) for entry in entries]
+
+    def _recorded(self, entry: Entry) -> JobFinished:
+        self.finished += 1
+        jid = self._by_output(entry)
+        if jid is None:
+            jid = self._by_start(entry)
+        use = None
+        if jid is not None:
+            use = self._take(jid)
+        tool: Tool = use.job.tool if use else tool_of_output(entry.output)
+        return JobFinished(
+            jid,
+            self.sid,
+            entry.output,
+            tool,
+            round((entry.end_ms - entry.start_ms) / 1000, 3),
+            "ok",
+            peak_rss=use.peak_rss if use else None,
+            cpu_seconds=round(use.cpu_seconds, 2) if use else None,
+            log_offset=entry.offset_after,
+        )
+
+    def _take(self, jid: int) -> JobUse:
+        gone = self._gone.pop(jid, None)
+        if gone is not None:
+            return gone.use
+        self._done_early.add(jid)
+        return self._running.pop(jid)
+
+    def _by_output(self, entry: Entry) -> int | None:
+        for jid, use in self._candidates():
+            if use.job.output == entry.output:
+                self._calibrate(use, entry)
+                return jid
+        return None
+
+    def _calibrate(self, use: JobUse, entry: Entry) -> None:
+        if self._clock_offset is None:
+            self._clock_offset = use.job.started - entry.start_ms / 1000
+
+    def _by_start(self, entry: Entry) -> int | None:
+        """A job whose output nothing told, or told in other words, by its start.
+
+        Ninja's own start is the first guess of its clock. A job that still runs under a name of its own is left
+        alone: its own record will come.
+        """
+        offset = self.started if self._clock_offset is None else self._clock_offset
+        start = offset + entry.start_ms / 1000
+        likely = [
+            (abs(use.job.started - start), jid)
+            for jid, use in self._candidates()
+            if not use.job.output or jid in self._gone
+        ]
+        distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
+        return jid if distance < SAME_START_SECONDS else None
+
+    def _candidates(self) -> list[tuple[int, JobUse]]:
+        return [*((jid, gone.use) for jid, gone in self._gone.items()), *self._running.items()]
+
+    def settle(self, *, at_once: bool) -> list[JobFinished]:
+        """After each look at the log: vanished jobs without a record for long enough have failed."""
+        failed = []
+        for jid, gone in list(self._gone.items()):
+            gone.looks += 1
+            if at_once or gone.looks >= PATIENCE_TICKS:
+                del self._gone[jid]
+                failed.append(self._finished(jid, gone.use, gone.last_seen, "failed"))
+        return failed
+
+    def _finished(self, jid: int, use: JobUse, last_seen: float, outcome: JobOutcome) -> JobFinished:
+        return JobFinished(
+            jid,
+            self.sid,
+            use.job.label,
+            use.job.tool,
+            round(max(0.0, last_seen - use.job.started), 3),
+            outcome,
+            peak_rss=use.peak_rss,
+            cpu_seconds=round(use.cpu_seconds, 2),
+        )
