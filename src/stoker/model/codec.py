@@ -8,12 +8,16 @@ default, so a newer journal reads in an older stoker as far as it can.
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from stoker.model.events import EVENT_TYPES, JOURNAL_VERSION, Event, Record
+
+DECIMALS = 3
+"""Places kept of a float: milliseconds, thousandths of a percent."""
 
 T = TypeVar("T")
 _BY_KIND: dict[str, type[Event]] = {t.kind: t for t in EVENT_TYPES}
@@ -28,14 +32,25 @@ class UnknownKindError(CodecError):
 
 
 def encode(value: Any) -> Any:
-    """A JSON value of a dataclass, mapping, sequence or scalar. Mapping keys become strings."""
-    if isinstance(value, str | int | float | bool) or value is None:
+    """A JSON value of a dataclass, mapping, sequence or scalar. Mapping keys become strings.
+
+    Fields that hold their default are left out and floats are rounded to DECIMALS, since samples are most of a
+    journal. JSON has no NaN and no infinity: those become 0.
+    """
+    if value is None or isinstance(value, str | int):
         return value
+    if isinstance(value, float):
+        return round(value, DECIMALS) if math.isfinite(value) else 0.0
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
         return [encode(v) for v in value]
-    return {name: encode(getattr(value, name)) for name in _field_names(cast("Any", type(value)))}
+    encoded = {}
+    for name, default in _fields(cast("Any", type(value))):
+        item = getattr(value, name)
+        if item != default:
+            encoded[name] = encode(item)
+    return encoded
 
 
 def decode(cls: type[T], data: Any, where: str = "") -> T:
@@ -49,7 +64,7 @@ def encode_record(record: Record) -> dict[str, Any]:
     return {
         "v": JOURNAL_VERSION,
         "seq": record.seq,
-        "t": round(record.time, 3),
+        "t": encode(record.time),
         "type": record.event.kind,
         **encode(record.event),
     }
@@ -71,8 +86,12 @@ def decode_record(data: Any) -> Record:
 
 
 @cache
-def _field_names(cls: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(cls))
+def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
+    """Names and defaults; MISSING, which equals no value, stands for a required field."""
+    return tuple(
+        (f.name, f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default)
+        for f in dataclasses.fields(cls)
+    )
 
 
 _Decoder = Callable[[Any, str], Any]

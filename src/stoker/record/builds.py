@@ -1,0 +1,319 @@
+"""The registry of builds: which there are, which of them live, and how each ended.
+
+Unaware of engines' sockets and of screens. A build is a folder below `config.paths.builds_dir()`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stoker.config.paths import BuildPaths, builds_dir
+from stoker.model.codec import CodecError, decode_record
+from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
+from stoker.model.reduce import reduce
+from stoker.model.state import BuildState, Phase
+from stoker.record.journal import load_state
+from stoker.record.jsonlines import BadLineError, parse_line
+
+MAX_BUILDS = 200
+"""Builds whose files are kept: a day's work many times over, some gigabytes at worst."""
+
+STARTING_SECONDS = 30.0
+"""How long a folder without keeper.json is taken for a build that is being started: the launcher gives up after 10."""
+
+LOST_REASON = "the machine or the keeper went down; the exit status is lost"
+
+_MAX_FIRST_LINE = 16 * 2**20
+_MAX_OBJECT = 16 * 2**20
+"""A command may have megabytes (see journal.MAX_LINE)."""
+
+_HEAD_BYTES = 1 << 13
+_TAIL_BYTES = 1 << 16
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MAX_CANDIDATES = 5
+"""Candidates named in an error: it must stay one line."""
+
+
+class NoSuchBuildError(Exception):
+    """No build, or no single one, is meant; the message is one line with the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSummary:
+    """One line of `stoker ls`. Times are Unix seconds; `ended` and `exit_code` are None where unknown."""
+
+    id: str
+    name: str
+    command: tuple[str, ...]
+    phase: Phase
+    started: float
+    ended: float | None
+    exit_code: int | None
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """What the keeper wrote when the build had ended."""
+
+    exit_code: int
+    signal: int | None
+    ended: float
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Glance:
+    """What the head and the tail of a journal tell."""
+
+    begun: Record | None = None
+    stepping: bool = False
+    stopping: bool = False
+    last_time: float | None = None
+    end: Record | None = None
+
+
+def list_builds() -> list[BuildSummary]:
+    """All builds, newest first. Reads only the head and the tail of each journal."""
+    summaries = [_summary(paths) for paths in _all_paths()]
+    return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
+
+
+def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
+    """The build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
+
+    Of several the one that lives is meant. Where none lives: without a word, or by its exact name, the newest.
+    """
+    builds = list_builds()
+    found, exact = _matches(builds, wanted)
+    if not found:
+        if wanted is not None:
+            raise NoSuchBuildError(f"no build {wanted!r}; 'stoker ls' shows them")
+        raise NoSuchBuildError("there is no build yet; start one with: stoker run -- COMMAND")
+    live = [b for b in found if b.live]
+    if live_only and not live:
+        raise NoSuchBuildError("no build is live" if wanted is None else f"build {found[0].id} is over")
+    if len(live) > 1 or (not live and len(found) > 1 and not exact):
+        raise _ambiguous(wanted, live or found)
+    return BuildPaths(builds_dir() / (live or found)[0].id)
+
+
+def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequence[BuildSummary], bool]:
+    """The builds meant, newest first, and whether by more than the beginning of a word."""
+    if wanted is None:
+        return builds, True
+    by_id = [b for b in builds if b.id == wanted]
+    by_name = [b for b in builds if b.name == wanted]
+    if by_id or by_name or not wanted:
+        return by_id or by_name, True
+    return [b for b in builds if b.id.startswith(wanted) or b.name.startswith(wanted)], False
+
+
+def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> NoSuchBuildError:
+    names = ", ".join(b.id for b in candidates[:_MAX_CANDIDATES])
+    more = len(candidates) - _MAX_CANDIDATES
+    if more > 0:
+        names += f" and {more} more"
+    what = "several builds live" if wanted is None else f"{wanted!r} may mean several builds"
+    return NoSuchBuildError(f"{what}; name one of {names}")
+
+
+def is_live(paths: BuildPaths) -> bool:
+    """Whether the keeper or the build still runs, and the journal does not yet tell the build's end."""
+    return _glance(paths.journal).end is None and _runs(paths)
+
+
+def final_state(paths: BuildPaths) -> BuildState:
+    """The state of a build from its files. One that nothing runs any more gets its end, known or lost.
+
+    Raises JournalError for a journal of another version.
+    """
+    # The order matters: what was running when we looked may have written its end before we read.
+    runs = _runs(paths)
+    state = load_state(paths.journal)
+    if not state.id:
+        state = _state_without_journal(paths)
+    if state.over:
+        return state
+    ending = _read_exit(paths)
+    if ending is None and runs:
+        return state
+    event, at = _end(ending, state.time)
+    return reduce(state, Record(state.seq + 1, at, event))
+
+
+def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
+    """Delete the oldest builds beyond `max_builds`, never one that lives; the IDs of those deleted."""
+    builds = list_builds()
+    deleted: list[str] = []
+    for build in reversed(builds):
+        if len(builds) - len(deleted) <= max_builds:
+            break
+        paths = BuildPaths(builds_dir() / build.id)
+        if build.live or is_live(paths):
+            continue
+        shutil.rmtree(paths.root, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            paths.socket.unlink()
+        deleted.append(build.id)
+    return deleted
+
+
+def _all_paths() -> Iterable[BuildPaths]:
+    """Real folders with the name of an ID, and nothing that a link leads to."""
+    try:
+        entries = list(builds_dir().iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
+
+
+def _summary(paths: BuildPaths) -> BuildSummary:
+    glance = _glance(paths.journal)
+    begun = glance.begun.event if glance.begun is not None else None
+    bare = _state_without_journal(paths)
+    live = glance.end is None and _runs(paths)
+    end = glance.end
+    if end is None and not live:
+        event, at = _end(_read_exit(paths), glance.last_time or bare.started)
+        end = Record(0, at, event)
+    ended = end.event if end is not None else None
+    return BuildSummary(
+        id=paths.id,
+        name=begun.name if isinstance(begun, BuildStarted) else bare.name,
+        command=begun.command if isinstance(begun, BuildStarted) else bare.command,
+        phase=ended.outcome if isinstance(ended, BuildEnded) else _live_phase(glance),
+        started=glance.begun.time if glance.begun is not None else bare.started,
+        ended=end.time if end is not None else None,
+        exit_code=ended.exit_code if isinstance(ended, BuildEnded) else None,
+        live=live,
+    )
+
+
+def _live_phase(glance: _Glance) -> Phase:
+    if glance.stopping:
+        return "stopping"
+    return "running" if glance.stepping else "starting"
+
+
+def _end(ending: _Exit | None, last_time: float) -> tuple[BuildEnded, float]:
+    """The end that the engine did not live to write, and its Unix time."""
+    if ending is None:
+        return BuildEnded("failed", None, LOST_REASON), last_time
+    outcome: Outcome = "done" if ending.exit_code == 0 else "failed"
+    reason = "" if outcome == "done" else f"exit status {ending.exit_code}"
+    if ending.signal is not None:
+        reason = f"killed by {_signal_name(ending.signal)}"
+    if ending.stopped:
+        outcome, reason = "stopped", "stopped on request"
+    return BuildEnded(outcome, ending.exit_code, reason), ending.ended
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _glance(journal: Path) -> _Glance:
+    try:
+        with journal.open("rb") as file:
+            first = file.readline(_MAX_FIRST_LINE)
+            stepping = _type_of(StepStarted) in file.read(_HEAD_BYTES)
+            size = file.seek(0, 2)
+            start = max(0, size - _TAIL_BYTES)
+            file.seek(start)
+            lines = file.read(_TAIL_BYTES).split(b"\n")
+    except OSError:
+        return _Glance()
+    lines = lines[1:-1] if start else lines[:-1]
+    begun = _record(first)
+    ends = [line for line in lines if _type_of(BuildEnded) in line]
+    last = next((r for r in map(_record, reversed(lines)) if r is not None), None)
+    return _Glance(
+        begun=begun if begun is not None and isinstance(begun.event, BuildStarted) else None,
+        stepping=stepping or start > 0,
+        stopping=any(_type_of(StopRequested) in line for line in lines),
+        last_time=last.time if last is not None else None,
+        end=_record(ends[-1]) if ends else None,
+    )
+
+
+def _type_of(event: type[StepStarted | BuildEnded | StopRequested]) -> bytes:
+    """As a record's line holds it, and no text inside a record can: there quotes are escaped."""
+    return b'"type":"%s"' % event.kind.encode()
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        return decode_record(parse_line(line))
+    except (BadLineError, CodecError):
+        return None
+
+
+def _runs(paths: BuildPaths) -> bool:
+    """Whether the keeper or the build is there, or may be about to be."""
+    keeper = _read_object(paths.keeper)
+    if keeper:
+        return any(_is_process(keeper.get(f"{who}_pid"), keeper.get(f"{who}_start")) for who in ("keeper", "build"))
+    try:
+        age = abs(time.time() - paths.root.stat().st_mtime)
+    except OSError:
+        return False
+    return age < STARTING_SECONDS and not paths.exit.exists()
+
+
+def _is_process(pid: object, start: object) -> bool:
+    """Whether `pid` exists, is no zombie, and began at `start` ticks after boot (proc_pid_stat(5), field 22)."""
+    if not isinstance(pid, int) or not isinstance(start, int):
+        return False
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    return len(fields) > 19 and fields[0] not in (b"Z", b"X") and int(fields[19]) == start
+
+
+def _read_exit(paths: BuildPaths) -> _Exit | None:
+    data = _read_object(paths.exit)
+    code, number, ended = data.get("exit_code"), data.get("signal"), data.get("ended")
+    if not isinstance(code, int) or not isinstance(ended, int | float):
+        return None
+    return _Exit(code, number if isinstance(number, int) else None, float(ended), data.get("stopped") is True)
+
+
+def _state_without_journal(paths: BuildPaths) -> BuildState:
+    """As much as the launcher and the keeper knew before there was an engine."""
+    spec = _read_object(paths.spec)
+    command, created = spec.get("command"), spec.get("created")
+    if not isinstance(created, int | float):
+        with contextlib.suppress(OSError):
+            created = paths.root.stat().st_mtime
+    started = float(created or 0.0)
+    return BuildState(
+        id=paths.id,
+        name=str(spec.get("name") or paths.id),
+        command=tuple(map(str, command)) if isinstance(command, list) else (),
+        cwd=str(spec.get("cwd") or ""),
+        log_path=str(paths.output),
+        started=started,
+        time=started,
+    )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            return parse_line(file.read(_MAX_OBJECT))
+    except (OSError, BadLineError):
+        return {}

@@ -1,0 +1,34 @@
+"""The build's output file as screens read it. Unaware of what is in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class FileLog:
+    """`stoker.show.source.OutputLog` over a file, which may not exist yet and may grow."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def size(self) -> int:
+        """Bytes written so far; 0 while there is no file."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset`; nothing where there is nothing to read."""
+        try:
+            # Not blocking: a replay may lie beside anything, a FIFO too.
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            return b""
+        try:
+            return os.pread(fd, max(0, length), max(0, offset))
+        except OSError:
+            return b""
+        finally:
+            os.close(fd)
