@@ -22,7 +22,7 @@ from stoker.model.status import status_of
 from stoker.model.text import clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import CommandRefused
-from stoker.record.builds import final_state, list_builds
+from stoker.record.builds import final_state, is_live, list_builds
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
 
@@ -113,7 +113,7 @@ def log(args: argparse.Namespace) -> int:
         return 0
     with file:
         while True:
-            over = not args.follow or final_state_is_known(paths)
+            over = not args.follow or not is_live(paths)
             _copy(file, terminal=terminal)
             if over:
                 return 0
@@ -128,20 +128,13 @@ def _copy(file: Any, *, terminal: bool) -> None:
         return
     colour = "NO_COLOR" not in os.environ
     while line := file.readline(1 << 16):
-        print(sgr(spans(line), colour))
+        print(sgr(spans(line.rstrip(b"\n")), colour=colour))
     sys.stdout.flush()
-
-
-def final_state_is_known(paths: BuildPaths) -> bool:
-    """Whether the build has ended."""
-    return paths.exit.exists() or final_state(paths).over
 
 
 def events(args: argparse.Namespace) -> int:
     """The journal, one event a line."""
     paths = find(args.id)
-    if not paths.journal.exists():
-        raise CliError(f"{paths.id} has no journal yet", FAILURE)
     seq = 0
     for record in read_journal(paths.journal):
         seq = record.seq
@@ -152,10 +145,8 @@ def events(args: argparse.Namespace) -> int:
 
 
 async def _follow(paths: BuildPaths, seq: int, *, as_json: bool) -> None:
-    async for record in follow_journal(paths.journal, seq):
+    async for record in follow_journal(paths.journal, seq, over=lambda: not is_live(paths)):
         _print_record(record, as_json=as_json)
-        if record.event.kind == "build_ended":
-            return
 
 
 def _print_record(record: Record, *, as_json: bool) -> None:
@@ -171,12 +162,12 @@ def _print_record(record: Record, *, as_json: bool) -> None:
 def stop(args: argparse.Namespace) -> int:
     """End a build and wait until nothing of it is left."""
     paths = find(args.id)
-    if final_state(paths).over:
+    if not is_live(paths):
         raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' tells how", FAILURE)
     print(f"stoker: {'killing' if args.force else 'stopping'} {paths.id}", file=sys.stderr)
     _ask_to_stop(paths, force=args.force)
     deadline = time.monotonic() + STOP_PATIENCE_SECONDS
-    while not final_state_is_known(paths):
+    while is_live(paths):
         if time.monotonic() > deadline:
             raise CliError(f"{paths.id} still runs; try: stoker stop --force {paths.id}", FAILURE)
         time.sleep(POLL_SECONDS)

@@ -1,0 +1,176 @@
+"""Real builds under the real program: a stoker whose files live in the test's own folder, and projects to build."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import ninja
+import pytest
+
+from stoker.act.keeper import descendants, start_ticks
+
+PATIENCE = 90.0
+"""Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
+
+PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")
+NINJAS = [n for n in (PYPI_NINJA, "/usr/bin/ninja") if Path(n).exists()]
+
+UNIT = """
+#include <map>
+#include <regex>
+#include <string>
+int unit{n}(const std::string& s) {{
+  std::map<std::string, int> m{{{{"a", {n}}}}};
+  return std::regex_match(s, std::regex("a{n}b+")) + m.at("a");
+}}
+"""
+
+
+def until(condition: Callable[[], Any], what: str = "it") -> Any:
+    """Wait for something to become true; the value is returned."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not happen")
+
+
+class Stoker:
+    """The program, run as a user would, with folders of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.state = root / "state"
+        (root / "run").mkdir(mode=0o700)
+        self.env = {
+            **os.environ,
+            "XDG_STATE_HOME": str(self.state),
+            "XDG_RUNTIME_DIR": str(root / "run"),
+            "XDG_CONFIG_HOME": str(root / "config"),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "TERM": "xterm-256color",
+        }
+        self.env.pop("CI", None)
+        self.env.pop("NO_COLOR", None)
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-P", "-m", "stoker", *words]
+
+    def run(self, *words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            self.argv(*words),
+            cwd=cwd or self.root,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def start(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv(*words),
+            cwd=cwd or self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def detach(self, *command: str, cwd: Path | None = None) -> str:
+        """Start a build and return its ID."""
+        result = self.run("run", "--detach", "--", *command, cwd=cwd)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.decode().strip()
+
+    def status(self, *words: str) -> dict[str, Any]:
+        result = self.run("status", "--json", *words)
+        assert result.returncode == 0, result.stderr
+        value: dict[str, Any] = json.loads(result.stdout)
+        return value
+
+    def ended(self, build: str) -> dict[str, Any]:
+        """The status of a build once it is over."""
+        return until(lambda: (s := self.status(build))["ended"] and s, f"the end of {build}")  # type: ignore[no-any-return]
+
+    def folder(self, build: str) -> Path:
+        return self.state / "stoker" / "builds" / build
+
+    def events(self, build: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder(build) / "journal.jsonl").read_bytes().splitlines()]
+
+    def keeper(self, build: str) -> dict[str, int]:
+        value: dict[str, int] = json.loads((self.folder(build) / "keeper.json").read_bytes())
+        return value
+
+    def engine_pid(self, build: str) -> int:
+        """The engine that serves now."""
+
+        def last() -> int:
+            pids = [e["pid"] for e in self.events(build) if e["type"] == "engine_started"]
+            return pids[-1] if pids and start_ticks(pids[-1]) else 0
+
+        return int(until(lambda: (self.folder(build) / "journal.jsonl").exists() and last(), "an engine"))
+
+    def end_all(self) -> None:
+        """Leave nothing running behind a test."""
+        for file in self.state.glob("stoker/builds/*/keeper.json"):
+            keeper = json.loads(file.read_bytes())
+            for pid, start in (("keeper_pid", "keeper_start"), ("build_pid", "build_start")):
+                if start_ticks(keeper[pid]) == keeper[start] is not None:
+                    for p in [*descendants(keeper[pid]), keeper[pid]]:
+                        os.kill(p, signal.SIGKILL)
+
+
+@pytest.fixture
+def stoker(tmp_path: Path) -> Iterator[Stoker]:
+    program = Stoker(tmp_path)
+    yield program
+    program.end_all()
+
+
+def write_project(folder: Path, units: int = 6, *, broken: Sequence[int] = ()) -> Path:
+    """A real CMake project of some C++ files, configured for ninja; returns its build folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for n in range(units):
+        text = UNIT.format(n=n)
+        (folder / f"unit{n}.cpp").write_text(text + ("int x = no_such_name;\n" if n in broken else ""))
+    (folder / "main.cpp").write_text("int main() { return 0; }\n")
+    sources = " ".join(f"unit{n}.cpp" for n in range(units))
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(small CXX)\n"
+        f"add_library(units STATIC {sources})\n"
+        "add_executable(app main.cpp)\ntarget_link_libraries(app units)\n"
+    )
+    build = folder / "build"
+    subprocess.run(
+        ["cmake", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={PYPI_NINJA}", "-S", str(folder), "-B", str(build)],
+        check=True,
+        capture_output=True,
+    )
+    return build
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The build folder of a small real project."""
+    return write_project(tmp_path / "small")
+
+
+def write_ninja(folder: Path, edges: Sequence[tuple[str, str]]) -> Path:
+    """A build.ninja of (output, shell command); returns its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["rule sh", "  command = $cmd"]
+    for output, command in edges:
+        lines += [f"build {output}: sh", f"  cmd = {command.replace('$', '$$')}"]
+    (folder / "build.ninja").write_text("\n".join(lines) + "\n")
+    return folder

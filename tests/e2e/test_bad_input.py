@@ -1,0 +1,85 @@
+"""Bad input gets one line that names the thing and the remedy, and the right exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import Stoker, write_ninja
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["run"], 2, "run needs a command; write it after --"),
+        (["run", "--plain", "--nmae", "x", "--", "true"], 2, "run has no option '--nmae'"),
+        (["run", "--", "no-such-tool-here"], 127, "no-such-tool-here: not found on PATH"),
+        (["run", "--", "./no-such-file"], 127, "./no-such-file: no such file"),
+        (["run", "--", "/etc"], 126, "/etc is a folder"),
+        (["rnu"], 2, "did you mean 'stoker run'?"),
+        (["ninja"], 2, "stoker run -- ninja"),
+        ([], 2, "COMMAND"),
+        (["status", "nothing-like-it"], 1, "nothing-like-it"),
+        (["attach", "../../etc"], 1, "../../etc"),
+        (["log", "nothing"], 1, "nothing"),
+        (["events", "nothing"], 1, "nothing"),
+        (["stop", "nothing"], 1, "nothing"),
+        (["replay", "nothing"], 1, "nothing"),
+        (["replay", "/etc/hostname"], 1, "/etc/hostname"),
+        (["status"], 1, "stoker run"),
+        (["demo", "--seconds", "0"], 2, "--seconds is a number from 1 to 3600"),
+        (["themes", "check", "/nonexistent.yaml"], 1, "/nonexistent.yaml"),
+    ],
+)
+def test_one_line_and_the_right_status(stoker: Stoker, words: list[str], status: int, said: str) -> None:
+    result = stoker.run(*words)
+    text = result.stderr.decode()
+    assert said in text
+    assert len(text.strip().splitlines()) == 1
+    assert result.returncode == status
+    assert result.stdout == b""
+
+
+def test_a_state_folder_that_is_a_file_is_named_and_nothing_runs(stoker: Stoker, tmp_path: Path) -> None:
+    stoker.state.write_text("")
+    result = stoker.run("run", "--plain", "--", "touch", "ran")
+    assert result.returncode == 125
+    assert b"set XDG_STATE_HOME" in result.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_full_disk_at_the_start_is_named_and_nothing_runs(stoker: Stoker, tmp_path: Path) -> None:
+    stoker.state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(stoker.state)], check=True)
+    try:
+        result = stoker.run("run", "--plain", "--", "touch", "ran")
+    finally:
+        subprocess.run(["umount", str(stoker.state)], check=True)
+    assert result.returncode == 125
+    assert b"No space left on device; free some space" in result.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_runtime_folder_of_somebody_else_is_refused_not_used(stoker: Stoker, tmp_path: Path) -> None:
+    folder = stoker.root / "run" / "stoker"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+    build = stoker.detach("true")
+    status = stoker.ended(build)
+    assert status["state"] == "done"
+    assert not list(folder.iterdir())
+
+
+def test_an_unreadable_theme_is_named_with_its_line_and_does_not_stop_the_build(stoker: Stoker, tmp_path: Path) -> None:
+    themes = tmp_path / "config" / "stoker" / "themes"
+    themes.mkdir(parents=True)
+    (themes / "mine.yaml").write_text("name: mine\nextends: dark\ncolors:\n  memroy: '#ff0000'\n")
+    result = stoker.run("themes", "check")
+    assert result.returncode == 1
+    assert b"mine.yaml:4: " in result.stderr
+    assert b"'memory'" in result.stderr
+    folder = write_ninja(tmp_path / "p", [("o", "touch o")])
+    assert stoker.run("run", "--plain", "--", "ninja", "-C", str(folder)).returncode == 0

@@ -1,0 +1,158 @@
+"""`stoker run` against the bare thing: the same status, true counts at every moment, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import NINJAS, PYPI_NINJA, Stoker, until, write_ninja, write_project
+
+
+def bare(*command: str) -> int:
+    return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
+def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
+    stoker: Stoker, tmp_path: Path, ninja: str
+) -> None:
+    good, bad = write_project(tmp_path / "good", 2), write_project(tmp_path / "bad", 2, broken=[1])
+    missing = tmp_path / "nowhere"
+    for folder in (good, bad, missing):
+        watched = stoker.run("run", "--plain", "--", ninja, "-C", str(folder))
+        bare(ninja, "-C", str(folder), "-t", "clean")
+        assert watched.returncode == bare(ninja, "-C", str(folder)), watched.stderr
+    assert (good / "app").exists()
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
+def test_the_counts_are_true_at_every_moment(stoker: Stoker, project: Path, ninja: str) -> None:
+    build = stoker.detach(ninja, "-C", str(project), "-j2")
+    seen_running = False
+    while True:
+        status = stoker.status(build)
+        p = status["progress"]
+        assert p["finished"] + p["running"] + p["on_deck"] <= p["total"] or status["state"] == "done"
+        seen_running |= any(job["tool"] == "cxx" and "unit" in job["output"] for job in status["jobs"])
+        if status["ended"]:
+            break
+    assert seen_running
+    assert status["state"] == "done"
+    assert status["exit_code"] == 0
+    assert p["finished"] == p["total"] == 9
+    finished = [e["output"] for e in stoker.events(build) if e["type"] == "job_finished"]
+    assert len(finished) == len(set(finished)) == 9
+
+
+def test_a_failure_is_told_with_its_command_and_output(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "bad", 2, broken=[1])
+    result = stoker.run("run", "--plain", "--", "ninja", "-C", str(folder))
+    assert result.returncode == 1
+    assert b"no_such_name" in result.stdout
+    status = stoker.status()
+    assert status["state"] == "failed"
+    assert status["progress"]["failed"] == 1
+    assert [f["output"] for f in status["failures"]] == ["CMakeFiles/units.dir/unit1.cpp.o"]
+    assert "-c" in status["failures"][0]["command"]
+
+
+def test_a_build_that_is_up_to_date_is_done(stoker: Stoker, project: Path) -> None:
+    subprocess.run([PYPI_NINJA, "-C", str(project)], check=True, capture_output=True)
+    assert stoker.run("run", "--plain", "--", "ninja", "-C", str(project)).returncode == 0
+    status = stoker.status()
+    assert (status["progress"]["finished"], status["progress"]["total"]) == (0, 0)
+
+
+def test_only_what_is_stale_counts_in_a_rebuild(stoker: Stoker, project: Path) -> None:
+    subprocess.run([PYPI_NINJA, "-C", str(project)], check=True, capture_output=True)
+    (project.parent / "unit0.cpp").touch()
+    assert stoker.run("run", "--plain", "--", "ninja", "-C", str(project)).returncode == 0
+    assert stoker.status()["progress"]["finished"] == 3
+
+
+def test_a_ninja_too_short_to_be_seen_is_counted_from_its_log(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "quick", [(f"o{n}", f"touch o{n}") for n in range(5)])
+    assert stoker.run("run", "--plain", "--", "ninja", "-C", str(folder)).returncode == 0
+    assert stoker.status()["progress"]["finished"] == 5
+
+
+def test_a_build_by_cmake_is_watched_through_cmake(stoker: Stoker, project: Path) -> None:
+    build = stoker.detach("cmake", "--build", str(project))
+    status = stoker.ended(build)
+    assert status["state"] == "done"
+    assert status["progress"]["finished"] == 9
+
+
+def test_make_with_sub_makes_is_watched_too(stoker: Stoker, project: Path) -> None:
+    folder = project.parent / "make"
+    subprocess.run(
+        ["cmake", "-G", "Unix Makefiles", "-S", str(project.parent), "-B", str(folder)], check=True, capture_output=True
+    )
+    build = stoker.detach("make", "-C", str(folder), "-j2")
+    until(lambda: any(j["tool"] == "cxx" for j in stoker.status(build)["jobs"]), "a compiler below make")
+    status = stoker.ended(build)
+    assert status["state"] == "done"
+    assert status["progress"]["finished"] >= 1
+    assert any(e["type"] == "scheduler_planned" and e["source"] == "percent" for e in stoker.events(build))
+
+
+def test_two_ninjas_at_once_are_both_counted(stoker: Stoker, tmp_path: Path) -> None:
+    inner = write_ninja(tmp_path / "inner", [(f"i{n}", f"sleep 0.5; touch i{n}") for n in range(4)])
+    outer = write_ninja(tmp_path / "outer", [("ext", f"{PYPI_NINJA} -C {inner} -j2"), ("own", "sleep 1; touch own")])
+    build = stoker.detach("ninja", "-C", str(outer), "-j2")
+    until(lambda: len([s for s in stoker.status(build)["schedulers"] if s["running"]]) == 2, "two ninjas")
+    status = stoker.ended(build)
+    assert status["state"] == "done"
+    assert status["progress"]["finished"] == 6
+
+
+def test_the_log_keeps_every_byte_and_plain_shows_it_harmlessly(stoker: Stoker, tmp_path: Path) -> None:
+    nasty = (
+        rb"\033]52;c;ZXZpbA==\007 \033[2J error [/usr/include/x.h] [@click=app.quit]x[/] \000 \377 \033[31mred\033[0m"
+    )
+    folder = write_ninja(tmp_path / "nasty", [("out", f"printf '{nasty.decode()}\\n'; touch out")])
+    result = stoker.run("run", "--plain", "--", "ninja", "-C", str(folder))
+    assert result.returncode == 0
+    (build,) = stoker.folder("").glob("*/output.log")
+    raw = build.read_bytes()
+    assert b"\x1b]52;c;ZXZpbA==\x07" in raw
+    assert b"\x00" in raw
+    assert b"error [/usr/include/x.h] [@click=app.quit]x[/]" in result.stdout
+    shown = result.stdout + result.stderr
+    assert not {b for b in shown if b < 0x20 and b not in (0x09, 0x0A)}
+    assert b"\x7f" not in shown
+
+
+def test_a_line_of_ten_megabytes_is_kept_whole_and_shown_cut(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "long", [("out", "head -c 10000000 /dev/zero | tr '\\0' x; touch out")])
+    result = stoker.run("run", "--plain", "--", "ninja", "-C", str(folder))
+    assert result.returncode == 0
+    assert len(result.stdout) < 100_000
+    (log,) = stoker.folder("").glob("*/output.log")
+    assert log.stat().st_size >= 10_000_000
+
+
+def test_json_gives_a_status_a_line_and_ends_with_the_end(stoker: Stoker, project: Path) -> None:
+    result = stoker.run("run", "--json", "--", "ninja", "-C", str(project))
+    assert result.returncode == 0
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert lines[-1]["state"] == "done"
+    assert lines[-1]["progress"]["finished"] == 9
+
+
+def test_log_and_events_answer_live_and_afterwards(stoker: Stoker, project: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(project), "-j1")
+    follow = stoker.start("log", "-f", build)
+    events = stoker.start("events", "-f", "--json", build)
+    stoker.ended(build)
+    out, _ = follow.communicate(timeout=30)
+    log = (stoker.folder(build) / "output.log").read_bytes()
+    assert out == log == stoker.run("log", build).stdout
+    out, _ = events.communicate(timeout=30)
+    followed = [json.loads(line) for line in out.splitlines()]
+    assert [e["seq"] for e in followed] == [e["seq"] for e in stoker.events(build)]
+    assert followed[-1]["type"] == "build_ended"
+    assert build.encode() in stoker.run("ls").stdout

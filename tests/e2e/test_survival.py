@@ -1,0 +1,193 @@
+"""What happens to viewers, engines and terminals does not happen to the build."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stoker.act.keeper import descendants, start_ticks
+
+from .conftest import PYPI_NINJA, Stoker, until, write_ninja
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """Eight jobs of half a second and more, two at a time."""
+    return write_ninja(tmp_path / "slow", [(f"o{n}", f"sleep 0.7; echo did {n}; touch o{n}") for n in range(8)])
+
+
+def running(stoker: Stoker, build: str) -> bool:
+    return bool(stoker.status(build)["progress"]["running"])
+
+
+def finished_outputs(stoker: Stoker, build: str) -> list[str]:
+    return sorted(e["output"] for e in stoker.events(build) if e["type"] == "job_finished" and e["outcome"] == "ok")
+
+
+def fill(path: Path) -> None:
+    """Write until there is no room."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while os.write(fd, b"x" * 512):
+            pass
+    except OSError as err:
+        assert err.errno == errno.ENOSPC
+    finally:
+        os.close(fd)
+
+
+def test_a_killed_engine_loses_no_job_and_the_build_ends_as_it_would(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    until(lambda: len(finished_outputs(stoker, build)) >= 2, "two jobs")
+    os.kill(stoker.engine_pid(build), signal.SIGKILL)
+    until(lambda: len(finished_outputs(stoker, build)) >= 4, "jobs after the kill")
+    os.kill(stoker.engine_pid(build), signal.SIGKILL)
+    status = stoker.ended(build)
+    assert (status["state"], status["exit_code"]) == ("done", 0)
+    assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
+    assert (status["progress"]["finished"], status["progress"]["total"]) == (8, 8)
+    sequence = [e["seq"] for e in stoker.events(build)]
+    assert sequence == list(range(1, len(sequence) + 1))
+
+
+def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j8")
+    engine = stoker.engine_pid(build)
+    os.kill(engine, signal.SIGSTOP)
+    until((stoker.folder(build) / "exit.json").exists, "the build's end")
+    os.kill(engine, signal.SIGKILL)
+    until(lambda: stoker.events(build)[-1]["type"] == "build_ended", "the end in the journal")
+    assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL])
+def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: Stoker, slow: Path, signum: int) -> None:
+    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
+    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    until(lambda: running(stoker, stoker.status()["id"]), "a running job")
+    viewer.send_signal(signum)
+    viewer.communicate(timeout=60)
+    status = stoker.ended(stoker.status()["id"])
+    assert (status["state"], status["progress"]["finished"]) == ("done", 8)
+
+
+def test_an_interrupt_in_plain_mode_stops_the_build_with_130(stoker: Stoker, slow: Path) -> None:
+    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
+    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    build = stoker.status()["id"]
+    until(lambda: running(stoker, build), "a running job")
+    viewer.send_signal(signal.SIGINT)
+    viewer.communicate(timeout=60)
+    assert viewer.returncode == 130
+    assert stoker.status(build)["state"] == "stopped"
+
+
+def test_a_second_viewer_sees_the_same_state_at_once(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    until(lambda: stoker.status(build)["progress"]["finished"] >= 2, "two jobs")
+    first = stoker.start("attach", "--json", "--read-only", build)
+    assert first.stdout is not None
+    seen = json.loads(first.stdout.readline())
+    assert seen["progress"]["finished"] >= 2
+    first.kill()
+    first.communicate()
+    assert stoker.run("attach", "--plain", build).returncode == 0
+
+
+def test_stopping_leaves_no_orphan_and_ninja_goes_on_where_it_was(stoker: Stoker, tmp_path: Path) -> None:
+    edges = [("quick", "touch quick"), *((f"o{n}", f"sleep 1000; touch o{n}") for n in range(3))]
+    folder = write_ninja(tmp_path / "long", edges)
+    build = stoker.detach("ninja", "-C", str(folder), "-j4")
+    until(lambda: stoker.status(build)["progress"]["running"] == 3, "three sleepers")
+    keeper = stoker.keeper(build)["keeper_pid"]
+    tree = [p for p in descendants(keeper) if p != stoker.engine_pid(build)]
+    assert len(tree) >= 4
+    assert stoker.run("stop", build).returncode == 0
+    assert not [p for p in tree if start_ticks(p) is not None]
+    status = stoker.status(build)
+    assert (status["state"], status["decisions"][-1]["what"]) == ("stopped", "stop the build")
+    assert stoker.run("stop", build).returncode == 1
+    dry = subprocess.run([PYPI_NINJA, "-C", str(folder), "-n"], capture_output=True, check=True)
+    assert b"[3/3]" in dry.stdout
+
+
+def test_stopping_works_without_an_engine(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
+    build = stoker.detach("ninja", "-C", str(folder))
+    os.kill(stoker.engine_pid(build), signal.SIGSTOP)
+    assert stoker.run("stop", "--force", build).returncode == 0
+    assert stoker.ended(build)["state"] == "stopped"
+
+
+def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    stoker.engine_pid(build)
+    until(lambda: running(stoker, build), "a running job")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(stoker.root / "run" / "stoker" / f"{build}.sock"))
+        file = s.makefile("rwb")
+        file.write(b'{"type":"hello","protocol":1,"resume":null,"read_only":true}\n')
+        file.write(b'{"type":"command","n":1,"verb":"stop","args":{}}\n')
+        file.flush()
+        reply = next(m for m in map(json.loads, file) if m["type"] == "reply")
+    assert reply["ok"] is False
+    assert stoker.ended(build)["state"] == "done"
+
+
+def test_state_and_socket_are_private(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    stoker.engine_pid(build)
+    sock = stoker.root / "run" / "stoker" / f"{build}.sock"
+    until(sock.exists, "the socket")
+    assert sock.stat().st_mode & 0o777 == 0o600
+    assert sock.parent.stat().st_mode & 0o777 == 0o700
+    assert stoker.folder(build).stat().st_mode & 0o777 == 0o700
+    for file in ("journal.jsonl", "output.log"):
+        assert (stoker.folder(build) / file).stat().st_mode & 0o077 == 0
+
+
+def test_a_killed_keeper_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    until(lambda: running(stoker, build), "a running job")
+    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGKILL)
+    status = stoker.ended(build)
+    assert status["state"] == "failed"
+    assert "status is lost" in status["reason"]
+    assert status["progress"]["finished"] == 8
+
+
+def test_a_full_disk_under_the_journal_does_not_touch_the_build(stoker: Stoker, tmp_path: Path, slow: Path) -> None:
+    stoker.state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(stoker.state)], check=True)
+    try:
+        build = stoker.detach("ninja", "-C", str(slow), "-j2")
+        stoker.engine_pid(build)
+        filler = stoker.state / "filler"
+        fill(filler)
+        until(lambda: (slow / "o7").exists(), "the last job")
+        until((stoker.folder(build) / "exit.json").exists, "the end")
+        filler.unlink()
+        status = stoker.ended(build)
+        assert (status["state"], status["progress"]["finished"]) == ("done", 8)
+    finally:
+        stoker.end_all()
+        until(
+            lambda: subprocess.run(["umount", str(stoker.state)], check=False, capture_output=True).returncode == 0,
+            "the unmounting",
+        )
+
+
+def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
+    code = (
+        "import sys, stoker.engine.engine, stoker.show.plain, stoker.show.json, stoker.cli.view, stoker.cli.query;"
+        "sys.exit(bool({'textual', 'rich'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,88 @@
+"""A scheduler's book: what ninja records is matched with what was seen, and nothing counts twice."""
+
+from __future__ import annotations
+
+from stoker.engine.schedulers import PATIENCE_TICKS, SchedulerBook
+from stoker.model.events import JobFinished, Tool
+from stoker.sense.jobs import Job, JobUse
+from stoker.sense.ninja_log import Entry
+from stoker.sense.schedulers import Scheduler, SchedulerTool
+
+START = 1000.0
+
+
+def book(tool: SchedulerTool = "ninja") -> SchedulerBook:
+    return SchedulerBook(1, Scheduler(7, 70, tool, "/b", "/bin/ninja", ("ninja",), 4, "build.ninja", ()), START)
+
+
+def use(output: str, started: float = START + 1, *, tool: Tool = "cxx", peak: int = 500) -> JobUse:
+    job = Job(20, 200, (7, 70), started, ("c++", "-o", output), output, tool)
+    return JobUse(job, 100, peak, 99.0, 1.5, "cc1plus", "running")
+
+
+def entry(output: str, start_ms: int = 1000, end_ms: int = 3000, offset: int = 50) -> Entry:
+    return Entry(start_ms, end_ms, 0, output, "abc", offset)
+
+
+def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    assert b.vanished(1, use("a.o"), START + 3) == []
+    assert b.recorded([entry("a.o")]) == [
+        JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, cpu_seconds=1.5, log_offset=50)
+    ]
+    assert b.settle(at_once=True) == []
+
+
+def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    assert [f.jid for f in b.recorded([entry("a.o")])] == [1]
+    b.runs(1, use("a.o"))
+    assert b.vanished(1, use("a.o"), START + 4) == []
+    assert b.settle(at_once=True) == []
+
+
+def test_a_job_too_short_to_be_seen_is_counted_by_its_record() -> None:
+    (finished,) = book().recorded([entry("dir/a.cu.o")])
+    assert (finished.jid, finished.tool, finished.seconds) == (None, "nvcc", 2.0)
+
+
+def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.vanished(1, use("a.o"), START + 5)
+    for _ in range(PATIENCE_TICKS - 1):
+        assert b.settle(at_once=False) == []
+    (failed,) = b.settle(at_once=False)
+    assert (failed.jid, failed.outcome, failed.seconds) == (1, "failed", 4.0)
+
+
+def test_a_nameless_job_is_known_by_its_start() -> None:
+    b = book()
+    b.runs(1, use("", START + 1.01, tool="other"))
+    b.runs(2, use("", START + 9.01, tool="other"))
+    assert [f.jid for f in b.recorded([entry("gen/version.h", 9000, 9500)])] == [2]
+    assert [f.jid for f in b.recorded([entry("gen/other.h", 1000, 9600)])] == [1]
+
+
+def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 5.0))
+    b.recorded([entry("a.o", 1000, 2000)])
+    b.runs(2, use("", START + 7.0, tool="other"))
+    assert [f.jid for f in b.recorded([entry("gen.h", 3000, 4000)])] == [2]
+
+
+def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 1.0))
+    assert [f.jid for f in b.recorded([entry("b.o", 1000, 2000)])] == [None]
+    assert [f.jid for f in b.recorded([entry("a.o", 1000, 2500)])] == [1]
+
+
+def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
+    b = book("make")
+    b.runs(1, use("a.o"))
+    (finished,) = b.vanished(1, use("a.o"), START + 2)
+    assert (finished.outcome, finished.output) == ("unknown", "a.o")
