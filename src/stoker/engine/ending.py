@@ -27,7 +27,8 @@ def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
 
 def _reason(code: int, signum: int | None, state: BuildState) -> str:
     if signum is not None:
-        return f"killed by signal {signum} ({signal.Signals(signum).name})"
+        name = signal.strsignal(signum) or "real-time signal"
+        return f"killed by signal {signum} ({name})"
     if code == 127 and not state.schedulers:
         return "exit status 127: a command was not found; see the output"
     if state.failures:

@@ -19,7 +19,7 @@ from typing import Any
 from stoker import __version__
 from stoker.act.keeper import start_ticks
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.config.paths import BuildPaths
+from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.decide.eta import estimate
 from stoker.engine.ending import ending_of
 from stoker.engine.observer import Observer, Roots
@@ -29,6 +29,7 @@ from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.watch import watch
+from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
 
 TICK_SECONDS = 1.0
@@ -64,7 +65,7 @@ class Engine:
         if self._state.over:
             return
         self._begin()
-        await self._server.start()
+        await self._open_socket()
         observer = Observer(self._roots(), self._state, self._paths.output, self._paths.root)
         try:
             while not self._build_is_over():
@@ -76,8 +77,16 @@ class Engine:
             observer.close()
         await self._server.close(LINGER_SECONDS)
 
+    async def _open_socket(self) -> None:
+        """Without a socket there are no live viewers and no commands, but a journal, and the build."""
+        try:
+            await self._server.start()
+        except (UnsafeFolderError, EngineAliveError, OSError) as err:
+            text = f"no socket for viewers: {err}; they read the journal instead"
+            self._write([ev.Noticed("error", text)], time.time())
+
     def _listen_to_signals(self) -> None:
-        """A terminal's signals never reach this session, but a person's `kill` might: SIGTERM ends it cleanly."""
+        """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another."""
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
 
