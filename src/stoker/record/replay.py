@@ -66,6 +66,11 @@ class _Tape:
         if self.start is None and self.next is not None:
             self.start = self.next.time
 
+    @property
+    def at_end(self) -> bool:
+        """Whether every record was taken."""
+        return self.next is None
+
     def step(self) -> None:
         """Take the next record."""
         if self.next is None:
@@ -140,7 +145,7 @@ class ReplaySource:
             self._wake.clear()
             await self._seek(tape)
             await self._play_due(tape)
-            if tape.next is None and not self._hold_at_end and self._target is None:
+            if tape.at_end and not self._hold_at_end and self._target is None:
                 yield self._update("ended")
                 return
             yield self._update("replay")
@@ -171,7 +176,7 @@ class ReplaySource:
     def _position(self) -> float:
         """The recorded time that is shown now."""
         shown, at = self._anchor
-        if self._tape is None or self._tape.next is None or self._target is not None:
+        if self._tape is None or self._tape.at_end or self._target is not None:
             return self._target if self._target is not None else shown
         if self._paused:
             return shown
@@ -189,10 +194,10 @@ class ReplaySource:
             self._target = None
             tape.rewind(target)
             if await self._play_to(tape, target):
-                self._set_position(tape.state.time if tape.next is None else target)
+                self._set_position(tape.state.time if tape.at_end else target)
 
     async def _play_due(self, tape: _Tape) -> None:
-        if self._paused or tape.next is None:
+        if self._paused:
             return
         if math.isinf(self._speed):
             for _ in range(BATCH_RECORDS):
@@ -200,7 +205,7 @@ class ReplaySource:
             await self._sleep(0)
         else:
             await self._play_to(tape, self._position())
-        if tape.next is None:
+        if tape.at_end:
             self._set_position(tape.state.time)
 
     async def _play_to(self, tape: _Tape, target: float) -> bool:
@@ -243,7 +248,7 @@ class ReplaySource:
         state = tape.state if tape is not None else BuildState()
         if self._paused:
             note = "paused"
-        elif tape is not None and tape.next is None:
+        elif tape is not None and tape.at_end:
             note = "the end"
         else:
             note = "as fast as possible" if math.isinf(self._speed) else f"{self._speed:g}x"

@@ -1,0 +1,163 @@
+"""A build to look at, whatever happens to its engine: live by the socket, else from the files, found again by itself.
+
+Unaware of screens. Implements `stoker.show.source.Source` structurally.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from stoker.config.paths import BuildPaths
+from stoker.model.reduce import reduce_all
+from stoker.model.state import BuildState
+from stoker.model.update import CommandRefused, Link, Update
+from stoker.record.builds import final_state, is_live
+from stoker.record.journal import JournalReader, offset_after
+from stoker.record.output_log import FileLog
+from stoker.serve.connection import EngineClient
+from stoker.serve.protocol import ProtocolError
+
+__all__ = ["BuildSource", "EngineClient"]
+
+FIRST_RETRY_SECONDS = 0.2
+LAST_RETRY_SECONDS = 2.0
+"""Looking for an engine: at once after a restart, and not a burden where it stays away for hours."""
+
+RETRY_GROWTH = 1.5
+
+
+class BuildSource:
+    """One build. Slow readers get the newest state, never a backlog."""
+
+    def __init__(self, paths: BuildPaths, read_only: bool = False) -> None:
+        self._paths = paths
+        self._read_only = read_only
+        self._log = FileLog(paths.output)
+        self._state = BuildState(id=paths.id)
+        self._client: EngineClient | None = None
+        self._latest = _Latest()
+        self._pause = FIRST_RETRY_SECONDS
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this viewer asked not to be able to act."""
+        return self._read_only
+
+    @property
+    def log(self) -> FileLog:
+        """The build's output."""
+        return self._log
+
+    async def updates(self) -> AsyncIterator[Update]:
+        """The state now and whenever it changes, until the build has ended. Raises JournalError, OSError."""
+        following = asyncio.create_task(self._follow())
+        following.add_done_callback(lambda _: self._latest.wake())
+        try:
+            while True:
+                update = await self._latest.take()
+                if update is not None:
+                    yield update
+                elif following.done():
+                    await following
+                    return
+        finally:
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
+
+    async def command(self, verb: str, **arguments: object) -> None:
+        """Ask the engine; raises CommandRefused. Works without anybody reading updates, too."""
+        if self._read_only:
+            raise CommandRefused("this viewer is read-only")
+        if self._client is not None:
+            await self._client.command(verb, arguments)
+            return
+        try:
+            client = await EngineClient.connect(self._paths.socket)
+        except (OSError, ProtocolError) as err:
+            raise CommandRefused("the engine does not answer; the build goes on, try again in a moment") from err
+        async with client:
+            await client.command(verb, arguments)
+
+    # -- following ---------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        while not self._state.over:
+            # Asked before anything is tried: an engine that ends right now has left its last words in the journal.
+            if not await asyncio.to_thread(is_live, self._paths):
+                self._state = await asyncio.to_thread(final_state, self._paths)
+                if self._state.over:
+                    break
+            note = await self._follow_engine()
+            if self._state.over:
+                break
+            self._state = await asyncio.to_thread(_caught_up, self._state, self._paths.journal)
+            self._show("lost", note)
+            await asyncio.sleep(self._pause)
+            self._pause = min(LAST_RETRY_SECONDS, self._pause * RETRY_GROWTH)
+        self._show("ended")
+
+    async def _follow_engine(self) -> str:
+        """Be told by an engine until it goes; then, and if there is none, what is wrong."""
+        try:
+            client = await EngineClient.connect(
+                self._paths.socket, resume=self._state.seq or None, read_only=self._read_only
+            )
+        except ProtocolError as err:
+            return str(err)
+        except TimeoutError:
+            return "the engine does not answer; looking again"
+        except OSError:
+            return "the engine is away; the build goes on" if self._state.seq else "the engine is starting"
+        self._pause = FIRST_RETRY_SECONDS
+        async with client:
+            self._client = client
+            try:
+                await self._be_told(client)
+            finally:
+                self._client = None
+        return client.bye or "the engine is away; the build goes on"
+
+    async def _be_told(self, client: EngineClient) -> None:
+        if client.hello.snapshot is not None:
+            self._state = client.hello.snapshot
+        self._show("live")
+        async for record in client.records():
+            self._state = reduce_all([record, *client.waiting()], self._state)
+            if self._state.over:
+                return
+            self._show("live")
+
+    def _show(self, link: Link, note: str = "") -> None:
+        self._latest.put(Update(self._state, link, note))
+
+
+class _Latest:
+    """A mailbox for one update: a newer one takes its place."""
+
+    def __init__(self) -> None:
+        self._update: Update | None = None
+        self._changed = asyncio.Event()
+
+    def put(self, update: Update) -> None:
+        self._update = update
+        self._changed.set()
+
+    def wake(self) -> None:
+        self._changed.set()
+
+    async def take(self) -> Update | None:
+        """The newest update once there is one; None after `wake`."""
+        await self._changed.wait()
+        self._changed.clear()
+        update, self._update = self._update, None
+        return update
+
+
+def _caught_up(state: BuildState, journal: Path) -> BuildState:
+    """`state` and what the journal has beyond it."""
+    reader = JournalReader(journal, offset_after(journal, state.seq))
+    return reduce_all(reader, state)

@@ -1,0 +1,46 @@
+"""Frames on the socket: one JSON object per line, of a bounded size, read strictly.
+
+Unaware of what the objects mean. A frame that is not what it should be ends its own connection and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from stoker.record.jsonlines import BadLineError, dump_line, parse_line
+
+MAX_CLIENT_FRAME = 1 << 16
+"""Bytes of a frame from a viewer: a command with its arguments is some hundred bytes."""
+
+MAX_SERVER_FRAME = 1 << 24
+"""Bytes of a frame from the engine: a snapshot is some hundred KiB, a command line at most some MiB."""
+
+
+class FrameError(Exception):
+    """What arrived is no frame; the connection has to be closed."""
+
+
+def encode_frame(value: Mapping[str, Any]) -> bytes:
+    """The frame of a message."""
+    return dump_line(value)
+
+
+async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    """The next frame, or None at the end of the stream; half a frame at the end counts as the end.
+
+    Raises FrameError. The size is bounded by the limit that the reader was made with.
+    """
+    try:
+        line = await reader.readuntil(b"\n")
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        raise FrameError("frame too long") from None
+    except ConnectionError:
+        return None
+    try:
+        return parse_line(line)
+    except BadLineError as err:
+        raise FrameError(str(err)) from None
