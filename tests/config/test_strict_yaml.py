@@ -1,0 +1,115 @@
+"""Files that people write: every fault is told in one line with its place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from stoker.config.errors import ConfigError
+from stoker.config.settings import Settings, load_settings
+from stoker.config.strict_yaml import MAX_FILE_BYTES, load
+
+
+def write(folder: Path, text: str | bytes, name: str = "settings.yaml") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("a: 1\nb: [\n", 3, "not valid YAML"),
+        ("a: 1\n\tb: 2\n", 2, "not valid YAML"),
+        ("- a\n- b\n", 1, "not a mapping"),
+        ("just words\n", 1, "not a mapping"),
+        ("a: &x 1\nb: *x\n", 1, "anchors"),
+        ("a: 1\nb: *x\n", 2, "anchors"),
+        ("a: 1\n---\nb: 2\n", 2, "not valid YAML"),
+        ("a: 1\nb: \x07\n", 2, "U+0007"),
+        (b"a: 1\nb: \xff\n", 2, "UTF-8"),
+        ("a: " + "[" * 100_000, 1, "deeply"),
+        ("a: " + "{b: " * 1000, 1, "deeply"),
+        ("\n".join(f"k{i}: {i}" for i in range(5000)), 2000, "too many"),
+        ("#" * (MAX_FILE_BYTES + 1), 0, "larger than 256 KiB"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path, text: str | bytes, line: int, part: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert caught.value.line == line
+    assert part in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, tmp_path / "absent"):
+        with pytest.raises(ConfigError):
+            load(path)
+
+
+def test_no_settings_file_means_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "settings.yaml") == (Settings(), [])
+    assert load_settings(write(tmp_path, "# only a comment\n")) == (Settings(), [])
+
+
+def test_settings_are_read(tmp_path: Path) -> None:
+    text = "theme: light\ntick: 2\nascii: yes\nnotify: bell\nkeys:\n  detach: ctrl+d\n  stop: no\n"
+    settings, errors = load_settings(write(tmp_path, text), {"detach", "stop"})
+    assert errors == []
+    assert settings == Settings("light", {"detach": "ctrl+d", "stop": "no"}, 2.0, "yes", "bell")
+
+
+def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
+    lines = [
+        "them: light",
+        "tick: fast",
+        "ascii: ja",
+        "theme: light",
+        "notify:",
+        "keys:",
+        "  detatch: d",
+        "  stop: s",
+        "  help: s",
+        "theme: dark",
+    ]
+    path = write(tmp_path, "\n".join(lines))
+    settings, errors = load_settings(path, {"detach", "stop", "help"})
+    assert sorted(str(e) for e in errors) == sorted(
+        [
+            f"{path}:1: unknown setting 'them'; did you mean 'theme'?",
+            f"{path}:2: 'tick' is a number from 0.5 to 5, not 'fast'",
+            f"{path}:3: 'ascii' cannot be 'ja'; known are auto, no, yes",
+            f"{path}:5: 'notify' has no value (one that starts with # needs quotes)",
+            f"{path}:7: unknown action 'detatch'; did you mean 'detach'?",
+            f"{path}:9: key 's' is for 'stop' already",
+            f"{path}:10: 'theme' is here already, in line 4",
+        ]
+    )
+    assert settings == Settings(theme="light", keys={"stop": "s"})
+
+
+@pytest.mark.parametrize("tick", ["0.4", "5.1", "nan", "inf", "-1"])
+def test_a_tick_out_of_bounds_is_told(tmp_path: Path, tick: str) -> None:
+    settings, errors = load_settings(write(tmp_path, f"tick: {tick}\n"))
+    assert settings.tick == 1.0
+    assert "a number from 0.5 to 5" in str(errors[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("keys: x\n", "is a mapping"), ("theme: {a: b}\n", "single value"), ("theme: [a]\n", "is a list"),
+     ("theme: !x y\n", "has a tag"), ("? [a]\n: b\n", "single word")],
+)  # fmt: skip
+def test_the_wrong_shape_is_told(tmp_path: Path, text: str, part: str) -> None:
+    _, errors = load_settings(write(tmp_path, text))
+    assert len(errors) == 1
+    assert part in str(errors[0])
+
+
+def test_a_fault_is_one_harmless_line(tmp_path: Path) -> None:
+    _, errors = load_settings(write(tmp_path, '"a\\e]52;c;x\\ab\\nc": 1\n'))
+    assert str(errors[0]).isprintable()
