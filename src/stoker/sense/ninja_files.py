@@ -34,18 +34,12 @@ def build_directory(directory: str, manifest: str = "build.ninja") -> str:
     matches = list(_BUILDDIR.finditer(head))
     if not matches:
         return ""
-    variables = {m[1]: m[2] for m in _ASSIGNMENT.finditer(head, 0, matches[-1].start())}
+    variables: dict[bytes, bytes] = {}
+    for assignment in _ASSIGNMENT.finditer(head, 0, matches[-1].start()):
+        variables[assignment[1]] = _expand(assignment[2], variables)
     return os.fsdecode(_expand(matches[-1][1], variables))
 
 
 def _expand(value: bytes, variables: dict[bytes, bytes]) -> bytes:
-    def replacement(match: re.Match[bytes]) -> bytes:
-        if match[3] is not None:
-            return match[3]
-        return variables.get(match[1] or match[2], b"")
-
-    for _ in range(5):  # a variable of variables; deeper ones are not written by anybody
-        if b"$" not in value:
-            break
-        value = _VARIABLE.sub(replacement, value)
-    return value
+    """Ninja expands a top-level value once, where it stands."""
+    return _VARIABLE.sub(lambda m: m[3] if m[3] is not None else variables.get(m[1] or m[2], b""), value)

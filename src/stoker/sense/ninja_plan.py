@@ -93,7 +93,7 @@ def _plan(spec: Mapping[str, object], stamp: str, rows: list[TableRow]) -> PlanS
         if output in log.history:
             seconds, known = seconds + log.history[output], known + 1
     total = len(log.this_run) + planned
-    return PlanSummary(total, len(log.this_run), planned, +tools, round(seconds, 3), known, stamp)
+    return PlanSummary(total, len(log.this_run), planned, dict(+tools), round(seconds, 3), known, stamp)
 
 
 def _rows(command: str, output: str, tool: Tool) -> Iterator[TableRow]:
@@ -149,7 +149,7 @@ def _dry_run(command: list[str], directory: Path) -> Iterator[str]:
 
 
 def _lines(command: list[str], directory: Path) -> Iterator[str]:
-    """What ninja prints, line by line. Raises PlanError with ninja's own last line if it fails."""
+    """What ninja prints, line by line. Raises PlanError with ninja's own complaint if it fails."""
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "CLICOLOR_FORCE")}
     environment["NINJA_STATUS"] = _MARK
     with subprocess.Popen(
@@ -162,17 +162,17 @@ def _lines(command: list[str], directory: Path) -> Iterator[str]:
         text=True,
         errors="surrogateescape",
     ) as process:
-        last = ""
+        complaint = ""
         try:
             for line in process.stdout or ():
-                if not line.startswith((_MARK, " ")):
-                    last = line.strip() or last
+                if line.startswith(("ninja: error: ", "ninja: fatal: ")):
+                    complaint = line.strip()
                 yield line
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise PlanError(last.removeprefix("ninja: ") or f"ninja -n ended with status {process.returncode}")
+        raise PlanError(complaint.removeprefix("ninja: ") or f"ninja -n ended with status {process.returncode}")
 
 
 if __name__ == "__main__":

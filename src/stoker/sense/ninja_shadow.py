@@ -20,7 +20,7 @@ _INCLUDE = re.compile(rb"(include|subninja)[ \t]+(.*?)[ \t]*\r?$", re.DOTALL)
 _BINDING = re.compile(rb"[ \t]+(\w+)[ \t]*=")
 _USES_RSPFILE = re.compile(rb"\$rspfile\b|\$\{rspfile\}")
 _USES_DEPFILE = re.compile(rb"\$depfile\b|\$\{depfile\}")
-_TOUCHED = (b"rspfile", b"depfile", b"dyndep", b"include", b"subninja")
+_BUILD_WITHOUT_INPUT = re.compile(rb"build[ \t](?:[^$:]|\$.)*:[ \t]*(?!phony[ \t]*\r?$)[\w.-]+[ \t]*\r?$", re.DOTALL)
 
 
 class ShadowError(Exception):
@@ -60,11 +60,9 @@ class ShadowManifest:
         self._size += len(data)
         if self._size > MAX_MANIFEST:
             raise ShadowError(f"the manifest is larger than {MAX_MANIFEST // 2**20} MiB")
-        if any(word in data for word in _TOUCHED):
-            if _USES_RSPFILE.search(data):
-                raise ShadowError(f"commands in {path} use $rspfile, which cannot be pointed elsewhere")
-            data = b"\n".join(self._rewritten(data))
-        target.write_bytes(data)
+        if _USES_RSPFILE.search(data):
+            raise ShadowError(f"commands in {path} use $rspfile, which cannot be pointed elsewhere")
+        target.write_bytes(b"\n".join(self._rewritten(data)))
         return target
 
     def _rewritten(self, data: bytes) -> Iterator[bytes]:
@@ -76,8 +74,7 @@ class ShadowManifest:
                 continue
             yield from self._bindings(block, keep)
             block = []
-            include = _INCLUDE.match(line)
-            yield self._included(include) if include else line
+            yield self._statement(line)
         yield from self._bindings(block, keep)
 
     def _bindings(self, block: list[bytes], keep: set[bytes]) -> Iterator[bytes]:
@@ -92,6 +89,13 @@ class ShadowManifest:
                 yield b"  %b = %b" % (key, _escaped(self._folder / key.decode(), value=True))
             elif key != b"dyndep":
                 yield line
+
+    def _statement(self, line: bytes) -> bytes:
+        """An edge without inputs gets one that exists and orders only: `-t compdb` leaves out those without."""
+        if line.startswith(b"build") and _BUILD_WITHOUT_INPUT.match(line):
+            return line.rstrip() + b" || " + _escaped(self._folder / "shadow.ninja")
+        include = _INCLUDE.match(line)
+        return self._included(include) if include else line
 
     def _included(self, match: re.Match[bytes]) -> bytes:
         path = re.sub(rb"\$\r?\n[ \t]*", b"", match[2])

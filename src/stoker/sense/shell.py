@@ -63,6 +63,7 @@ def split_commands(text: str) -> list[tuple[str, ...]]:
     if not _SPECIAL.search(text) and "\n" not in text:
         words = tuple(text.split())
         return [words] if words else []
+    text = text.replace("\\\n", "")
     commands: list[tuple[str, ...]] = []
     words_now: list[str] = []
     skip_target = False
@@ -123,7 +124,7 @@ def _unquote_piece(match: re.Match[str]) -> str:
         return match[1]
     if match[2] is not None:
         return _DOUBLE_ESCAPE.sub(r"\1", match[2])
-    return "" if match[3] == "\n" else match[3]
+    return match[3]
 
 
 def _unwrap(argv: tuple[str, ...], directory: str, depth: int) -> list[SimpleCommand]:

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stoker.sense import processes, procfs
+from stoker.sense.processes import (
+    PAGE_SIZE,
+    ProcessTable,
+    parse_stat,
+    read_cmdline,
+    read_cwd,
+    read_environ,
+    read_exe,
+    read_io_written,
+    start_wall,
+)
+
+
+def _stat(pid: int, ppid: int, comm: str = "sh", state: str = "S", start: int = 5) -> str:
+    fields = [state, ppid, pid, pid, 0, -1, 0, 0, 0, 0, 0, 3, 4, 5, 6, 20, 0, 7, 0, start, 999, 11, 0, 0]
+    return f"{pid} ({comm}) " + " ".join(map(str, fields)) + "\n"
+
+
+class FakeProc:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.reads: list[str] = []
+
+    def put(self, pid: int, ppid: int, comm: str = "sh", state: str = "S") -> None:
+        (self.root / str(pid)).mkdir(exist_ok=True)
+        (self.root / str(pid) / "stat").write_text(_stat(pid, ppid, comm, state))
+
+    def remove(self, pid: int) -> None:
+        (self.root / str(pid) / "stat").unlink()
+        (self.root / str(pid)).rmdir()
+
+
+@pytest.fixture
+def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProc:
+    fake = FakeProc(tmp_path)
+    real = procfs.read_once
+
+    def counted(path: str, size: int = 4096) -> bytes | None:
+        fake.reads.append(path.split("/")[-2])
+        return real(path, size)
+
+    monkeypatch.setattr("stoker.sense.processes.read_once", counted)
+    for pid, ppid in [(1, 0), (50, 1), (100, 50), (101, 100), (102, 101), (200, 1), (201, 200)]:
+        fake.put(pid, ppid)
+    (tmp_path / "meminfo").write_text("")
+    return fake
+
+
+def test_a_stat_line_with_a_nasty_name_is_read() -> None:
+    process = parse_stat(_stat(7, 3, "a) R 1 (b\n", "R").encode())
+    assert process is not None
+    assert process == (7, 3, 7, 7, "R", "a) R 1 (b\n", 5, 7, 11, 11 * PAGE_SIZE, 7)
+
+
+@pytest.mark.parametrize("text", [b"", b"7", b"7 (x", b"7 (x) R 1", b"x (y) " + b"z " * 30])
+def test_garbage_is_no_process(text: bytes) -> None:
+    assert parse_stat(text) is None
+
+
+def test_descendants_are_found_and_others_are_not(proc: FakeProc) -> None:
+    assert set(ProcessTable(100, proc.root).scan()) == {101, 102}
+
+
+def test_foreign_processes_are_read_once(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    proc.reads.clear()
+    table.scan()
+    assert sorted(proc.reads) == ["100", "101", "102"]
+
+
+def test_new_children_appear_and_dead_ones_go(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    proc.put(103, 102)
+    proc.remove(101)
+    proc.put(102, 100)  # handed to the root, which is its subreaper
+    assert set(table.scan()) == {102, 103}
+
+
+def test_a_foreign_pid_that_came_back_as_ours_is_seen(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    proc.remove(201)
+    table.scan()
+    proc.put(201, 101)
+    assert 201 in table.scan()
+
+
+def test_a_foreign_pid_reused_between_two_scans_is_seen_in_the_end(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    proc.put(201, 101)
+    assert any(201 in table.scan() for _ in range(processes.FORGET_FOREIGN_EVERY))
+
+
+def test_a_child_whose_parent_ended_while_reading_is_not_forgotten(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    proc.put(104, 103)  # 103 is gone already
+    assert 104 not in table.scan()
+    proc.put(104, 100)
+    assert 104 in table.scan()
+
+
+def test_no_proc_is_a_note_and_not_an_error(tmp_path: Path) -> None:
+    table = ProcessTable(1, tmp_path / "missing")
+    assert table.scan() == {}
+    assert table.scan() == {}
+    assert len(table.notes.take()) == 1
+    assert table.notes.take() == []
+
+
+def test_a_real_process_tells_all_about_itself(tmp_path: Path, until: Callable[[Callable[[], object]], None]) -> None:
+    code = "import os,time; open('f','wb').write(b'x'*8192); os.sync(); print('up', flush=True); time.sleep(60)"
+    before = time.time()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "a b", "\udcff"],
+        cwd=tmp_path,
+        env={**os.environ, "STOKER_TEST": "x y"},
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        process = ProcessTable(os.getpid()).scan()[child.pid]
+        assert process.rss > 0
+        assert process.ppid == os.getpid()
+        assert read_cmdline(child.pid)[-2:] == ("a b", "\udcff")
+        assert read_cwd(child.pid) == str(tmp_path.resolve())
+        assert os.path.samefile(read_exe(child.pid) or "", sys.executable)
+        assert read_environ(child.pid, "STOKER_TEST") == "x y"
+        assert read_environ(child.pid, "STOKER_TES") is None
+        assert isinstance(read_io_written(child.pid), int)
+        assert before - 1 <= start_wall(process.start_ticks, time.time()) <= time.time()
+        child.kill()
+        until(lambda: ProcessTable(os.getpid()).scan()[child.pid].state == "Z")
+        assert read_cmdline(child.pid) == ()
+    assert child.pid not in ProcessTable(os.getpid()).scan()
+    assert read_cmdline(child.pid) == ()
+    assert read_cwd(child.pid) is None
+    assert read_exe(child.pid) is None
+    assert read_io_written(child.pid) is None
