@@ -1,1 +1,1 @@
-"""TODO."""
+"""The terminal interface, made with Textual. Unaware of sockets, journals and how a build runs."""

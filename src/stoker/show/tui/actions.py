@@ -1,0 +1,133 @@
+"""Everything a person can do, in one table: keys, footer, help and command palette are made from it.
+
+Unaware of widgets; screens look their own actions up by scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from textual.binding import Binding, BindingType
+
+Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "end"]
+Needs = Literal["", "control", "replay"]
+"""control: a live build that may be stopped from here; replay: a recorded build that is being played."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do. `footer` is its short name there, or empty; the method is `action_<id>` with dots as `_`."""
+
+    id: str
+    scope: Scope
+    keys: str
+    help: str
+    footer: str = ""
+    needs: Needs = ""
+    palette: bool = True
+
+    @property
+    def method(self) -> str:
+        """What Textual calls."""
+        return self.id.replace(".", "_").replace("-", "_")
+
+
+TABLE: tuple[Action, ...] = (
+    Action("detach", "app", "q", "Leave this screen; the build goes on", "leave"),
+    Action("output", "app", "o", "The build's output", "output"),
+    Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
+    Action("failures", "app", "f", "What failed, and why", "failures"),
+    Action("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
+    Action("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
+    Action("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
+    Action("pause", "app", "space", "Pause or go on with the replay", "pause", needs="replay"),
+    Action("seek-back", "app", "left", "Replay: 10 seconds back", needs="replay"),
+    Action("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay"),
+    Action("slower", "app", "minus", "Replay at half the speed", "slower", needs="replay"),
+    Action("faster", "app", "plus", "Replay at twice the speed", "faster", needs="replay"),
+    Action("help", "app", "question_mark", "All keys", "help"),
+    Action("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
+    Action("back", "app", "escape", "Back to the screen before", palette=False),
+    Action("job.down", "dashboard", "down,j", "Pick the next job", palette=False),
+    Action("job.up", "dashboard", "up,k", "Pick the job before", palette=False),
+    Action("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False),
+    Action("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False),
+    Action("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
+    Action("job.last", "dashboard", "end,G", "The newest job", palette=False),
+    Action("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
+    Action("log.down", "output", "down,j", "One line down", palette=False),
+    Action("log.up", "output", "up,k", "One line up", palette=False),
+    Action("log.page-down", "output", "pagedown", "One page down", palette=False),
+    Action("log.page-up", "output", "pageup,b", "One page up", palette=False),
+    Action("log.first", "output", "home,g", "The beginning", palette=False),
+    Action("log.last", "output", "end,G", "The end, and follow new output", "follow", palette=False),
+    Action("log.left", "output", "left", "Scroll to the left", palette=False),
+    Action("log.right", "output", "right", "Scroll to the right", palette=False),
+    Action("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
+    Action("log.next", "output", "n", "The next place found", palette=False),
+    Action("log.previous", "output", "N", "The place found before", palette=False),
+    Action("log.next-error", "output", "e", "The next line that looks like an error", "next error"),
+    Action("log.errors", "output", "E", "Only the lines that look like errors", "errors"),
+    Action("failure.next", "failures", "down,j", "The next failure", palette=False),
+    Action("failure.previous", "failures", "up,k", "The failure before", palette=False),
+    Action("failure.show", "failures", "enter", "Its place in the output", "in the output", palette=False),
+    Action("entry.down", "decisions", "down,j", "One line down", palette=False),
+    Action("entry.up", "decisions", "up,k", "One line up", palette=False),
+    Action("entry.page-down", "decisions", "pagedown", "One page down", palette=False),
+    Action("entry.page-up", "decisions", "pageup", "One page up", palette=False),
+)
+
+BY_ID: Mapping[str, Action] = {action.id: action for action in TABLE}
+
+SCOPE_TITLES: Mapping[Scope, str] = {
+    "app": "everywhere",
+    "dashboard": "dashboard",
+    "output": "output",
+    "failures": "failures",
+    "decisions": "decisions",
+}
+
+_KEY_NAMES = {
+    "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "escape": "esc",
+    "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p",
+}  # fmt: skip
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """The bindings of one screen, or of the app."""
+    return [
+        Binding(a.keys, a.method, a.help, id=a.id, show=False, priority=a.id == "interrupt")
+        for a in TABLE
+        if a.scope == scope
+    ]
+
+
+def of_scope(scope: Scope) -> list[Action]:
+    """The actions of one screen, or of the app."""
+    return [a for a in TABLE if a.scope == scope]
+
+
+def key_names(action: Action, keymap: Mapping[str, str]) -> list[str]:
+    """The keys of an action as a person reads them, after the person's own changes."""
+    return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
+
+
+def keymap_errors(keymap: Mapping[str, str]) -> list[str]:
+    """What is wrong with a person's own keys, one line each: unknown actions and keys used twice."""
+    errors = []
+    for name in keymap:
+        if name not in BY_ID:
+            near = get_close_matches(name, BY_ID, 1)
+            errors.append(f"keys: there is no action {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    for scope in SCOPE_TITLES:
+        owners: dict[str, str] = {}
+        for action in [*of_scope("app"), *(of_scope(scope) if scope != "app" else ())]:
+            for key in keymap.get(action.id, action.keys).split(","):
+                other = owners.setdefault(key.strip(), action.id)
+                changed = action.id in keymap or other in keymap
+                if other != action.id and changed:
+                    errors.append(f"keys: {key.strip()!r} is given to both {other!r} and {action.id!r}")
+    return list(dict.fromkeys(errors))

@@ -1,0 +1,198 @@
+"""The terminal interface: takes a Source, and draws its newest state once a second.
+
+Unaware of sockets, journals and how a build runs. Leaving it never touches the build.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from textual.screen import Screen
+
+from stoker.config.themes import Theme
+from stoker.show.source import Source
+from stoker.show.tui import actions
+from stoker.show.tui.control import ControlApp
+from stoker.show.tui.glyphs import ASCII, UNICODE
+from stoker.show.tui.moment import Clock, Moment
+from stoker.show.tui.screens.base import PageScreen
+from stoker.show.tui.screens.boxes import Box
+from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
+from stoker.show.tui.screens.decisions import DecisionsScreen
+from stoker.show.tui.screens.failures import FailuresScreen
+from stoker.show.tui.screens.output import OutputScreen
+
+TICK = 1.0
+"""Seconds between frames: clocks show seconds, and a slow link should carry no more."""
+
+ThemeWatch = Callable[[], AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]]
+"""Yields all themes, and what is wrong with any, whenever a theme file changes."""
+
+PAGES: Mapping[str, type[PageScreen]] = {
+    "output": OutputScreen,
+    "timeline": TimelineScreen,
+    "failures": FailuresScreen,
+    "decisions": DecisionsScreen,
+    "end": EndScreen,
+}
+
+
+class StokerApp(ControlApp):
+    """The screens over one source. Its return value is None if the person left while the build went on."""
+
+    COMMAND_PALETTE_BINDING = "f24"  # the real key is in the action table; Textual insists on one of its own
+    CSS = """
+    PageScreen { background: $background; color: $foreground; }
+    Toast { background: $surface; color: $foreground; }
+    CommandPalette { background: transparent; }
+    CommandPalette SearchIcon { display: none; }
+    CommandPalette LoadingIndicator { display: none; }
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        themes: Mapping[str, Theme],
+        theme_name: str,
+        keymap: Mapping[str, str] | None = None,
+        watch_themes: ThemeWatch | None = None,
+        ascii_only: bool = False,
+        no_colour: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour)
+        self.glyphs = ASCII if ascii_only else UNICODE
+        self.animation_level = "none"
+        self._watch_themes = watch_themes
+        self._monotonic = clock
+        self._clock = Clock()
+        self._end_shown = False
+        self._pages: dict[str, PageScreen] = {}
+
+    @property
+    def moment(self) -> Moment:
+        """What to draw now."""
+        return Moment(self.newest, self._clock.now(self.newest, self._monotonic()), self.source.read_only)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The dashboard."""
+        return DashboardScreen()
+
+    def on_mount(self) -> None:
+        """Begin to listen and to tick."""
+        for name, page in PAGES.items():
+            self.install_screen(page(), name)
+        self.use_theme(self.theme_name)
+        self.set_keymap(self.keymap)
+        for error in actions.keymap_errors(self.keymap):
+            self.tell(error, "error")
+        self.run_worker(self._listen(), group="source")
+        if self._watch_themes is not None:
+            self.run_worker(self._follow_themes(self._watch_themes), group="themes")
+        self.set_interval(TICK, self.tick)
+
+    async def _listen(self) -> None:
+        """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
+        async for update in self.source.updates():
+            before, self.newest = self.newest, update
+            if (before.link, before.state.outcome) != (update.link, update.state.outcome) or not before.state.seq:
+                self.tick()
+
+    async def _follow_themes(self, watch: ThemeWatch) -> None:
+        """Take changed themes on; one with a fault leaves the one in use as it is."""
+        async for themes, errors in watch():
+            for error in errors:
+                self.tell(str(error), "error")
+            self.themes |= themes
+            if self.themes[self.theme_name] != self.palette.theme:
+                self.use_theme(self.theme_name)
+
+    def tick(self) -> None:
+        """Draw the newest state on what can be seen."""
+        self._turn_to_end()
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, PageScreen | Box):
+                screen.redraw()
+            if isinstance(screen, PageScreen):
+                break
+
+    def _turn_to_end(self) -> None:
+        """Show the end screen once when the build is over; take it back when a replay goes on."""
+        if not self.newest.state.over:
+            self._end_shown = False
+            if isinstance(self.screen, EndScreen):
+                self.pop_screen()
+        elif not self._end_shown:
+            self._end_shown = True
+            if isinstance(self.screen, DashboardScreen):
+                self.push_screen("end")
+            else:
+                self.tell(f"The build has ended: {self.newest.state.outcome}")
+
+    def _open(self, name: str) -> None:
+        """Show a page in place of the one shown, or go back if it is shown already."""
+        shown = isinstance(self.screen, PAGES[name])
+        if not isinstance(self.screen, DashboardScreen | EndScreen):
+            self.pop_screen()
+        if not shown:
+            self.push_screen(name)
+
+    def action_output(self) -> None:
+        """The output."""
+        self._open("output")
+
+    def action_timeline(self) -> None:
+        """The timeline."""
+        self._open("timeline")
+
+    def action_failures(self) -> None:
+        """The failures."""
+        self._open("failures")
+
+    def action_decisions(self) -> None:
+        """The decisions."""
+        self._open("decisions")
+
+    def show_output(self, offset: int) -> None:
+        """The output at a byte offset."""
+        self._open("output")
+        page = self.get_screen("output")
+        if isinstance(page, OutputScreen):
+            page.jump(offset)
+
+    async def action_back(self) -> None:
+        """Undo the innermost thing: a search, the cursor, or the screen."""
+        screen = self.screen
+        if isinstance(screen, DashboardScreen):
+            screen.forget_cursor()
+        elif isinstance(screen, PageScreen) and not (isinstance(screen, OutputScreen) and screen.undo()):
+            self.pop_screen()
+
+
+def run_tui(
+    source: Source,
+    *,
+    themes: Mapping[str, Theme],
+    theme_name: str,
+    keymap: Mapping[str, str] | None = None,
+    watch_themes: ThemeWatch | None = None,
+    ascii_only: bool = False,
+) -> int | None:
+    """Show a build until the person leaves.
+
+    Returns the build's exit status if it has ended (1 if that was lost), or None if the person left before: then the
+    build goes on. The mouse stays the terminal's own, so that text can be selected. NO_COLOR is obeyed.
+    """
+    app = StokerApp(
+        source,
+        themes=themes,
+        theme_name=theme_name,
+        keymap=keymap,
+        watch_themes=watch_themes,
+        ascii_only=ascii_only,
+        no_colour=bool(os.environ.get("NO_COLOR")),
+    )
+    return app.run(mouse=False)

@@ -1,0 +1,164 @@
+"""The part of the app that acts on a build: leave, stop, steer a replay, and the command palette over the action table.
+
+Unaware of screens but for the box that asks before a stop.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from textual.app import App, SystemCommand
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+
+from stoker.config.themes import Theme
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.model.update import CommandRefused, Update
+from stoker.show.source import Source
+from stoker.show.tui import actions
+from stoker.show.tui.driver import driver_class
+from stoker.show.tui.screens.base import PageScreen
+from stoker.show.tui.screens.boxes import Answer, HelpBox, StopBox
+from stoker.show.tui.theming import Palette, textual_theme
+
+SEEK_SECONDS = 10.0
+
+
+class ControlApp(App[int], inherit_bindings=False):
+    """An app over a source: what a person may do with it, and in which colours."""
+
+    BINDINGS = actions.bindings("app")
+
+    def __init__(
+        self,
+        source: Source,
+        themes: Mapping[str, Theme],
+        theme_name: str,
+        keymap: Mapping[str, str],
+        *,
+        ascii_only: bool,
+        no_colour: bool,
+    ) -> None:
+        super().__init__(driver_class=driver_class(ascii_only=ascii_only))
+        self.source = source
+        self.newest = Update(BuildState(), "live")
+        self.keymap = dict(keymap)
+        self.themes = dict(themes)
+        self.theme_name = theme_name
+        self._theme_turn = 0
+        self._no_colour = no_colour
+        self.palette = Palette(self.themes[theme_name], no_colour=no_colour)
+
+    def offers(self, action: actions.Action) -> bool:
+        """True if the action can do something here and now."""
+        if action.needs == "replay":
+            return self.newest.link == "replay"
+        if action.needs == "control":
+            live = self.newest.link in ("live", "lost")
+            return live and not self.source.read_only and not self.newest.state.over
+        return True
+
+    def relevant(self, action: actions.Action) -> bool:
+        """True if the action is worth a place in the footer: there is something to see or do."""
+        state = self.newest.state
+        something = {"failures": bool(state.failures), "decisions": bool(state.decisions or state.notices)}
+        return self.offers(action) and something.get(action.id, True)
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """Refuse keys that can do nothing here and now."""
+        known = next((a for a in actions.of_scope("app") if a.method == action), None)
+        return known is None or self.offers(known)
+
+    def action_detach(self) -> None:
+        """Leave; the build goes on."""
+        state = self.newest.state
+        self.exit((1 if state.exit_code is None else state.exit_code) if state.over else None)
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.push_screen(HelpBox())
+
+    def action_palette(self) -> None:
+        """Textual's command palette over our table."""
+        self.action_command_palette()
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: ask, or leave where nothing can be stopped."""
+        if isinstance(self.screen, StopBox):
+            return
+        if self.offers(actions.BY_ID["stop"]):
+            self.action_stop()
+        else:
+            self.action_detach()
+
+    def action_stop(self) -> None:
+        """Ask whether to stop the build."""
+        self.push_screen(StopBox(clean(self.newest.state.name) or "build"), self._stop_answered)
+
+    async def _stop_answered(self, answer: Answer | None) -> None:
+        if answer is not None:
+            await self._command("stop", force=answer == "now")
+
+    async def _command(self, verb: str, **arguments: object) -> None:
+        try:
+            await self.source.command(verb, **arguments)
+        except CommandRefused as refusal:
+            self.tell(str(refusal), "error")
+
+    async def action_pause(self) -> None:
+        """Pause the replay, or go on."""
+        await self._command("replay_pause")
+
+    async def action_seek_back(self) -> None:
+        """Replay: back."""
+        await self._command("replay_seek", seconds=-SEEK_SECONDS, relative=True)
+
+    async def action_seek_forward(self) -> None:
+        """Replay: forward."""
+        await self._command("replay_seek", seconds=SEEK_SECONDS, relative=True)
+
+    async def action_slower(self) -> None:
+        """Replay: half the speed."""
+        await self._command("replay_speed", factor=0.5)
+
+    async def action_faster(self) -> None:
+        """Replay: twice the speed."""
+        await self._command("replay_speed", factor=2.0)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The palette: the action table, and the themes."""
+        scope = screen.SCOPE if isinstance(screen, PageScreen) else "app"
+        for action in actions.TABLE:
+            if action.palette and action.scope in ("app", scope) and self.offers(action):
+                keys = " ".join(actions.key_names(action, self.keymap))
+                run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
+                yield SystemCommand(action.help, f"key {keys}", run)
+        for name in self.themes:
+            yield SystemCommand(f"Theme: {name}", "Change the colours", partial(self.use_theme, name))
+
+    def use_theme(self, name: str) -> None:
+        """Change the colours; an unknown name changes nothing."""
+        theme = self.themes.get(name)
+        if theme is None:
+            return
+        self.theme_name = name
+        self.palette = Palette(theme, no_colour=self._no_colour)
+        self._theme_turn += 1
+        textual = textual_theme(theme, f"stoker-{name}-{self._theme_turn}", no_colour=self._no_colour)
+        self.register_theme(textual)
+        old, self.theme = self.theme, textual.name
+        if old.startswith("stoker-"):
+            self.unregister_theme(old)
+        self.tick()
+
+    @abstractmethod
+    def tick(self) -> None:
+        """Draw the newest state."""
+
+    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+        """A short message in the corner; never markup."""
+        self.notify(clean(text, 300), severity=severity, markup=False)

@@ -1,0 +1,226 @@
+"""The dashboard, the timeline and the end screen put together from their parts. Pure: size in, lines out.
+
+Unaware of Textual; the last line of each page is left to the footer.
+"""
+
+from __future__ import annotations
+
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState, FinishedJob
+from stoker.model.text import clean
+from stoker.model.units import format_bytes, format_duration
+from stoker.show.tui import views
+from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
+from stoker.show.tui.glyphs import Glyphs
+from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, table
+from stoker.show.tui.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, pad, width_of
+from stoker.show.tui.moment import Moment
+
+WIDE = 160
+"""Screen width from which decisions stand beside the jobs instead of above them."""
+
+SIDE_WIDTH = 64
+
+
+def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
+    """All lines of the dashboard; `tail` is the end of the build's output, shown while no job runs."""
+    lines = [views.header(m, width, g), views.progress(m, width, g)]
+    roomy = height >= 22
+    lines += [BLANK] * roomy
+    lines += views.meters(m, width, g, views.meter_rows(m.state, height))
+    lines += banner(m, width, g)
+    lines += [BLANK] * roomy
+    rest = height - len(lines)
+    if width >= WIDE:
+        main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
+        side = [views.section("decisions", SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g)]
+        return lines + _beside(main, side, width - SIDE_WIDTH - 3)
+    rows = decision_rows(m.state, height)
+    if rows:
+        lines += [views.section("decisions", width, g), *views.decisions(m, width, rows, g)]
+        lines += [BLANK] * (height >= 36)
+    return lines + work_panel(m, width, height - len(lines), g, cursor, tail)
+
+
+def decision_rows(state: BuildState, height: int) -> int:
+    """Lines for decisions: as many as there are, within a fair share of the screen."""
+    share = 1 if height < 20 else 2 if height < 24 else 3 if height < 30 else height // 6
+    return min(share, len(state.decisions) + len(state.notices))
+
+
+def banner(m: Moment, width: int, g: Glyphs) -> list[Line]:
+    """One line while the engine is lost: what that means for the build."""
+    if m.link != "lost":
+        return []
+    why = clean(m.update.note, 200)
+    text = f"{g.warn} engine lost, reconnecting. The build goes on without it. {why}"
+    return [fit((Part(elide_end(text, width, g.ellipsis), "warn bold"),), width)]
+
+
+def _beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
+    height = max(len(left), len(right))
+    left += [BLANK] * (height - len(left))
+    right += [BLANK] * (height - len(right))
+    return [(*fit(a, left_width), Part("   "), *b) for a, b in zip(left, right, strict=True)]
+
+
+def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
+    """The running jobs; while there are none, what is going on and the end of the output."""
+    if rows <= 0:
+        return []
+    if m.state.jobs:
+        return table(m, width, rows, cursor, g)
+    activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
+    if m.state.over:
+        activity = "the build has ended"
+    head = views.section("output", width, g)
+    lines: list[Line] = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
+    return [*lines, *(fit(line, width) for line in tail[-(rows - 2) :])][:rows] if rows > 2 else lines[:rows]
+
+
+def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
+    """Memory, running jobs and CPU over the build's whole life, with the decisions marked."""
+    state = m.state
+    lines = [views.header(m, width, g), BLANK] if height >= 18 else [views.header(m, width, g)]
+    points = state.timeline
+    columns = width - AXIS_WIDTH
+    if len(points) < 2 or columns < 10 or height < 12:
+        return [*lines, (Part("The timeline needs a few seconds of measurements.", "text_dim"),)]
+    start, end = points[0].time, max(points[-1].time, points[0].time + 1)
+    times = [p.time for p in points]
+
+    def series(values: list[float]) -> list[float]:
+        return sample(times, values, columns, start, end)
+
+    used, own = series([p.memory_used for p in points]), series([p.build_rss for p in points])
+    jobs, cpu = series([p.running for p in points]), series([p.cpu_percent for p in points])
+    budget = state.machine.memory_budget if state.machine else state.memory_total
+    rows = height - len(lines) - 6
+    memory_rows = max(3, rows // 2)
+    small = max(2, (rows - memory_rows) // 2)
+    top = max(1.0, max(used), max(own), budget * 1.04)
+    lines.append(_legend(state, g, budget))
+    areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
+    label = format_bytes(budget if top < budget * 1.1 else top)
+    lines += chart(areas, top, memory_rows, g, label, limit=budget, limit_ink="memory_limit")
+    most = max(1.0, max(jobs))
+    lines.append(
+        (Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(f"  now {len(state.jobs)}", "text_dim"))
+    )
+    lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
+    now = f"  now {points[-1].cpu_percent:.0f} %"
+    lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
+    lines += chart([Area(cpu, "cpu")], 100, small, g, "100 %")
+    lines.append(marks(columns, _decision_marks(state, start, end, g)))
+    offset, span = start - state.started, end - start
+    labels = [(i / 4, format_duration(offset + span * i / 4)) for i in range(5)]
+    return [*lines, *time_axis(columns, labels, g)]
+
+
+def _legend(state: BuildState, g: Glyphs, budget: float) -> Line:
+    parts = [
+        Part(" " * AXIS_WIDTH),
+        Part(f"{g.block} build {format_bytes(state.build_rss)}", "memory_build"),
+        GAP,
+        Part(f"{g.edges[1]} all {format_bytes(state.machine.memory_used if state.machine else 0)}", "memory"),
+        GAP,
+        Part(f"{g.dash} budget {format_bytes(budget)}", "memory_limit"),
+    ]
+    if state.decisions:
+        parts += [GAP, Part(f"{g.governor} governor  ", "text_dim"), Part(f"{g.person} person", "person")]
+    return tuple(parts)
+
+
+def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
+    span = max(1e-9, end - start)
+    return [
+        ((d.time - start) / span, g.governor, "text")
+        if d.who in ("governor", "engine")
+        else ((d.time - start) / span, g.person, "person")
+        for d in state.decisions
+    ]
+
+
+def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
+    """The end: outcome and why, what it took, the heaviest jobs, what failed, and where the log is."""
+    state, p = m.state, progress_of(m.state)
+    mark, word, ink = {
+        "done": (g.ok, "done", "ok"),
+        "failed": (g.fail, "failed", "error"),
+        "stopped": (g.warn, "stopped", "warn"),
+        None: (g.dot, "not over", "text"),
+    }[state.outcome]
+    code = "exit code unknown" if state.exit_code is None else f"exit code {state.exit_code}"
+    head = [Part(f" {mark} {word} ", f"{ink} bold reverse"), GAP, Part(clean(state.name, 60), "accent bold"), GAP]
+    head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
+    lines: list[Line] = [fit(head, width)]
+    if state.reason and state.reason != word:
+        lines.append((Part(elide_end(clean(state.reason), width, g.ellipsis), ink if ink != "ok" else "text"),))
+    lines.append(BLANK)
+    facts = [
+        (
+            "jobs",
+            f"{p.finished} done"
+            + (f", {p.failed} failed" if p.failed else "")
+            + _not_run(p.total - p.finished - p.failed),
+        ),
+        (
+            "memory",
+            f"{format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
+        ),
+        ("written", format_bytes(state.build_written)),
+        ("command", views.shown_command(state)),
+        ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
+    ]
+    lines += [
+        (Part(pad(label, 9), "text_dim"), Part(elide_middle(value, width - 9, g.ellipsis))) for label, value in facts
+    ]
+    room = height - len(lines)
+    if state.failures and room >= 4:
+        shown = state.failures[: max(1, min(len(state.failures), room // 3))]
+        lines += [BLANK, views.section(f"failures {len(state.failures)}", width, g)]
+        for f in shown:
+            status = "" if f.exit_code is None else f"  exit {f.exit_code}"
+            text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
+            lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
+    return lines + _rankings(state, width, height - len(lines), g)
+
+
+def _not_run(left: int) -> str:
+    return f", {left} not run" if left > 0 else ""
+
+
+def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
+    """The heaviest jobs, and the slowest of those that were kept, in what room there is."""
+    heaviest = list(state.heaviest)
+    slowest = sorted({*state.recent, *state.heaviest}, key=lambda j: -j.seconds)[:10]
+    if room < 4 or not slowest:
+        return []
+    if width >= 110 and heaviest:
+        half = (width - 3) // 2
+        left = _ranking("heaviest jobs", heaviest, half, room - 1, g)
+        right = _ranking("slowest jobs", slowest, width - half - 3, room - 1, g)
+        return [BLANK, *_beside(left, right, half)]
+    both = bool(heaviest) and room >= 9
+    lines = (
+        [BLANK, *_ranking("heaviest jobs", heaviest, width, room // 2 - 1 if both else room - 1, g)] if heaviest else []
+    )
+    if both or not heaviest:
+        lines += [BLANK, *_ranking("slowest jobs", slowest, width, room - len(lines) - 1, g)]
+    return lines
+
+
+def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:
+    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
+    lines = [views.section(title, width, g, tail)]
+    for job in jobs[: max(0, rows - 1)]:
+        peak = format_bytes(job.peak_rss) if job.peak_rss else g.dash
+        cells = [
+            Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
+            Part(pad(format_duration(job.seconds), 8, right=True)),
+            Part(pad(peak, 10, right=True)),
+        ]
+        room = width - width_of(cells) - 2
+        mark = Part(f"{g.fail} ", "error") if job.outcome == "failed" else Part("  ")
+        lines.append((mark, Part(pad(elide_path(clean(job.output), room, g.ellipsis), room)), *cells))
+    return lines

@@ -1,0 +1,129 @@
+"""The characters that screens are drawn with, in two sets: block and line characters, and plain ASCII.
+
+Unaware of colours and of what is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of drawing characters; each is one cell wide."""
+
+    ascii: bool
+    full: str
+    """A bar's own share: the build's memory, running jobs, a busy CPU."""
+    other: str
+    """A bar's foreign share: memory that is used, but not by the build."""
+    empty: str
+    block: str
+    """A chart's filled cell."""
+    edges: str
+    """A line at the bottom, in the middle and at the top of a cell."""
+    done: str
+    """The progress bar's finished part."""
+    todo: str
+    rule: str
+    dash: str
+    """A limit's line in a chart, and an empty table cell."""
+    mark: str
+    """The place of a level or limit inside a bar."""
+    levels: str
+    """Growing columns, from nothing to a full cell."""
+    ellipsis: str
+    fail: str
+    warn: str
+    info: str
+    ok: str
+    person: str
+    governor: str
+    frozen: str
+    on_deck: str
+    pointer: str
+    axis: str
+    corner: str
+    dot: str
+    en_dash: str
+    border: str
+    """Name of the border style for the few boxes there are."""
+
+
+UNICODE = Glyphs(
+    ascii=False,
+    full="━",
+    other="┅",
+    empty="─",
+    block="█",
+    edges="▁─▔",
+    done="━",
+    todo="─",
+    rule="─",
+    dash="╌",
+    mark="│",
+    levels=" ▁▂▃▄▅▆▇█",
+    ellipsis="…",
+    fail="✗",
+    warn="!",
+    info="i",
+    ok="✓",
+    person="▸",
+    governor="·",
+    frozen="‖",
+    on_deck="○",
+    pointer="▸",
+    axis="│",
+    corner="└",
+    dot="·",
+    en_dash="–",
+    border="round",
+)
+
+ASCII = Glyphs(
+    ascii=True,
+    full="#",
+    other="=",
+    empty=".",
+    block="#",
+    edges="_-'",
+    done="=",
+    todo="-",
+    rule="-",
+    dash="-",
+    mark="|",
+    levels=" ..::||##",
+    ellipsis="~",
+    fail="x",
+    warn="!",
+    info="i",
+    ok="+",
+    person=">",
+    governor="-",
+    frozen="z",
+    on_deck="o",
+    pointer=">",
+    axis="|",
+    corner="+",
+    dot="-",
+    en_dash="-",
+    border="ascii",
+)
+
+_TO_ASCII = {
+    ord(fancy): plain
+    for name in Glyphs.__slots__
+    if name not in ("ascii", "border")
+    for fancy, plain in zip(getattr(UNICODE, name), getattr(ASCII, name), strict=True)
+} | {
+    ord(fancy): plain
+    for fancy, plain in zip("▔▁▎▊▏▕▖▗▘▝▀▄▌▐╭╮╰╯┌┐└┘├┤┬┴┼═║■●▶▼▲◀", "--||||......||+++++++++++++=|*o>v^<", strict=True)
+}
+"""Block and line characters, ours and those of Textual's own widgets, as ASCII."""
+
+
+def to_ascii(text: str) -> str:
+    """`text` with each character that ASCII lacks replaced by one that looks alike, or by a question mark."""
+    if text.isascii():
+        return text
+    return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")

@@ -1,0 +1,145 @@
+"""Lines of inked text, and the few ways to fit text into cells. Pure.
+
+A line is a tuple of parts; a part is harmless text and its ink: the name of a theme token with attributes
+("memory", "accent bold", "cursor_text on cursor"), or the ink of a piece of build output. Unaware of Textual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from stoker.model.text import Ink, Span
+
+
+class Part(NamedTuple):
+    """A piece of a line."""
+
+    text: str
+    ink: str | Ink = "text"
+
+
+Line = tuple[Part, ...]
+BLANK: Line = ()
+GAP = Part("  ")
+
+
+def width_of(line: Iterable[Part]) -> int:
+    """Cells that a line takes."""
+    return sum(cell_len(part.text) for part in line)
+
+
+def text_of(line: Iterable[Part]) -> str:
+    """A line without its inks."""
+    return "".join(part.text for part in line)
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """`text` cut or filled to exactly `width` cells; `right` aligns numbers."""
+    missing = width - cell_len(text)
+    if missing < 0:
+        return set_cell_size(text, max(0, width))
+    return " " * missing + text if right else text + " " * missing
+
+
+def elide_end(text: str, width: int, mark: str = "…") -> str:
+    """`text` in at most `width` cells, cut at its end."""
+    if cell_len(text) <= width:
+        return text
+    return "" if width <= 0 else _head(text, width - 1) + mark
+
+
+def elide_middle(text: str, width: int, mark: str = "…") -> str:
+    """`text` in at most `width` cells, cut in the middle: both ends tell the most."""
+    if cell_len(text) <= width:
+        return text
+    if width <= 1:
+        return mark[:width]
+    tail = (width - 1) // 2
+    return _head(text, width - 1 - tail) + mark + _tail(text, tail)
+
+
+def elide_path(path: str, width: int, mark: str = "…") -> str:
+    """A path in at most `width` cells that keeps its file name, and of the folders what fits."""
+    if cell_len(path) <= width:
+        return path
+    folder, slash, name = path.rpartition("/")
+    room = width - cell_len(name) - 2
+    if not slash or room < 0:
+        return elide_middle(name, width, mark)
+    return _head(folder, room) + mark + "/" + name
+
+
+def _head(text: str, width: int) -> str:
+    if text.isascii():
+        return text[: max(0, width)]
+    return set_cell_size(text, max(0, width)).rstrip(" ") if width > 0 else ""
+
+
+def _tail(text: str, width: int) -> str:
+    if text.isascii():
+        return text[len(text) - width :] if width > 0 else ""
+    while cell_len(text) > width:
+        text = text[1:]
+    return text
+
+
+def fit(line: Iterable[Part], width: int) -> Line:
+    """A line cut or filled to exactly `width` cells."""
+    fitted: list[Part] = []
+    left = width
+    for part in line:
+        if left <= 0:
+            break
+        cells = cell_len(part.text)
+        fitted.append(part if cells <= left else part._replace(text=set_cell_size(part.text, left)))
+        left -= cells
+    if left > 0:
+        fitted.append(Part(" " * left))
+    return tuple(fitted)
+
+
+def spread(left: Sequence[Part], right: Sequence[Part], width: int) -> Line:
+    """Two ends of one line: `right` stays whole, `left` is cut if need be."""
+    room = width - width_of(right)
+    return (*fit(left, room), *right) if room > 0 else fit(right, width)
+
+
+def crop(line: Iterable[Part], start: int, width: int) -> Line:
+    """What a window of `width` cells shows of a line from cell `start` on."""
+    shown: list[Part] = []
+    at = 0
+    for part in line:
+        cells = cell_len(part.text)
+        if at + cells > start:
+            text = part.text if at >= start else _tail(part.text, at + cells - start)
+            shown.append(part._replace(text=text))
+        at += cells
+        if at >= start + width:
+            break
+    return fit(shown, width)
+
+
+def wrap(text: str, width: int, limit: int) -> list[str]:
+    """`text` in pieces of at most `width` cells, broken at blanks where it can be; at most `limit` pieces."""
+    pieces: list[str] = []
+    while text and len(pieces) < limit:
+        if cell_len(text) <= width:
+            pieces.append(text)
+            break
+        head = set_cell_size(text, width).rstrip()
+        blank = head.rfind(" ")
+        if len(pieces) == limit - 1:
+            pieces.append(elide_end(text, width))
+            break
+        cut = blank if blank > width // 2 else max(1, len(head))
+        pieces.append(text[:cut])
+        text = text[cut:].lstrip(" ")
+    return pieces
+
+
+def from_spans(spans: Iterable[Span]) -> Line:
+    """A line of the build's own output, in the build's own colours."""
+    return tuple(Part(span.text, span.ink) for span in spans)

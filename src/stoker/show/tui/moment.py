@@ -1,0 +1,64 @@
+"""What screens are drawn from: the newest update and the time it is now, by the build's own clock.
+
+Unaware of screens and sources. The local clock is an argument everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from stoker.model.state import BuildState
+from stoker.model.update import Link, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One instant to draw. `now` is in Unix seconds of the machine that builds."""
+
+    update: Update
+    now: float
+    read_only: bool = False
+
+    @property
+    def state(self) -> BuildState:
+        """The build."""
+        return self.update.state
+
+    @property
+    def link(self) -> Link:
+        """How the build is linked to this screen."""
+        return self.update.link
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the build started, up to its end."""
+        end = self.state.ended if self.state.ended is not None else self.now
+        return max(0.0, end - self.state.started) if self.state.started else 0.0
+
+
+class Clock:
+    """The build's clock as seen from here: ticks between updates, and never steps back while a build goes on.
+
+    A record's time is at most its transport's delay behind; so the largest difference to the local monotonic clock
+    that was ever seen is the best estimate.
+    """
+
+    def __init__(self) -> None:
+        self._offset: float | None = None
+        self._build = ""
+
+    def now(self, update: Update, monotonic: float) -> float:
+        """The build's Unix time at local monotonic time `monotonic`."""
+        state = update.state
+        if update.link == "replay" or state.over:
+            return state.ended if state.over and state.ended is not None else state.time
+        offset = state.time - monotonic
+        if self._offset is None or state.id != self._build or offset > self._offset:
+            self._offset, self._build = offset, state.id
+        return monotonic + self._offset
+
+
+def time_of_day(unix: float) -> str:
+    """A Unix time as the local time of day, 14:03:59."""
+    return time.strftime("%H:%M:%S", time.localtime(unix))

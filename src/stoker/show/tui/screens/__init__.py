@@ -1,0 +1,1 @@
+"""The screens: each draws the app's current moment and answers its own keys."""

@@ -1,0 +1,145 @@
+"""Boxes in front of a screen: details, help, and the question before a stop.
+
+Unaware of builds: they show lines and answer with a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from stoker.show.tui import actions
+from stoker.show.tui.lines import Line, Part, pad, width_of
+from stoker.show.tui.widgets.page import Page
+
+if TYPE_CHECKING:
+    from stoker.show.tui.app import StokerApp
+
+Answer = Literal["gracefully", "now"]
+BOX_WIDTH = 76
+
+
+class Box(ModalScreen[Answer | None]):
+    """A titled box of lines in the middle; the page behind it stays alive."""
+
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    Box { align: center middle; background: transparent; }
+    Box > Page { border: round $accent; padding: 0 1; background: $background; color: $foreground; }
+    Box.-ascii > Page { border: ascii $accent; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "close", "Close", show=False)]
+
+    def __init__(self, title: str, lines: Callable[[int], Sequence[Line]]) -> None:
+        super().__init__()
+        self._title = title
+        self._make = lines
+
+    def compose(self) -> ComposeResult:
+        """The box."""
+        app = cast("StokerApp", self.app)
+        self.set_class(app.glyphs.ascii, "-ascii")
+        yield Page(id="box", ascii_only=app.glyphs.ascii)
+
+    def on_mount(self) -> None:
+        """Give the box its title and size."""
+        self.query_one("#box", Page).border_title = self._title
+        self.redraw()
+
+    def on_resize(self) -> None:
+        """Fit the new size."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the lines, which may have changed, in a box that is just large enough."""
+        if not self.is_mounted:
+            return
+        screen = self.app.size
+        room = max(10, min(BOX_WIDTH, screen.width - 4))
+        lines = list(self._make(room))[: max(1, screen.height - 2)]
+        page = self.query_one("#box", Page)
+        page.styles.width = max(24, *(width_of(line) for line in lines)) + 4
+        page.styles.height = len(lines) + 2
+        page.border_subtitle = self.hint(len(lines))
+        page.show(lines, cast("StokerApp", self.app).palette)
+
+    def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
+        """A word at the lower edge."""
+        return ""
+
+    def action_close(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+class StopBox(Box):
+    """Asks before it stops a build; anything but s and k goes on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "answer('gracefully')", "Stop", show=False),
+        Binding("k", "answer('now')", "Kill", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__("stop the build?", lambda _width: stop_question(name))
+
+    def action_answer(self, answer: Answer) -> None:
+        """Close with an answer."""
+        self.dismiss(answer)
+
+
+def stop_question(name: str) -> list[Line]:
+    """What is asked before a stop."""
+    rows = (
+        ("s", "stop it: SIGTERM to every process, SIGKILL to what stays"),
+        ("k", "kill it now: SIGKILL to every process"),
+        ("esc", "go on building"),
+    )
+    lines: list[Line] = [(Part(name, "text bold"),), ()]
+    return lines + [(Part(pad(key, 5), "accent bold"), Part(text)) for key, text in rows]
+
+
+def help_lines(app: StokerApp) -> list[Line]:
+    """All keys from the action table, by screen."""
+    lines: list[Line] = []
+    for scope, title in actions.SCOPE_TITLES.items():
+        shown = [a for a in actions.of_scope(scope) if a.needs != "replay" or app.offers(a)]
+        lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
+        for action in shown:
+            keys = " ".join(actions.key_names(action, app.keymap))
+            lines.append((Part(pad(keys, 9), "text bold"), Part(action.help, "text_dim")))
+    return lines
+
+
+class HelpBox(Box):
+    """All keys; scrolls, because small screens cannot hold them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j,space,pagedown", "scroll(1)", "Down", show=False),
+        Binding("up,k,pageup", "scroll(-1)", "Up", show=False),
+        Binding("question_mark", "close", "Close", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__("keys", self._visible)
+        self._top = 0
+
+    def _visible(self, _width: int) -> list[Line]:
+        lines = help_lines(cast("StokerApp", self.app))
+        room = max(1, self.app.size.height - 2)
+        self._top = max(0, min(self._top, len(lines) - room))
+        return lines[self._top : self._top + room]
+
+    def hint(self, shown: int) -> str:
+        """Whether there is more."""
+        more = len(help_lines(cast("StokerApp", self.app))) > shown
+        return "up and down for more" if more else ""
+
+    def action_scroll(self, by: int) -> None:
+        """Half a screen up or down."""
+        self._top += by * max(1, self.app.size.height // 2)
+        self.redraw()

@@ -1,0 +1,301 @@
+"""The build's output: a window over a log of any size, with search, errors and following.
+
+Unaware of where the log lies; it is asked for bytes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input
+
+from stoker.model.text import PLAIN_INK, spans
+from stoker.model.units import format_bytes
+from stoker.show.tui import views
+from stoker.show.tui.actions import bindings
+from stoker.show.tui.lines import Line, Part, crop, from_spans, spread, text_of
+from stoker.show.tui.screens.base import PageScreen
+from stoker.show.tui.textlog import ERRORS, TextLog, pattern_of, scan, scan_back
+from stoker.show.tui.widgets.page import Page
+
+SIDE_STEP = 20
+"""Columns that one key scrolls to the side."""
+
+MAX_ERRORS = 2000
+"""Error lines that are listed; a build with more has a first one that matters."""
+
+ABOVE = 3
+"""Lines shown above a place that was jumped to."""
+
+
+class OutputScreen(PageScreen):
+    """Output, followed or not. `top` is the byte offset of the first line shown."""
+
+    SCOPE = "output"
+    BINDINGS = bindings("output")
+    DEFAULT_CSS = """
+    OutputScreen #search { height: 1; dock: bottom; display: none; }
+    OutputScreen #search.-open { display: block; }
+    OutputScreen Input { height: 1; border: none; padding: 0; background: $surface; color: $foreground; }
+    OutputScreen Input:focus { border: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = 0
+        self.follow = True
+        self.left = 0
+        self.words = ""
+        self.note = ""
+        self.errors: list[int] = []
+        self.only_errors = False
+        self._errors_at = 0
+        self._pattern: re.Pattern[bytes] | None = None
+        self._found = -1
+
+    def compose(self) -> ComposeResult:
+        """The page, and the search line that is hidden at first."""
+        yield Page(id="page", ascii_only=self.glyphs.ascii)
+        with Horizontal(id="search"):
+            entry = Input(placeholder="search", id="words", select_on_focus=True, compact=True)
+            entry.cursor_blink = False
+            yield entry
+
+    @property
+    def _log(self) -> TextLog:
+        return TextLog(self.stoker.source.log)
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The window over the log, and a status line."""
+        log = self._log
+        rows = max(1, height - 1)
+        if self.only_errors:
+            shown = [log.line_at(at) for at in self._visible_errors(rows)]
+        else:
+            if self.follow:
+                self.top = log.tail(rows)
+            shown = log.lines(self.top, rows)
+        limit = self.left + width + 8
+        lines = [crop(self._marked(inked(line.raw, limit)), self.left, width) for line in shown]
+        lines += [()] * (rows - len(lines))
+        end = shown[-1].next if shown else 0
+        return [*lines, self._status(width, end, log.size())]
+
+    def _visible_errors(self, rows: int) -> list[int]:
+        at = next((i for i, offset in enumerate(self.errors) if offset >= self.top), len(self.errors))
+        if self.follow:
+            at = len(self.errors)
+        return self.errors[max(0, min(at, len(self.errors) - rows)) :][:rows]
+
+    def _marked(self, line: Line) -> Line:
+        """The words that were searched for, reversed."""
+        if not self.words:
+            return line
+        text = text_of(line)
+        found, words = (text, self.words) if self.words != self.words.lower() else (text.lower(), self.words)
+        at = found.find(words) if len(found) == len(text) else -1
+        marked: list[Part] = []
+        done = 0
+        while at >= 0:
+            marked += crop_text(line, done, at)
+            marked.append(Part(text[at : at + len(words)], "cursor_text on cursor"))
+            done = at + len(words)
+            at = found.find(words, done)
+        return (*marked, *crop_text(line, done, len(text)))
+
+    def _status(self, width: int, end: int, size: int) -> Line:
+        place = "follows the build" if self.follow else f"{100 * end // size if size else 100} %"
+        if self.only_errors:
+            place = f"{len(self.errors)} lines that look like errors"
+        right = [
+            Part(f"{self.note}  " if self.note else "", "accent"),
+            Part(f"{place}  {format_bytes(size)}", "text_dim"),
+        ]
+        title = "errors only" if self.only_errors else "output"
+        if self.left:
+            title += f", from column {self.left + 1}"
+        return spread(views.section(title, width, self.glyphs), [Part(" "), *right], width)
+
+    # Moving about. Any move upwards ends following; only the end begins it again.
+
+    def _rows(self) -> int:
+        return max(1, self.size.height - 2)
+
+    def _step(self, by: int) -> None:
+        log = self._log
+        if self.only_errors:
+            self._step_errors(by)
+        elif by < 0:
+            self.top = log.back(self.top, -by)
+            self.follow = False
+        elif not self.follow:
+            last = log.tail(self._rows())
+            self.top = min(last, next(iter(log.lines(self.top, by + 1)[by:]), log.line_at(self.top)).start)
+            self.follow = self.top >= last
+        self.redraw()
+
+    def _step_errors(self, by: int) -> None:
+        shown = self._visible_errors(self._rows())
+        if shown:
+            at = max(0, min(len(self.errors) - 1, self.errors.index(shown[0]) + by))
+            self.top, self.follow = self.errors[at], False
+
+    def action_log_down(self) -> None:
+        """One line down."""
+        self._step(1)
+
+    def action_log_up(self) -> None:
+        """One line up."""
+        self._step(-1)
+
+    def action_log_page_down(self) -> None:
+        """One page down."""
+        self._step(self._rows())
+
+    def action_log_page_up(self) -> None:
+        """One page up."""
+        self._step(-self._rows())
+
+    def action_log_first(self) -> None:
+        """The beginning."""
+        self.top, self.follow = 0, False
+        self.redraw()
+
+    def action_log_last(self) -> None:
+        """The end; follow it."""
+        self.follow = True
+        self.redraw()
+
+    def action_log_left(self) -> None:
+        """To the left."""
+        self.left = max(0, self.left - SIDE_STEP)
+        self.redraw()
+
+    def action_log_right(self) -> None:
+        """To the right."""
+        self.left += SIDE_STEP
+        self.redraw()
+
+    def jump(self, offset: int) -> None:
+        """Show the line at a byte offset, with a few lines above it. May be called before the screen is shown."""
+        self.only_errors = False
+        log = self._log
+        start = log.start_of(offset)
+        self._found = offset
+        self.top, self.follow = log.back(start, ABOVE), False
+        self.redraw()
+
+    # Searching. Every scan is a worker that reads portions and lets keys through in between.
+
+    def action_log_search(self) -> None:
+        """Ask for words."""
+        self.query_one("#search").add_class("-open")
+        self.query_one("#words", Input).focus()
+
+    def undo(self) -> bool:
+        """Take back the innermost thing: the search line, a running search, marked words; False if there was none."""
+        row = self.query_one("#search")
+        if row.has_class("-open"):
+            row.remove_class("-open")
+            self.set_focus(None)
+        elif self.note or self.words or self.only_errors:
+            self.workers.cancel_node(self)
+            self.note, self.words, self.only_errors = "", "", False
+        else:
+            return False
+        self.redraw()
+        return True
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search for what was typed, from the top of the window on."""
+        event.stop()
+        self.undo()
+        self.words = event.value[:200]
+        self._pattern = pattern_of(self.words) if self.words else None
+        self._found = self.top - 1
+        self.action_log_next()
+
+    def action_log_next(self) -> None:
+        """The next place; after the last one, the first."""
+        if self._pattern is not None:
+            self.run_worker(self._search(self._pattern, forward=True), exclusive=True, group="search")
+
+    def action_log_previous(self) -> None:
+        """The place before; before the first one, the last."""
+        if self._pattern is not None:
+            self.run_worker(self._search(self._pattern, forward=False), exclusive=True, group="search")
+
+    def action_log_next_error(self) -> None:
+        """The next line that looks like an error, after the one shown."""
+        self.only_errors = False
+        self.run_worker(self._search(ERRORS, forward=True), exclusive=True, group="search")
+
+    async def _search(self, pattern: re.Pattern[bytes], *, forward: bool) -> None:
+        """Look from the last place found to the end, then from the other end up to it."""
+        size, source = self._log.size(), self.stoker.source.log
+        origin = self._found if self._found >= 0 or forward else self.top
+        if forward and pattern is ERRORS and self._found >= 0:
+            origin = self._log.line_at(self._log.start_of(self._found)).next - 1
+        spans_to_scan = [(origin + 1, size), (0, origin + 1)] if forward else [(0, origin), (origin, size)]
+        for wrapped, (start, end) in enumerate(spans_to_scan):
+            portions = scan(source, pattern, start, end) if forward else scan_back(source, pattern, start, end)
+            async for portion in portions:
+                if portion.hits:
+                    self.note = ("began anew at the top" if forward else "began anew at the end") if wrapped else ""
+                    self.jump(portion.hits[0] if forward else portion.hits[-1])
+                    return
+                await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
+        self.note = "no error found" if pattern is ERRORS else "not found"
+        self.redraw()
+
+    def action_log_errors(self) -> None:
+        """Only the lines that look like errors, or all lines again."""
+        self.only_errors = not self.only_errors
+        self.follow = False
+        if self.only_errors:
+            self.top = 0
+            self.run_worker(self._collect_errors(), exclusive=True, group="search")
+        self.redraw()
+
+    async def _collect_errors(self) -> None:
+        """Find error lines from where the last scan ended."""
+        log, size = self._log, self._log.size()
+        async for portion in scan(self.stoker.source.log, ERRORS, self._errors_at, size):
+            for hit in portion.hits:
+                start = log.start_of(hit)
+                if not self.errors or start > self.errors[-1]:
+                    self.errors.append(start)
+            self._errors_at = portion.at
+            if len(self.errors) >= MAX_ERRORS:
+                break
+            await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
+        self.note = ""
+        self.redraw()
+
+    async def _breathe(self, note: str) -> None:
+        """Let keys and frames through, and say how far the search is once it takes long."""
+        self.note = note
+        await asyncio.sleep(0)
+
+
+def inked(raw: bytes, limit: int) -> Line:
+    """A line as the build coloured it; one that looks like an error stands out even if the build did not colour it."""
+    line = from_spans(spans(raw, limit))
+    plain = all(part.ink == PLAIN_INK for part in line)
+    return tuple(part._replace(ink="error bold") for part in line) if plain and ERRORS.search(raw) else line
+
+
+def crop_text(line: Line, start: int, end: int) -> list[Part]:
+    """The characters start..end of a line, in their inks."""
+    parts: list[Part] = []
+    at = 0
+    for part in line:
+        text = part.text[max(0, start - at) : max(0, end - at)]
+        if text:
+            parts.append(part._replace(text=text))
+        at += len(part.text)
+    return parts

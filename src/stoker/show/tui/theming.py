@@ -1,0 +1,117 @@
+"""Themes become ink: theme tokens as Rich styles for our own lines, and a Textual theme for its own widgets.
+
+Unaware of builds and of where themes come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rich.color import Color
+from rich.color import ColorParseError as RichColorParseError
+from rich.style import Style
+from textual.theme import Theme as TextualTheme
+
+from stoker.config.themes import Theme
+from stoker.model.text import Ink
+
+ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike")
+
+NO_COLOUR: dict[str, str] = {
+    "accent": "bold",
+    "error": "bold",
+    "warn": "bold",
+    "person": "bold",
+    "text_dim": "dim",
+    "rule": "dim",
+    "bar_empty": "dim",
+    "cursor": "reverse",
+    "cursor_text": "",
+}
+"""Attributes that stand for the tokens when there may be no colour (https://no-color.org)."""
+
+
+class Palette:
+    """Rich styles of inks under one theme. Build one per theme: styles are cached."""
+
+    def __init__(self, theme: Theme, *, no_colour: bool = False) -> None:
+        self.theme = theme
+        self._no_colour = no_colour
+        self._cache: dict[str | Ink, Style] = {}
+
+    def style(self, ink: str | Ink) -> Style:
+        """The style of an ink: "token", "token bold", "token on token", or a piece of build output's own ink."""
+        found = self._cache.get(ink)
+        if found is None:
+            found = self._cache[ink] = self._named(ink) if isinstance(ink, str) else self._foreign(ink)
+        return found
+
+    def _named(self, ink: str) -> Style:
+        words, _, ground = ink.partition(" on ")
+        token, *attributes = words.split()
+        if self._no_colour:
+            attributes += [*NO_COLOUR.get(token, "").split(), *NO_COLOUR.get(ground, "").split()]
+            return _styled(Style(), attributes)
+        colours = self.theme.colors
+        fg, bg = colours[token], colours[ground or "background"]
+        return _styled(Style(color=rich_colour(fg), bgcolor=rich_colour(bg)), attributes)
+
+    def _foreign(self, ink: Ink) -> Style:
+        """Colours that the build chose itself; without its own background they lie on ours."""
+        attributes = [name for name in ATTRIBUTES if getattr(ink, name)]
+        if self._no_colour:
+            return _styled(Style(), attributes)
+        fg = rich_colour(ink.fg or self.theme.colors["text"])
+        bg = rich_colour(ink.bg or self.theme.colors["background"])
+        return _styled(Style(color=fg, bgcolor=bg), attributes)
+
+
+def _styled(style: Style, attributes: Sequence[str]) -> Style:
+    return style + Style.parse(" ".join(attributes)) if attributes else style
+
+
+@lru_cache(512)
+def rich_colour(name: str) -> Color:
+    """A colour by its theme name: "#rrggbb", or one of the terminal's own ("bright_blue", "ansi_default")."""
+    try:
+        return Color.parse(name.removeprefix("ansi_"))
+    except RichColorParseError:
+        return Color.default()
+
+
+def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> TextualTheme:
+    """The colours of Textual's own widgets (palette, inputs, toasts), under a name of Textual's own."""
+    tokens = {name: "ansi_default" if no_colour else css_colour(value) for name, value in theme.colors.items()}
+    return TextualTheme(
+        name=name,
+        primary=tokens["accent"],
+        secondary=tokens["accent"],
+        accent=tokens["accent"],
+        warning=tokens["warn"],
+        error=tokens["error"],
+        success=tokens["ok"],
+        foreground=tokens["text"],
+        background=tokens["background"],
+        surface=tokens["surface"],
+        panel=tokens["panel"],
+        boost=tokens["surface"],
+        dark=theme.dark,
+        ansi=theme.ansi or no_colour,
+        variables={
+            "border": tokens["rule"],
+            "border-blurred": tokens["rule"],
+            "block-cursor-background": tokens["cursor"],
+            "block-cursor-foreground": tokens["cursor_text"],
+            "block-cursor-text-style": "reverse" if no_colour else "none",
+            "input-selection-background": tokens["selection"],
+            "input-cursor-background": tokens["cursor"],
+            "input-cursor-foreground": tokens["cursor_text"],
+            "input-cursor-text-style": "reverse" if no_colour else "none",
+        },
+    )
+
+
+def css_colour(name: str) -> str:
+    """A theme's colour as Textual's CSS takes it."""
+    return name if name.startswith(("#", "ansi_")) else f"ansi_{name}"

@@ -1,0 +1,1 @@
+"""The few widgets: each draws lines that others have made."""
