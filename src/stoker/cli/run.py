@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
-from stoker.cli.view import show_build
+from stoker.cli.view import pick_screen, show_build
 from stoker.config.paths import UnsafeFolderError
 from stoker.record.builds import prune_builds
 
@@ -42,6 +42,7 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def _start_and_show(args: argparse.Namespace, words: Sequence[str], name: str) -> int:
+    screen = None if args.detach else pick_screen(args)
     try:
         cwd = os.getcwd()
         prune_builds()
@@ -50,10 +51,10 @@ def _start_and_show(args: argparse.Namespace, words: Sequence[str], name: str) -
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:
         raise CliError(str(err), OWN_FAILURE) from err
-    if args.detach:
+    if screen is None:
         print(paths.id)
         return 0
-    return show_build(paths, args, owner=True)
+    return show_build(paths, screen, owner=True)
 
 
 def _check_command(command: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import locale
 import os
 import signal
 import sys
@@ -14,23 +13,24 @@ from typing import Literal
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli.errors import FAILURE, STOPPED, CliError
-from stoker.config.errors import ConfigError
+from stoker.cli.tui import TuiOptions, run_screens, tui_options
 from stoker.config.paths import BuildPaths
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_duration
 from stoker.model.update import CommandRefused
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
+from stoker.record.journal import JournalError
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
 from stoker.show.source import Source
 
-Screen = Literal["tui", "plain", "json"]
+Screen = TuiOptions | Literal["plain", "json"]
 
 
 def attach(args: argparse.Namespace) -> int:
     """Watch a build that runs or has ended."""
-    return show_build(find(args.id), args, owner=False)
+    return show_build(find(args.id), pick_screen(args), read_only=args.read_only)
 
 
 def replay(args: argparse.Namespace) -> int:
@@ -41,10 +41,13 @@ def replay(args: argparse.Namespace) -> int:
     journal = path if path.is_file() else find(args.id).journal
     source = ReplaySource(journal, args.speed)
     screen = pick_screen(args)
-    if screen == "tui":
-        _run_tui(source, args)
-    else:
-        asyncio.run(_run_lines(source, screen))
+    try:
+        if isinstance(screen, TuiOptions):
+            run_screens(source, screen)
+        else:
+            asyncio.run(_run_lines(source, screen))
+    except JournalError as err:
+        raise CliError(str(err), FAILURE) from err
     return 0
 
 
@@ -57,10 +60,12 @@ def find(build_id: str | None) -> BuildPaths:
 
 
 def pick_screen(args: argparse.Namespace) -> Screen:
-    """What was asked for, else full-screen where a terminal can show it, else plain lines."""
+    """What was asked for, else full-screen where a terminal can show it, else plain lines. Raises CliError."""
     if args.json:
         return "json"
-    return "tui" if not args.plain and running_in_terminal() else "plain"
+    if args.plain or not running_in_terminal():
+        return "plain"
+    return tui_options(args.theme)
 
 
 def running_in_terminal() -> bool:
@@ -70,19 +75,19 @@ def running_in_terminal() -> bool:
     return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
 
 
-def show_build(paths: BuildPaths, args: argparse.Namespace, *, owner: bool) -> int:
+def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False) -> int:
     """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
-    screen = pick_screen(args)
-    source = BuildSource(paths, read_only=getattr(args, "read_only", False))
-    if screen == "tui":
-        _run_tui(source, args)
+    source = BuildSource(paths, read_only)
+    full_screen = isinstance(screen, TuiOptions)
+    if isinstance(screen, TuiOptions):
+        run_screens(source, screen)
     else:
         asyncio.run(_watch_lines(paths, source, screen, owner=owner))
     state = final_state(paths)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return 0
-    if screen == "tui":
+    if full_screen:
         print(_last_line(state), file=sys.stderr)
     return exit_status(state)
 
@@ -98,17 +103,6 @@ def _last_line(state: BuildState) -> str:
     took = format_duration((state.ended or state.time) - state.started)
     ending = {"done": "done", "stopped": "stopped"}.get(state.outcome or "", f"failed: {clean(state.reason)}")
     return f"stoker: {clean(state.name)} {ending}, {took}; output: {clean(state.log_path)}"
-
-
-def _run_tui(source: Source, args: argparse.Namespace) -> None:
-    from stoker.cli.themes import tui_options
-    from stoker.show.tui.app import run_tui
-
-    try:
-        options = tui_options(args.theme)
-    except ConfigError as err:
-        raise CliError(str(err)) from err
-    run_tui(source, **options)
 
 
 async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, owner: bool) -> None:
@@ -155,8 +149,3 @@ async def _run_lines(source: Source, screen: Screen) -> None:
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     await run_plain(source, sys.stdout, sys.stderr, colour=colour)
-
-
-def wants_ascii() -> bool:
-    """Whether the locale cannot show block characters."""
-    return "utf" not in locale.nl_langinfo(locale.CODESET).lower()

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from stoker.model.state import BuildState, Scheduler
 
 
+_BROKEN_OFF = ("stopping", "stopped", "failed")
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Counts of jobs. `total_known` is False while `total` is only a lower bound."""
@@ -47,7 +50,9 @@ def progress_of(state: BuildState) -> Progress:
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     failed = state.retired.failed + sum(s.failed for s in schedulers)
     total = (
-        state.retired.finished + state.retired.failed + sum(_total(s, per_scheduler.get(s.sid, 0)) for s in schedulers)
+        state.retired.finished
+        + state.retired.failed
+        + sum(_total(s, per_scheduler.get(s.sid, 0), broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     )
     if state.outcome == "done":
         total = finished
@@ -60,16 +65,15 @@ def _known(scheduler: Scheduler) -> bool:
     return scheduler.ended is not None or (scheduler.plan is not None and scheduler.plan.total is not None)
 
 
-def _total(scheduler: Scheduler, live: int) -> int:
+def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
     """A scheduler's total is never below what it has shown already.
 
-    A ninja that ended without a failure has no more to do, whatever was planned: restat rules prune jobs.
+    A ninja that ended well has no more to do, whatever was planned: restat rules prune jobs.
     """
     seen = scheduler.finished + scheduler.failed + live
     planned = scheduler.plan.total if scheduler.plan is not None else None
-    if planned is None or (scheduler.ended is not None and not scheduler.failed):
-        return seen
-    return max(planned, seen)
+    ended_well = scheduler.ended is not None and not scheduler.failed and not broken_off
+    return seen if planned is None or ended_well else max(planned, seen)
 
 
 def _percent(state: BuildState) -> float | None:

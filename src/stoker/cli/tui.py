@@ -1,0 +1,71 @@
+"""What the full-screen viewer is started with: themes, keys and glyphs, from settings, options and the environment.
+
+Imports Textual only when that viewer is really wanted.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stoker.cli.errors import CliError
+from stoker.config.settings import Settings, load_settings, settings_path
+from stoker.config.themes import Theme, load_themes, pick_theme, theme_folders, watch_themes
+from stoker.model.text import clean
+from stoker.show.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class TuiOptions:
+    """How the screens shall look and which keys they obey."""
+
+    themes: Mapping[str, Theme]
+    theme: Theme
+    settings: Settings
+    ascii_only: bool
+
+
+def tui_options(theme_name: str | None) -> TuiOptions:
+    """Read settings and themes. Faults in files are told and passed over; a theme asked for by name must be there."""
+    from stoker.show.tui.actions import TABLE
+
+    settings, faults = load_settings(settings_path(), {action.id for action in TABLE})
+    themes, theme_faults = load_themes(theme_folders())
+    for fault in (*faults, *theme_faults):
+        print(f"stoker: {clean(str(fault))}", file=sys.stderr)
+    wanted = theme_name or settings.theme
+    try:
+        theme = pick_theme(wanted, themes, os.environ)
+    except KeyError as err:
+        if theme_name is not None:
+            raise CliError(f"{err.args[0]}; 'stoker themes list' shows them") from err
+        print(f"stoker: {settings_path()}: {err.args[0]}", file=sys.stderr)
+        theme = pick_theme("auto", themes, os.environ)
+    ascii_only = settings.ascii == "yes" or (settings.ascii == "auto" and _locale_is_ascii())
+    return TuiOptions(themes, theme, settings, ascii_only)
+
+
+def _locale_is_ascii() -> bool:
+    """Whether the locale cannot show block characters."""
+    return "utf" not in locale.nl_langinfo(locale.CODESET).lower()
+
+
+def run_screens(source: Source, options: TuiOptions) -> None:
+    """Show a build full-screen until the person leaves."""
+    from stoker.show.tui.app import run_tui
+
+    async def reload() -> AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]:
+        async for change in watch_themes(theme_folders()):
+            yield change
+
+    run_tui(
+        source,
+        themes=options.themes,
+        theme_name=options.theme.name,
+        keymap=options.settings.keys,
+        watch_themes=reload,
+        ascii_only=options.ascii_only,
+    )
