@@ -213,7 +213,7 @@ def _end(ending: _Exit | None, last_time: float) -> tuple[BuildEnded, float]:
     if ending.signal is not None:
         reason = f"killed by {_signal_name(ending.signal)}"
     if ending.stopped:
-        outcome, reason = "stopped", "stopped on request"
+        outcome, reason = "stopped", "stopped by a person"
     return BuildEnded(outcome, ending.exit_code, reason), ending.ended
 
 

@@ -1,0 +1,56 @@
+"""A remembered state beside the journal, so that loading a long one does not start at its beginning.
+
+Only a shortcut: it may be missing, stale or damaged, and the journal alone stays the truth. Unaware of events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker import __version__
+from stoker.model.codec import CodecError, decode, encode
+from stoker.model.state import BuildState
+from stoker.record.jsonlines import BadLineError, dump_line, parse_line
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state after all records before byte `offset` of the journal."""
+
+    offset: int
+    state: BuildState
+
+
+def checkpoint_path(journal: Path) -> Path:
+    """journal.checkpoint beside journal.jsonl."""
+    return journal.with_suffix(".checkpoint")
+
+
+def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
+    """Replace the checkpoint; on a full disk the old one stays."""
+    path = checkpoint_path(journal)
+    new = path.with_suffix(".checkpoint.new")
+    data = dump_line({"stoker": __version__, "offset": offset, "state": encode(state)})
+    with contextlib.suppress(OSError):
+        with open(new, "wb", opener=_private) as file:
+            file.write(data)
+        new.replace(path)
+
+
+def load_checkpoint(journal: Path) -> Checkpoint | None:
+    """What was saved, unless another version of stoker did, whose states may mean something else."""
+    try:
+        data = parse_line(checkpoint_path(journal).read_bytes())
+        offset = data.get("offset")
+        if data.get("stoker") != __version__ or not isinstance(offset, int):
+            return None
+        return Checkpoint(offset, decode(BuildState, data.get("state"), "state"))
+    except (OSError, BadLineError, CodecError):
+        return None
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)

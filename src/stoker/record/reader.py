@@ -1,0 +1,187 @@
+"""Reads journals: whole, onwards from a record, or as they grow. Unaware of who writes them and who looks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from stoker.model.codec import CodecError, UnknownKindError, decode_record
+from stoker.model.events import BuildEnded, Record
+from stoker.model.reduce import reduce_all
+from stoker.model.state import BuildState
+from stoker.record.checkpoint import load_checkpoint
+from stoker.record.jsonlines import BadLineError, parse_line
+
+MAX_LINE = 16 * 2**20
+"""Longest line in bytes that is read. Linux allows a command of up to 6 MiB (execve(2)), and escaping may double it."""
+
+FOLLOW_SECONDS = 0.3
+"""How often a growing journal is looked at: a person calls less than half a second "at once"."""
+
+_BLOCK = 1 << 16
+
+
+class JournalError(Exception):
+    """The file is no journal that this version can read; the message is one line."""
+
+
+class JournalReader:
+    """Iterates over the records of a journal, in constant memory; iterating again goes on where it ended.
+
+    A line that is no record is skipped and counted, and so is an event of a newer stoker; a last line without its
+    newline is left for later. A missing file is an empty one. Raises JournalError at the end of a file that held
+    lines but not one of a journal of this version.
+    """
+
+    skipped: int
+    """Lines that were no record of this version."""
+
+    offset: int
+    """Byte behind the last line that was read."""
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self.path = path
+        self.offset = offset
+        self.skipped = 0
+        self._recognised = offset > 0
+        self._fault: Exception | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self.offset)
+            for line in self._lines(file):
+                record = self._record(line)
+                if record is not None:
+                    yield record
+        if self._fault is not None and not self._recognised:
+            raise JournalError(f"{self.path} is no journal that can be read: {self._fault}")
+
+    def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Whole lines; one that is too long comes as nothing but a newline. Moves `offset` before each."""
+        while line := file.readline(MAX_LINE):
+            length = len(line)
+            while line and not line.endswith(b"\n") and length >= MAX_LINE:
+                line = file.readline(MAX_LINE)
+                length += len(line)
+            if not line.endswith(b"\n"):
+                return
+            self.offset += length
+            yield line if length <= MAX_LINE else b"\n"
+
+    def _record(self, line: bytes) -> Record | None:
+        try:
+            record = decode_record(parse_line(line))
+        except UnknownKindError:
+            self._recognised = True
+        except (BadLineError, CodecError) as err:
+            self._fault = err
+        else:
+            self._recognised = True
+            return record
+        self.skipped += 1
+        return None
+
+
+def read_journal(path: Path) -> JournalReader:
+    """The records of a journal, in order."""
+    return JournalReader(path)
+
+
+def load_state(path: Path) -> BuildState:
+    """The state that a journal adds up to, from its last checkpoint on; raises JournalError."""
+    checkpoint = load_checkpoint(path)
+    if checkpoint is None or checkpoint.state.seq != _seq_before(path, checkpoint.offset):
+        return reduce_all(read_journal(path))
+    return reduce_all(JournalReader(path, checkpoint.offset), checkpoint.state)
+
+
+def _seq_before(path: Path, offset: int) -> int | None:
+    """The number of the record that ends at `offset`; None if none does."""
+    try:
+        with path.open("rb") as file:
+            ends_there = offset > 0 and os.pread(file.fileno(), 1, offset - 1) == b"\n"
+            return last_seq(file.fileno(), offset) if ends_there else None
+    except OSError:
+        return None
+
+
+def last_seq(fd: int, size: int) -> int:
+    """The number of the last readable record before `size`; 0 if there is none."""
+    window = _BLOCK
+    while True:
+        start = max(0, size - window)
+        lines = os.pread(fd, size - start, start).split(b"\n")
+        for line in reversed(lines[1:] if start else lines):
+            seq = _seq_of(line)
+            if seq is not None:
+                return seq
+        if start == 0:
+            return 0
+        window *= 4
+
+
+def _seq_of(line: bytes) -> int | None:
+    try:
+        seq = parse_line(line).get("seq")
+    except BadLineError:
+        return None
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) else None
+
+
+def offset_after(path: Path, seq: int) -> int:
+    """Where to begin reading for records after `seq`, within 64 KiB, by bisection: numbers only rise."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return 0
+    with file:
+        low, high = 0, os.fstat(file.fileno()).st_size
+        while high - low > _BLOCK:
+            middle = (low + high) // 2
+            start, found = _first_seq_from(file, middle, high)
+            if found is None or found > seq:
+                high = middle
+            else:
+                low = start
+        return low
+
+
+def _first_seq_from(file: IO[bytes], offset: int, end: int) -> tuple[int, int | None]:
+    """The first record that begins behind `offset` and before `end`: where, and its number."""
+    file.seek(offset)
+    offset += len(file.readline(MAX_LINE))
+    while offset < end and (line := file.readline(MAX_LINE)):
+        seq = _seq_of(line)
+        if seq is not None:
+            return offset, seq
+        offset += len(line)
+    return offset, None
+
+
+async def follow_journal(
+    path: Path,
+    after_seq: int = 0,
+    over: Callable[[], bool] = lambda: False,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[Record]:
+    """Records after `after_seq` as they are written, to the build's end, or until `over()` says that none will come."""
+    reader = JournalReader(path, offset_after(path, after_seq))
+    while True:
+        # Asked before reading: whatever was written before the end is still read.
+        last_look = over()
+        for record in reader:
+            if record.seq > after_seq:
+                after_seq = record.seq
+                yield record
+            if isinstance(record.event, BuildEnded):
+                return
+        if last_look:
+            return
+        await sleep(FOLLOW_SECONDS)
