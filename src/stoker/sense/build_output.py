@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_PER_READ = 4 * 1024 * 1024
-"""Bytes looked at in one call: about 20 ms of work, so that a chatty build cannot hold up a tick."""
+MAX_PER_READ = 2 * 1024 * 1024
+"""Bytes looked at in one call, so that a chatty build cannot hold up a tick: 10 ms of work, 80 ms if every line is a
+status line."""
 
 MAX_LINE = 64 * 1024
 """A longer line is looked at in pieces; its later pieces are never taken for the start of a line."""
@@ -21,6 +22,9 @@ MAX_LINE = 64 * 1024
 EXCERPT_LINES = 40
 EXCERPT_LINE = 2000
 """Lines of a failure that are kept, and bytes of each."""
+
+BEFORE = 8000
+"""Bytes before an error of make that are looked at for its reason."""
 
 MAX_FAILURES = 100
 """Failures reported of one log; a broken compiler with `-k 0` would give thousands."""
@@ -142,7 +146,7 @@ class BuildOutput:
             whole, self._carry = data[:cut], data[cut:]
         found = list(self._scan(whole, base))
         self._inside_line = bool(whole) and not whole.endswith(b"\n")
-        self._before = (self._before + whole)[-EXCERPT_LINES * 200 :]
+        self._before = (self._before + whole[-BEFORE:])[-BEFORE:]
         return _last_progress(found)
 
     def finish(self) -> list[Found]:
@@ -155,9 +159,10 @@ class BuildOutput:
 
     def _scan(self, text: bytes, base: int) -> Iterator[Found]:
         position = 0
-        for match in _MARKER.finditer(text):
-            if self._inside_line and b"\n" not in text[: match.start() + 1]:
-                continue
+        first = 0
+        if self._inside_line:
+            first = text.find(b"\n") + 1 or len(text)
+        for match in _MARKER.finditer(text, first):
             ends_block = not (match["make"] or match["percent"])
             if self._block is not None and ends_block:
                 self._block.add(text[position : match.start()], base + match.start())
@@ -202,7 +207,8 @@ class BuildOutput:
         self._make_level = level
         if repeats or not self._counted():
             return
-        before = (self._before + text[: match.start()]).splitlines()[-EXCERPT_LINES:]
+        near = text[max(0, match.start() - BEFORE) : match.start()]
+        before = (self._before + near)[-BEFORE:].splitlines()[-EXCERPT_LINES:]
         lines = tuple(_plain(line, match["indent"])[:EXCERPT_LINE] for line in before)
         start = base + match.start() - sum(len(line) + 1 for line in before)
         end = base + (text.find(b"\n", match.end()) + 1 or len(text))
