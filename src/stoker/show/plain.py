@@ -1,0 +1,304 @@
+"""The build as plain lines, for pipes, dumb terminals and CI: its output on stdout, what stoker has to say on stderr.
+
+Unaware of how the state was obtained, and never imports Textual. All text from the build passes the sanitiser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import TextIO, TypeVar
+
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState, Decision, Failure, Notice, Scheduler
+from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
+from stoker.model.units import format_band, format_bytes, format_duration
+from stoker.model.update import Update
+from stoker.show.sink import Sink
+from stoker.show.source import OutputLog, Source
+
+INTERVAL = 10.0
+"""Seconds between two progress lines: CI systems take ten silent minutes for a hang, people get impatient sooner."""
+
+MAX_BURST = 10
+"""Lines of one kind for one update; a viewer that comes late is told how many there were, not each of them."""
+
+MAX_NAME = 240
+"""Characters of a name, command or reason in a narration line."""
+
+MAX_LINE = 64 * 1024
+"""Bytes of one line of output that are passed on; the log file has the whole of it."""
+
+CHUNK = 256 * 1024
+POLL = 0.2
+"""Bytes of output read at once, and seconds between two looks while there is none."""
+
+_STEP = 10
+"""Percent between two progress lines that come before their time."""
+
+_GIB = 2**30
+_GOOD, _BAD, _WARN, _DIM = Ink(fg="green", bold=True), Ink(fg="red", bold=True), Ink(fg="yellow"), Ink(dim=True)
+_ASCII = str.maketrans({"–": "-", "→": "->", "…": "...", "—": "-", "·": "-", "×": "x", "≥": ">=", "≤": "<="})
+
+T = TypeVar("T")
+
+
+async def run_plain(
+    source: Source,
+    stdout: TextIO,
+    stderr: TextIO,
+    *,
+    colour: bool,
+    show_output: bool = True,
+    ascii_only: bool = False,
+    offset: int = 0,
+) -> None:
+    """Follow a build to its end. All output from byte `offset` of its log is written before the last narration line.
+
+    A reader of stdout that goes away ends the copying, not the watching; the build never notices either.
+    """
+    renderer = PlainRenderer(colour=colour, ascii_only=ascii_only)
+    out, err = Sink(stdout), Sink(stderr)
+    over = asyncio.Event()
+    copier = asyncio.create_task(_copy(source.log, out, err, over, offset, colour=colour)) if show_output else None
+    try:
+        async for update in source.updates():
+            if update.link == "ended" or update.state.over:
+                over.set()
+                if copier is not None:
+                    await copier
+            now = update.state.time if update.link == "replay" else time.time()
+            await err.write(renderer.update(update, now))
+        over.set()
+        if copier is not None:
+            await copier
+    finally:
+        if copier is not None:
+            copier.cancel()
+            await asyncio.wait([copier])
+
+
+async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offset: int, *, colour: bool) -> None:
+    """Copy the log to stdout, sanitised, until it is over and read to its end as of then."""
+    splitter = LineSplitter(MAX_LINE)
+    end: int | None = None
+    while not out.broken:
+        if over.is_set() and end is None:
+            end = log.size()
+        data = log.read(offset, CHUNK if end is None else min(CHUNK, end - offset))
+        offset += len(data)
+        await out.write([_output_line(line, colour=colour) for line in splitter.feed(data)])
+        if data:
+            continue
+        if end is not None:
+            break
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), POLL)
+    await out.write([_output_line(line, colour=colour) for line in splitter.finish()])
+    if out.error is not None and not isinstance(out.error, BrokenPipeError):
+        await err.write([f"stoker: stdout takes no more output: {out.error.strerror}; the log has all of it"])
+
+
+def _output_line(line: bytes, *, colour: bool) -> str:
+    return sgr(spans(line, MAX_LINE), colour=colour)
+
+
+class PlainRenderer:
+    """Turns updates into lines that tell what is new. Holds only what was told already."""
+
+    def __init__(self, *, colour: bool = False, ascii_only: bool = False, interval: float = INTERVAL) -> None:
+        self._colour = colour
+        self._ascii = ascii_only
+        self._interval = interval
+        self._told_start = False
+        self._told_end = False
+        self._lost = False
+        self._step = 0
+        self._schedulers: set[int] = set()
+        self._failures = 0
+        self._last_decision: Decision | None = None
+        self._last_notice: Notice | None = None
+        self._next_progress = 0.0
+        self._next_percent = float(_STEP)
+
+    def update(self, update: Update, now: float) -> list[str]:
+        """The lines for an update that came at Unix time `now`."""
+        state = update.state
+        lines = [
+            *self._start(state),
+            *self._link(update, now),
+            *self._steps(state, now),
+            *self._new_schedulers(state, now),
+            *self._notices(state),
+            *self._decisions(state),
+            *self._new_failures(state),
+            *self._progress(update, now),
+            *self._end(update),
+        ]
+        return [self._finish(line) for line in lines]
+
+    def _finish(self, line: Sequence[Span]) -> str:
+        if self._ascii:
+            line = [Span(s.text.translate(_ASCII).encode("ascii", "replace").decode(), s.ink) for s in line]
+        return sgr(line, colour=self._colour)
+
+    def _start(self, state: BuildState) -> list[list[Span]]:
+        if self._told_start or not state.id:
+            return []
+        self._told_start = True
+        lines = [[Span(f"stoker: {_name(state.name)} ({_name(state.id)}): {_name(' '.join(state.command))}")]]
+        if not state.over:
+            lines.append([Span(f"stoker: see it in full from any terminal: stoker attach {_name(state.id)}", _DIM)])
+        return lines
+
+    def _link(self, update: Update, now: float) -> list[list[Span]]:
+        lost = update.link == "lost"
+        if lost == self._lost:
+            return []
+        self._lost = lost
+        if lost:
+            note = f" ({_name(update.note)})" if update.note else ""
+            return [_line(now, f"link to the build lost{note}; the build itself goes on, looking for it", _WARN)]
+        return [] if update.link == "ended" else [_line(now, "link to the build is back")]
+
+    def _steps(self, state: BuildState, now: float) -> list[list[Span]]:
+        step = state.step
+        if step is None or step.index == self._step:
+            return []
+        self._step = step.index
+        return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
+
+    def _new_schedulers(self, state: BuildState, now: float) -> list[list[Span]]:
+        new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
+        self._schedulers.update(s.sid for s in new)
+        return _burst([_line(now, _scheduler(s)) for s in new], now, "schedulers")
+
+    def _notices(self, state: BuildState) -> list[list[Span]]:
+        new = _newer(state.notices, self._last_notice)
+        self._last_notice = state.notices[-1] if state.notices else None
+        return _burst([_notice(n) for n in new], state.time, "notices")
+
+    def _decisions(self, state: BuildState) -> list[list[Span]]:
+        new = _newer(state.decisions, self._last_decision)
+        self._last_decision = state.decisions[-1] if state.decisions else None
+        lines = [_line(d.time, f"{_name(d.who)}: {_name(d.what)} ({_name(d.why)})") for d in new]
+        return _burst(lines, state.time, "decisions")
+
+    def _new_failures(self, state: BuildState) -> list[list[Span]]:
+        new = state.failures[self._failures :]
+        self._failures = len(state.failures)
+        return _burst([_failure(f) for f in new], state.time, "failures")
+
+    def _progress(self, update: Update, now: float) -> list[list[Span]]:
+        """A line every interval, and at every tenth of the way."""
+        state = update.state
+        if state.over or self._lost or update.link == "ended" or not state.id:
+            return []
+        if not self._next_progress:
+            self._next_progress = now + self._interval
+        share = progress_of(state).share
+        percent = 0.0 if share is None else 100 * share
+        if now < self._next_progress and percent < self._next_percent:
+            return []
+        self._next_progress = now + self._interval
+        self._next_percent = percent - percent % _STEP + _STEP
+        return [_line(now, _progress_text(state, now))]
+
+    def _end(self, update: Update) -> list[list[Span]]:
+        state = update.state
+        if self._told_end or not (state.over or update.link == "ended"):
+            return []
+        self._told_end = True
+        return [_ending(state)]
+
+
+def _name(text: str) -> str:
+    return clean(text, MAX_NAME)
+
+
+def _stamp(when: float) -> Span:
+    return Span(f"stoker {time.strftime('%H:%M:%S', time.localtime(when))}  ", _DIM)
+
+
+def _line(when: float, text: str, ink: Ink | None = None) -> list[Span]:
+    return [_stamp(when), Span(text, ink or Ink())]
+
+
+def _newer(items: Sequence[T], last: T | None) -> Sequence[T]:
+    """The items behind `last`; all of them if it is not there any more."""
+    for index in range(len(items) - 1, -1, -1):
+        if items[index] == last:
+            return items[index + 1 :]
+    return items
+
+
+def _burst(lines: list[list[Span]], now: float, what: str) -> list[list[Span]]:
+    """The newest lines, and how many older ones there are."""
+    more = len(lines) - MAX_BURST
+    return [_line(now, f"{more} earlier {what}", _DIM), *lines[more:]] if more > 0 else lines
+
+
+def _scheduler(scheduler: Scheduler) -> str:
+    plan = scheduler.plan
+    total = plan.total if plan is not None else None
+    jobs = "an unknown number of jobs" if total is None else _jobs(total)
+    version = f" {_name(scheduler.version)}" if scheduler.version else ""
+    return f"{scheduler.tool}{version} in {_name(scheduler.directory)}: {jobs}"
+
+
+def _notice(notice: Notice) -> list[Span]:
+    if notice.severity == "info":
+        return _line(notice.time, _name(notice.text))
+    return _line(
+        notice.time, f"{notice.severity}: {_name(notice.text)}", _WARN if notice.severity == "warning" else _BAD
+    )
+
+
+def _failure(failure: Failure) -> list[Span]:
+    status = "" if failure.exit_code is None else f" (exit {failure.exit_code})"
+    return _line(failure.time, f"FAILED {_name(failure.output)}{status}", _BAD)
+
+
+def _progress_text(state: BuildState, now: float) -> str:
+    """`1204/6579  18 %  28 running  mem 18.2/23.4 GiB  ETA 24-31 min`: as much of it as is known."""
+    p = progress_of(state)
+    parts = []
+    if state.schedulers:
+        parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
+        if p.share is not None:
+            parts.append(f"{100 * p.share:.0f} %")
+        parts.append(f"{p.running - p.frozen} running")
+        parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
+        if p.failed:
+            parts.append(f"{p.failed} failed")
+    else:
+        parts.append(_name(state.activity) or state.phase)
+    if state.machine is not None:
+        used, budget = state.machine.memory_used / _GIB, state.machine.memory_budget / _GIB
+        parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
+    if state.estimate is not None:
+        gone = now - state.estimate.time
+        low, high = (max(0.0, seconds - gone) for seconds in (state.estimate.low, state.estimate.high))
+        parts.append(f"ETA {format_band(low, high)}")
+    return "  ".join(parts)
+
+
+def _ending(state: BuildState) -> list[Span]:
+    took = format_duration((state.ended or state.time) - state.started)
+    peak = f", peak {format_bytes(state.build_peak_rss)}" if state.build_peak_rss else ""
+    if state.outcome == "done":
+        return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
+    reason = f": {_name(state.reason)}" if state.reason else ""
+    if state.outcome == "stopped":
+        return [Span("stoker: "), Span("stopped", _WARN), Span(f" after {took}{reason}")]
+    if state.outcome is None:
+        return [Span("stoker: "), Span("the build was lost", _BAD), Span(f" after {took}{reason}")]
+    status = "" if state.exit_code is None else f" with exit status {state.exit_code}"
+    where = f"; output: {clean(state.log_path)}"
+    return [Span("stoker: "), Span("failed", _BAD), Span(f"{status} after {took}{peak}{reason}{where}")]
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"

@@ -1,0 +1,48 @@
+"""A stream that may block, be closed by its reader, or be too narrow for some characters. Unaware of builds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Sequence
+from typing import TextIO
+
+
+class Sink:
+    """Writes lines to stdout or stderr from a thread, so that a slow reader holds up nothing else.
+
+    After the first error nothing is written any more: who reads `| head` has seen enough. `error` then holds it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.error: OSError | None = None
+
+    @property
+    def broken(self) -> bool:
+        """True once a write has failed."""
+        return self.error is not None
+
+    async def write(self, lines: Sequence[str]) -> None:
+        """Write lines, each with a line end, and flush. Never raises OSError."""
+        if not lines or self.broken:
+            return
+        try:
+            await asyncio.to_thread(self._write, "".join(f"{line}\n" for line in lines))
+        except OSError as err:
+            self.error = err
+            self._silence()
+
+    def _write(self, text: str) -> None:
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        self._stream.write(text.encode(encoding, "replace").decode(encoding))
+        self._stream.flush()
+
+    def _silence(self) -> None:
+        """Let the interpreter's own flush at exit go nowhere, instead of failing once more."""
+        with contextlib.suppress(OSError, ValueError):
+            descriptor = self._stream.fileno()
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, descriptor)
+            os.close(null)

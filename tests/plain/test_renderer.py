@@ -1,0 +1,162 @@
+"""What the plain client tells, and that it tells each thing once."""
+
+import re
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from stoker.model.state import BuildState, Decision, Failure, Job, Notice, Step
+from stoker.model.update import Link, Update
+from stoker.show.plain import MAX_BURST, PlainRenderer
+
+from .fakes import START, done, state
+
+CLOCK = re.compile(r"^stoker \d\d:\d\d:\d\d  ")
+
+
+def tell(renderer: PlainRenderer, s: BuildState, after: float = 0.0, link: Link = "live", note: str = "") -> list[str]:
+    return [CLOCK.sub("", line) for line in renderer.update(Update(s, link, note), START + after)]
+
+
+def test_the_start_tells_how_to_see_more() -> None:
+    renderer = PlainRenderer()
+    assert tell(renderer, state()) == [
+        "stoker: demo (demo-1): ninja -C out",
+        "stoker: see it in full from any terminal: stoker attach demo-1",
+        "ninja 1.13.2 in out: 100 jobs",
+    ]
+    assert tell(renderer, state()) == []
+
+
+def test_progress_comes_at_intervals_and_at_tenths() -> None:
+    renderer = PlainRenderer(interval=10)
+    tell(renderer, state())
+    assert tell(renderer, state(5), 9.9) == []
+    assert tell(renderer, state(5), 10.0) == ["5/100  5 %  0 running  mem 18.2/23.4 GiB  ETA 24–31 min"]
+    assert tell(renderer, state(9), 11.0) == []
+    assert tell(renderer, state(10), 12.0) == ["10/100  10 %  0 running  mem 18.2/23.4 GiB  ETA 24–31 min"]
+    assert tell(renderer, state(11), 13.0) == []
+    assert len(tell(renderer, state(57), 14.0)) == 1
+    assert tell(renderer, state(59), 15.0) == []
+
+
+def test_progress_counts_what_runs_and_what_waits() -> None:
+    kinds: tuple[Literal["running", "frozen", "on_deck"], ...] = ("running", "running", "frozen", "on_deck")
+    jobs = {i: Job(i, 1, i, f"o{i}", "cxx", START, state=kind) for i, kind in enumerate(kinds, 1)}
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    line = tell(renderer, state(1, jobs=jobs, estimate=None), 60)[0]
+    assert line == "1/100  1 %  2 running  1 on deck  1 frozen  mem 18.2/23.4 GiB"
+
+
+def test_without_a_scheduler_it_tells_what_runs() -> None:
+    renderer = PlainRenderer()
+    early = state(schedulers={}, activity="cmake -S . -B build", estimate=None, machine=None)
+    tell(renderer, early)
+    assert tell(renderer, early, 60) == ["cmake -S . -B build"]
+
+
+def test_an_unknown_total_is_not_guessed() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state(total=None))
+    assert tell(renderer, state(7, total=None, estimate=None), 60)[0].startswith("7 done  0 running")
+
+
+def test_steps_notices_decisions_and_failures_are_told_once() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    news = state(
+        step=Step("compile", 2, 3),
+        notices=(Notice(START, "warning", "no pidfd here"), Notice(START, "info", "hello")),
+        decisions=(Decision(START, "governor", "12→11", "hold x (needs 9 GiB)"),),
+        failures=(Failure(START, "a.o", "g++ a.cpp", 1, (), 0, 0),),
+    )
+    assert tell(renderer, news) == [
+        "step 2 of 3: compile",
+        "warning: no pidfd here",
+        "hello",
+        "governor: 12→11 (hold x (needs 9 GiB))",
+        "FAILED a.o (exit 1)",
+    ]
+    assert tell(renderer, news) == []
+    more = replace(news, decisions=(*news.decisions, Decision(START + 1, "ada", "stop the build", "asked for")))
+    assert tell(renderer, more) == ["ada: stop the build (asked for)"]
+
+
+def test_decisions_that_push_older_ones_out_are_still_told_once() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    all_of_them = [Decision(START + i, "governor", f"d{i}", "r") for i in range(20)]
+    told: list[str] = []
+    for i in range(1, 21):
+        told += tell(renderer, state(decisions=tuple(all_of_them[max(0, i - 5) : i])))
+    assert told == [f"governor: d{i} (r)" for i in range(20)]
+
+
+def test_a_late_viewer_is_not_flooded() -> None:
+    decisions = tuple(Decision(START + i, "governor", f"d{i}", "r") for i in range(300))
+    lines = [
+        line for line in tell(PlainRenderer(), state(decisions=decisions)) if "governor" in line or "earlier" in line
+    ]
+    assert lines[0] == f"{300 - MAX_BURST} earlier decisions"
+    assert lines[-1] == "governor: d299 (r)"
+    assert len(lines) == MAX_BURST + 1
+
+
+def test_a_lost_link_is_told_and_its_return_too() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    assert tell(renderer, state(), 60, "lost", "no answer") == [
+        "link to the build lost (no answer); the build itself goes on, looking for it"
+    ]
+    assert tell(renderer, state(50), 90, "lost") == []
+    assert tell(renderer, state(50), 91)[0] == "link to the build is back"
+
+
+@pytest.mark.parametrize(
+    ("ended", "line"),
+    [
+        (done(), "stoker: done in 12:34, 100 jobs, peak 5.0 GiB"),
+        (
+            replace(done(), outcome="failed", exit_code=2, reason="no luck"),
+            "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB: no luck; output: /somewhere/output.log",
+        ),
+        (replace(done(), outcome="stopped", exit_code=130, reason="by ada"), "stoker: stopped after 12:34: by ada"),
+        (replace(done(), outcome=None, ended=None, time=START + 5), "stoker: the build was lost after 0:05"),
+    ],
+)
+def test_the_end_is_one_line(ended: BuildState, line: str) -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    assert tell(renderer, ended, 754, "ended") == [line]
+    assert tell(renderer, ended, 755, "ended") == []
+
+
+def test_hostile_names_do_no_harm() -> None:
+    evil = "a\x1b]52;c;x\x07\x1b[2J\nb\u202ec"
+    renderer = PlainRenderer(colour=True)
+    news = state(
+        name=evil,
+        id=evil,
+        command=(evil, "x" * 10_000),
+        failures=(Failure(START, evil, evil, 1, (evil,), 0, 0),),
+        notices=(Notice(START, "error", evil),),
+        decisions=(Decision(START, evil, evil, evil),),
+        reason=evil,
+        log_path=evil,
+        outcome="failed",
+    )
+    for line in renderer.update(Update(news, "ended"), START):
+        assert re.sub(r"\x1b\[[0-9;]*m", "", line).isprintable()
+        assert len(line) < 1000
+
+
+def test_ascii_and_colour() -> None:
+    news = state(1, decisions=(Decision(START, "governor", "12→11", "größer"),), name="größer")
+    lines = PlainRenderer(ascii_only=True, interval=0).update(Update(news, "live"), START + 1)
+    assert all(line.isascii() for line in lines)
+    assert any("12->11 (gr??er)" in line for line in lines)
+    assert any("ETA 24-31 min" in line for line in lines)
+    assert not any("\x1b" in line for line in lines)
+    assert any("\x1b[" in line for line in PlainRenderer(colour=True).update(Update(news, "live"), START + 1))

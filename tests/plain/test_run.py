@@ -1,0 +1,227 @@
+"""The plain and the JSON client with real files and real pipes."""
+
+import asyncio
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from stoker.model.state import BuildState
+from stoker.model.update import Update
+from stoker.show.json import run_json
+from stoker.show.plain import run_plain
+
+from .fakes import FileLog, ListSource, done, state
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def live(s: BuildState) -> Update:
+    return Update(s, "live")
+
+
+async def test_output_goes_to_stdout_and_narration_to_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    hostile = b"\x1b]52;c;Zm9v\x07\x1b[2J\x1b[31merror [/usr/include/x.h]\x1b[m\x00\xff\n10%\r20%\rready\r\n"
+    source = ListSource(
+        FileLog(path),
+        [
+            (lambda: append(path, b"[1/2] one\n" + hostile), live(state(1, 2))),
+            (lambda: append(path, b"[2/2] two\nno line end"), Update(done(2), "ended")),
+        ],
+    )
+    out, err = io.StringIO(), io.StringIO()
+    await run_plain(source, out, err, colour=False)
+    assert (
+        out.getvalue()
+        == "[1/2] one\nerror [/usr/include/x.h]\N{REPLACEMENT CHARACTER}\nready\n[2/2] two\nno line end\n"
+    )
+    assert err.getvalue().splitlines()[-1].startswith("stoker: done in 12:34, 2 jobs")
+    coloured = io.StringIO()
+    await run_plain(source, coloured, io.StringIO(), colour=True)
+    assert "\x1b[0;31merror [/usr/include/x.h]\x1b[0m\N{REPLACEMENT CHARACTER}\n" in coloured.getvalue()
+
+
+async def test_all_output_is_written_before_the_end_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    lines = 200_000
+    source = ListSource(
+        FileLog(path),
+        [
+            (lambda: None, live(state())),
+            (lambda: append(path, b"".join(b"line %d\n" % i for i in range(lines))), Update(done(), "ended")),
+        ],
+    )
+    both = io.StringIO()
+    await run_plain(source, both, both, colour=False)
+    text = both.getvalue().splitlines()
+    assert text[-2] == f"line {lines - 1}"
+    assert text[-1].startswith("stoker: done")
+    assert sum(line.startswith("line ") for line in text) == lines
+
+
+async def test_a_line_of_ten_megabytes_is_cut_and_what_follows_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, b"x" * 10_000_000 + b"\nnext\n")
+    out = io.StringIO()
+    await run_plain(
+        ListSource(FileLog(path), [(lambda: None, Update(done(), "ended"))]), out, io.StringIO(), colour=False
+    )
+    first, second = out.getvalue().splitlines()
+    assert first.endswith("x…")
+    assert len(first) < 70_000
+    assert second == "next"
+
+
+async def test_output_may_start_late_or_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, b"old\nnew\n")
+    source = ListSource(FileLog(path), [(lambda: None, Update(done(), "ended"))])
+    out = io.StringIO()
+    await run_plain(source, out, io.StringIO(), colour=False, offset=4)
+    assert out.getvalue() == "new\n"
+    none = io.StringIO()
+    await run_plain(source, none, io.StringIO(), colour=False, show_output=False)
+    assert none.getvalue() == ""
+
+
+def broken_pipe() -> TextIO:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w")
+
+
+async def test_a_reader_that_goes_away_ends_the_output_but_not_the_watching(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    source = ListSource(
+        FileLog(path),
+        [
+            (lambda: append(path, b"one\n" * 100_000), live(state(1))),
+            (lambda: append(path, b"two\n" * 100_000), live(state(50))),
+            (lambda: None, Update(done(), "ended")),
+        ],
+    )
+    err = io.StringIO()
+    with broken_pipe() as stdout:
+        await run_plain(source, stdout, err, colour=False)
+    last = err.getvalue().splitlines()[-1]
+    assert last.startswith("stoker: done")
+    assert "takes no more" not in err.getvalue()
+
+
+async def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, b"one\n")
+    err = io.StringIO()
+    with os.fdopen(os.open("/dev/full", os.O_WRONLY), "w") as stdout:
+        await run_plain(ListSource(FileLog(path), [(lambda: None, Update(done(), "ended"))]), stdout, err, colour=False)
+    assert "stoker: stdout takes no more output: No space left on device; the log has all of it" in err.getvalue()
+    assert err.getvalue().splitlines()[-1].startswith("stoker: done")
+
+
+async def test_a_lost_stderr_does_not_stop_the_output(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, b"one\n")
+    out = io.StringIO()
+    with broken_pipe() as stderr:
+        await run_plain(ListSource(FileLog(path), [(lambda: None, Update(done(), "ended"))]), out, stderr, colour=False)
+    assert out.getvalue() == "one\n"
+
+
+async def test_a_narrow_encoding_does_not_stop_the_output(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "größer 漢\n".encode())
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    await run_plain(
+        ListSource(FileLog(path), [(lambda: None, Update(done(), "ended"))]), out, io.StringIO(), colour=False
+    )
+    assert raw.getvalue() == b"gr??er ?\n"
+
+
+async def test_watching_can_be_left_at_any_time(tmp_path: Path) -> None:
+    class Endless(ListSource):
+        async def updates(self):  # type: ignore[no-untyped-def]
+            yield live(state())
+            await asyncio.Event().wait()
+
+    for client in (
+        run_plain(Endless(FileLog(tmp_path / "log"), []), io.StringIO(), io.StringIO(), colour=False),
+        run_json(Endless(FileLog(tmp_path / "log"), []), io.StringIO()),
+    ):
+        task = asyncio.create_task(client)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_json_lines_are_statuses_and_the_last_is_the_end(tmp_path: Path) -> None:
+    updates = [live(state(i, name="\x1b[2J\x9b")) for i in range(50)]
+    source = ListSource(FileLog(tmp_path / "log"), [(lambda: None, u) for u in [*updates, Update(done(), "ended")]])
+    out = io.StringIO()
+    await run_json(source, out, interval=30)
+    assert out.getvalue().isascii()
+    assert out.getvalue().replace("\n", "").isprintable()
+    objects = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert 1 <= len(objects) <= 3
+    assert all(o["type"] == "status" for o in objects)
+    assert objects[-1]["link"] == "ended"
+    assert objects[-1]["state"] == "done"
+    assert objects[-1]["progress"]["finished"] == 100
+
+
+async def test_json_survives_its_reader(tmp_path: Path) -> None:
+    steps = [(lambda: None, live(state(i))) for i in range(50)]
+    source = ListSource(FileLog(tmp_path / "log"), [*steps, (lambda: None, Update(done(), "ended"))])
+    with broken_pipe() as stdout:
+        await run_json(source, stdout, interval=0)
+
+
+async def test_an_error_of_the_source_is_not_swallowed(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise RuntimeError("broken source")
+
+    source = ListSource(FileLog(tmp_path / "log"), [(lambda: None, live(state())), (fail, live(state()))])
+    for client in (run_json(source, io.StringIO()), run_plain(source, io.StringIO(), io.StringIO(), colour=False)):
+        with pytest.raises(RuntimeError, match="broken source"):
+            await client
+
+
+def test_the_interpreter_ends_quietly_when_the_reader_is_gone(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    script.write_text(
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from fakes import FileLog, ListSource, done\n"
+        "from stoker.model.update import Update\n"
+        "from stoker.show.plain import run_plain\n"
+        "source = ListSource(FileLog(Path(sys.argv[1])), [(lambda: None, Update(done(), 'ended'))])\n"
+        "asyncio.run(run_plain(source, sys.stdout, sys.stderr, colour=False))\n"
+        "assert not {'textual', 'rich'} & set(sys.modules)\n"
+        "sys.exit(7)\n"
+    )
+    append(tmp_path / "log", b"one\n" * 500_000)
+    client = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "log")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert client.stdout is not None
+    assert client.stderr is not None
+    with client:
+        assert client.stdout.readline() == "one\n"
+        client.stdout.close()
+        narration = client.stderr.read()
+    assert client.returncode == 7
+    assert "Error" not in narration
+    assert narration.splitlines()[-1].startswith("stoker: done")
