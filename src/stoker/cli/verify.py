@@ -1,0 +1,57 @@
+"""`stoker verify`: will what was built run, and where?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from stoker.cli.errors import CliError
+from stoker.show.verdict import render
+from stoker.verify.archs import ArchError
+from stoker.verify.report import to_json
+from stoker.verify.verify import Wish, verify
+
+HELP = "prove that binaries will run, and on which GPU"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `stoker verify`."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a wheel, a binary, a folder or an installed package")
+    parser.add_argument("--arch-list", default="", metavar="LIST", help='what was asked for, as in "8.0;9.0+PTX"')
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="GPU",
+        help="judge for this GPU instead of those of this machine: 9.0 or A100; may be repeated",
+    )
+    parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
+    parser.add_argument("--json", action="store_true", help="JSON, for programs")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add `verify` to a table of sub-commands."""
+    parser = subparsers.add_parser("verify", help=HELP, description=HELP.capitalize(), allow_abbrev=False)
+    add_arguments(parser)
+    parser.set_defaults(handler="stoker.cli.verify:run")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify and print. 0 all will run, 1 something will not, 2 something cannot be read; raises CliError (2)."""
+    try:
+        report = verify(Wish(args.paths, args.arch_list, args.device, args.run), _narrate)
+    except ArchError as err:
+        raise CliError(str(err)) from err
+    if args.json:
+        print(json.dumps(to_json(report), indent=2))
+    else:
+        sys.stdout.write(render(report))
+    return report.exit_status
+
+
+def _narrate(what: str) -> None:
+    """A large wheel takes seconds: say what is being read, to a person."""
+    if sys.stderr.isatty():
+        print(f"stoker: reading {what!r}", file=sys.stderr)

@@ -1,0 +1,137 @@
+"""A verification report as plain text. Unaware of terminals' sizes, and of how the report was obtained."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+from stoker.verify.report import CANNOT_BE_READ, SOMETHING_WILL_NOT, DeviceReport, FileReport, Problem, Report
+
+VERDICTS = {"native": "runs", "ptx-jit": "runs, slow first start", "no": "WILL NOT RUN"}
+SEVERITIES = {"error": "ERROR", "warning": "warning", "info": "note"}
+_WIDTH = 80
+_WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
+"""Paths stay whole, so that they can be copied."""
+
+_MAX_FILES = 12
+_MAX_NAMES = 3
+_MAX_PROBLEMS = 30
+
+
+def render(report: Report) -> str:
+    """The whole report, ending with a newline. Nothing in it can harm a terminal."""
+    blocks = [
+        [_headline(report)],
+        _devices(report.devices),
+        _archs(report),
+        _files(report.files),
+        _torch(report),
+        _runs(report),
+        list(_problems(report.all_problems)),
+    ]
+    return "\n\n".join("\n".join(clean(line) for line in block) for block in blocks if block) + "\n"
+
+
+def _headline(report: Report) -> str:
+    if report.exit_status == SOMETHING_WILL_NOT:
+        return "Something will not run."
+    if report.exit_status == CANNOT_BE_READ:
+        return "Something cannot be read."
+    if report.devices:
+        return "All of it will run."
+    return "Nothing wrong was found; there was no GPU to judge for."
+
+
+def _devices(devices: Sequence[DeviceReport]) -> list[str]:
+    rows = [
+        (f"{d.name} ({d.capability})" if d.capability not in d.name else d.name, VERDICTS[d.verdict], d.why)
+        for d in devices
+    ]
+    return _table(("GPU", "Verdict", "Why"), rows)
+
+
+def _archs(report: Report) -> list[str]:
+    """Every architecture, asked for or found: what it costs, and in how many files it is."""
+    asked = {r.arch: r.state for r in report.requested}
+    coded = [f for f in report.files if f.has_code]
+    uses = sorted({(a.kind, a.arch, a.name) for f in coded for a in f.archs if a.count > a.empty})
+    names = [*(name for _, _, name in uses), *(r.arch for r in report.requested if r.state == "missing")]
+    words = {"present": "yes", "missing": "yes: MISSING", "extra": "no"}
+    rows = []
+    for name in names:
+        found = [a for f in coded for a in f.archs if a.name == name and a.count > a.empty]
+        pieces = str(sum(a.count for a in found)) if found else ""
+        size = format_bytes(sum(a.bytes for a in found)) if found else ""
+        rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(found)} of {len(coded)}"))
+    table = _table(("Architecture", "Asked for", "Size", "Pieces", "Files"), rows)
+    return table if report.requested else [line.replace("Asked for", " " * 9, 1) for line in table]
+
+
+def _files(files: Sequence[FileReport]) -> list[str]:
+    coded = sorted((f for f in files if f.archs), key=lambda f: -f.device_bytes)
+    if not coded:
+        return [f"No device code in {_count(len(files), 'binary', 'binaries')}."] if files else []
+    lines = []
+    for file in coded[:_MAX_FILES]:
+        names = " ".join(a.name for a in file.archs if a.count > a.empty) or "no kernel"
+        lines.append(f"{_name(file.path)}  {format_bytes(file.device_bytes)} of device code")
+        lines += textwrap.wrap(names, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    if len(coded) > _MAX_FILES:
+        rest = coded[_MAX_FILES:]
+        lines.append(f"and {len(rest)} more files, {format_bytes(sum(f.device_bytes for f in rest))}")
+    return lines
+
+
+def _torch(report: Report) -> list[str]:
+    facts = report.torch
+    if facts is None or facts.error:
+        return []
+    abi = "unknown" if facts.cxx11_abi is None else str(int(facts.cxx11_abi))
+    versions = f"torch {facts.version}, CUDA {facts.cuda or 'none'}, cuDNN {facts.cudnn or 'none'}"
+    return [
+        f"Torch says: {versions}, NCCL {facts.nccl or 'none'}, C++11 ABI {abi}",
+        f"            built for {' '.join(facts.arch_list) or 'no GPU'}",
+    ]
+
+
+def _runs(report: Report) -> list[str]:
+    rows = [(f"{r.device} ({r.capability})", r.error or "right", f"{r.seconds:.1f} s by {r.how}") for r in report.runs]
+    return _table(("Matrix product on", "Result", ""), rows)
+
+
+def _problems(problems: Sequence[Problem]) -> Iterator[str]:
+    """One entry for each text, whatever number of files it is about."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for problem in problems:
+        groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(problem.file)
+    for (severity, what, remedy), files in list(groups.items())[:_MAX_PROBLEMS]:
+        named = [_name(f) for f in files if f]
+        if len(named) > _MAX_NAMES:
+            named = [*named[:_MAX_NAMES], f"{len(named) - _MAX_NAMES} more"]
+        place = f"{', '.join(named)}: " if named else ""
+        yield from textwrap.wrap(f"{SEVERITIES[severity]}: {place}{what}", _WIDTH, subsequent_indent="    ", **_WHOLE)
+        if remedy:
+            yield from textwrap.wrap(remedy, _WIDTH, initial_indent="    -> ", subsequent_indent="       ", **_WHOLE)
+    if len(groups) > _MAX_PROBLEMS:
+        yield f"and {len(groups) - _MAX_PROBLEMS} more problems: see --json"
+
+
+def _name(path: str) -> str:
+    """A path's last part; a wheel's member by its own path."""
+    return path.rsplit("::", 1)[-1] if "::" in path else path.rsplit("/", 1)[-1]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    body = [[clean(cell) for cell in row] for row in rows]
+    if not body:
+        return []
+    widths = [max(len(row[i]) for row in [list(head), *body]) for i in range(len(head) - 1)]
+    return ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
+            for row in [list(head), *body]]  # fmt: skip
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

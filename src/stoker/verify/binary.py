@@ -1,0 +1,178 @@
+"""One binary to one report: device code by architecture, and what the dynamic linker needs. Unaware of devices."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stoker.verify import archive
+from stoker.verify.archs import Arch
+from stoker.verify.elf import ET_REL, SHF_COMPRESSED, Dynamic, Elf, is_elf, read_dynamic, read_elf
+from stoker.verify.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, read_images
+from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem
+from stoker.verify.source import Deadline, FileSource, Part, Source, UnreadableError
+
+LINKED, RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"
+"""Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
+and static libraries; what of it a linked file can run has been copied to the first."""
+
+Sibling = Callable[[str], FileSource]
+"""Opens a file beside the archive by name; for thin archives."""
+
+
+class Binary(NamedTuple):
+    """A file's report, and its headers where it is one ELF file."""
+
+    report: FileReport
+    elf: Elf | None
+    dynamic: Dynamic | None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Images seen so far."""
+
+    count: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    size: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    empty: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    kernels: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    hidden: set[tuple[str, Arch]] = field(default_factory=set)
+    other: Counter[str] = field(default_factory=Counter)
+    modules: Counter[frozenset[Code]] = field(default_factory=Counter)
+
+    def add(self, images: Iterator[Image]) -> None:
+        """Count a run of containers; each container is one module. What was counted before a break stays."""
+        codes: dict[int, set[Code]] = defaultdict(set)
+        hollow: set[int] = set()
+        try:
+            for image in images:
+                if image.kind in ("cubin", "ptx"):
+                    self._count(image, codes, hollow)
+                else:
+                    self.other[image.kind] += 1
+        finally:
+            # PTX beside nothing but empty machine code is empty too: nvcc writes some for a source without a kernel.
+            self.modules.update(frozenset(c) for n, c in codes.items() if n not in hollow or _has_cubin(c))
+
+    def _count(self, image: Image, codes: dict[int, set[Code]], hollow: set[int]) -> None:
+        key = image.kind, image.arch
+        self.count[key] += 1
+        self.size[key] += image.size
+        if image.kernels is None:
+            self.hidden.add(key)
+        else:
+            self.kernels[key] += image.kernels
+        if image.empty:
+            self.empty[key] += 1
+            hollow.add(image.container)
+        else:
+            codes[image.container].add(Code(image.kind, image.arch, image.version))
+
+    def archs(self) -> tuple[ArchUse, ...]:
+        """By kind, then by architecture."""
+        return tuple(
+            ArchUse(kind, arch, self.count[key], self.size[key], None if key in self.hidden else self.kernels[key],
+                    self.empty[key])
+            for key in sorted(self.count)
+            for kind, arch in [key]
+        )  # fmt: skip
+
+
+def _has_cubin(codes: set[Code]) -> bool:
+    return any(c.kind == "cubin" for c in codes)
+
+
+def recognised(source: Source) -> bool:
+    """True when the first bytes are those of a binary that this module reads."""
+    return source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES) or archive.is_archive(source)
+
+
+def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
+    """The report of one binary. Never raises for what is in the file: that becomes a problem of the report."""
+    tally = _Tally()
+    problems: list[Problem] = []
+    elf: Elf | None = None
+    dynamic: Dynamic | None = None
+    try:
+        if archive.is_archive(source):
+            problems += _read_archive(path, source, tally, deadline, sibling)
+        elif is_cubin(source):
+            tally.add(iter([read_cubin(source)]))
+        elif source.read(0, 4) == CONTAINER_BYTES:
+            tally.add(read_images(source, deadline))
+        else:
+            elf = read_elf(source)
+            problems += _read_elf(path, source, elf, tally, deadline)
+            dynamic = read_dynamic(source, elf)
+    except (UnreadableError, OSError) as err:
+        problems.append(Problem("error", path, str(err), "build or copy the file again", unreadable=True))
+    report = FileReport(
+        path=path,
+        size=source.size,
+        machine=elf.machine_name if elf else "",
+        archs=tally.archs(),
+        modules=tuple(Modules(codes, count) for codes, count in tally.modules.most_common()),
+        other=dict(tally.other),
+        needed=dynamic.needed if dynamic else (),
+        problems=tuple(problems),
+    )
+    return Binary(report, elf, dynamic)
+
+
+def _read_elf(path: str, source: Source, elf: Elf, tally: _Tally, deadline: Deadline) -> list[Problem]:
+    if not elf.sections and elf.type != ET_REL:
+        return [
+            Problem("warning", path, "its section headers were stripped: device code in it cannot be found",
+                    "strip with `strip`, which keeps them")
+        ]  # fmt: skip
+    names = (LINKED, RELOCATABLE) if elf.type == ET_REL else (LINKED,)
+    for section in (s for name in names for s in elf.named(name)):
+        if section.flags & SHF_COMPRESSED:
+            raise UnreadableError(f"the section {section.name} is compressed as a whole")
+        if section.offset + section.size > source.size:
+            raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
+        tally.add(read_images(Part(source, section.offset, section.size), deadline))
+    if elf.type != ET_REL and elf.named(RELOCATABLE) and not elf.named(LINKED):
+        return [
+            Problem("error", path, "its device code was compiled with -rdc=true and never linked: no kernel can start",
+                    "link with nvcc, or add a device link step (CUDA_RESOLVE_DEVICE_SYMBOLS in CMake)")
+        ]  # fmt: skip
+    return []
+
+
+_MAX_MEMBER_PROBLEMS = 10
+
+
+def _read_archive(
+    path: str, source: Source, tally: _Tally, deadline: Deadline, sibling: Sibling | None
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for member in archive.read_members(source):
+        deadline.check()
+        where = f"{path}({member.name})"
+        try:
+            if member.offset is not None:
+                problems += _read_member(where, Part(source, member.offset, member.size), tally, deadline)
+            else:
+                with _beside(member.name, sibling) as body:
+                    problems += _read_member(where, body, tally, deadline)
+        except (UnreadableError, OSError) as err:
+            problems.append(Problem("error", where, str(err), "build the library again", unreadable=True))
+        if len(problems) >= _MAX_MEMBER_PROBLEMS:
+            problems.append(Problem("error", path, "too many broken members; gave up on the rest", unreadable=True))
+            break
+    return problems
+
+
+def _beside(name: str, sibling: Sibling | None) -> FileSource:
+    if sibling is None:
+        raise UnreadableError("a thin library's member, which is not in the package")
+    return sibling(name)
+
+
+def _read_member(where: str, body: Source, tally: _Tally, deadline: Deadline) -> list[Problem]:
+    if not is_elf(body) or is_cubin(body):
+        return []
+    return _read_elf(where, body, read_elf(body), tally, deadline)

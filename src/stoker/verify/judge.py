@@ -1,0 +1,220 @@
+"""Will it run? Device code against devices and against what was asked for. Pure: unaware of files and of NVML."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_ptx
+from stoker.verify.devices import Device
+from stoker.verify.report import Code, DeviceReport, FileReport, Problem, Requested, Verdict
+
+Fit = Literal["native", "jit", "old-driver", "other-gpu", "none"]
+"""How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
+PyTorch's Hopper kernels are, which the library does not start elsewhere."""
+
+DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+"""The oldest Linux driver that runs programs of a CUDA major version (CUDA release notes, minor version
+compatibility)."""
+
+_MAX_PROBLEMS = 10
+
+_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)")
+_BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many modules of a file fit a device, and how."""
+
+    native: int = 0
+    jit: int = 0
+    old_driver: int = 0
+    other_gpu: int = 0
+    none: int = 0
+
+    def __add__(self, more: Tally) -> Tally:
+        return Tally(
+            self.native + more.native,
+            self.jit + more.jit,
+            self.old_driver + more.old_driver,
+            self.other_gpu + more.other_gpu,
+            self.none + more.none,
+        )
+
+    @property
+    def runs(self) -> int:
+        """Modules that run."""
+        return self.native + self.jit
+
+    @property
+    def fails(self) -> int:
+        """Modules that should run and do not."""
+        return self.old_driver + self.none
+
+
+def fit(codes: Iterable[Code], device: Device) -> Fit:
+    """How the driver would start a module that offers this choice of code."""
+    codes = tuple(codes)
+    if any(c.kind == "cubin" and cubin_runs(c.arch, device.arch) for c in codes):
+        return "native"
+    ptx = [c for c in codes if c.kind == "ptx" and ptx_runs(c.arch, device.arch)]
+    if any(device.cuda is None or toolkit_of_ptx(c.version) <= device.cuda for c in ptx):
+        return "jit"
+    if ptx:
+        return "old-driver"
+    return "other-gpu" if all(c.arch.variant for c in codes) else "none"
+
+
+def tally(file: FileReport, device: Device) -> Tally:
+    """How a file's modules fit a device."""
+    found: Counter[Fit] = Counter()
+    for modules in file.modules:
+        found[fit(modules.codes, device)] += modules.count
+    return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["none"])
+
+
+def judge_device(files: Sequence[FileReport], device: Device) -> tuple[DeviceReport, list[Problem]]:
+    """The verdict on one device, and a problem for every file that will not, or not wholly, run there."""
+    coded = [f for f in files if f.has_code]
+    tallies = {f.path: tally(f, device) for f in coded}
+    served = {library(p) for p, t in tallies.items() if t.runs}
+    failing = [f for f in coded if tallies[f.path].fails and not tallies[f.path].runs and library(f.path) not in served]
+    lost = {f.path for f in failing}
+    counted = (t for p, t in tallies.items() if t.runs or p in lost or not t.fails)
+    total = sum(counted, Tally())
+    problems = _bounded(
+        [_problem(f, tallies[f.path], device, whole=f.path in lost) for f in coded
+         if f.path in lost or (tallies[f.path].fails and tallies[f.path].runs)], device,
+    )  # fmt: skip
+    driver = _driver_problem(files, device)
+    if driver is not None:
+        problems.append(driver)
+    verdict, why = _verdict(total, failing, coded, device)
+    if driver is not None and verdict != "no":
+        verdict, why = "no", driver.what
+    return (
+        DeviceReport(device.name, device.arch.number, verdict, why, device.memory, device.driver, _dotted(device.cuda)),
+        problems,
+    )
+
+
+def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
+    """The first of many, and how many more: a package may hold thousands of single cubins."""
+    if len(problems) <= _MAX_PROBLEMS:
+        return problems
+    more = Problem("info", "", f"{len(problems) - _MAX_PROBLEMS} more files have no code for {device.name}")
+    return [*problems[:_MAX_PROBLEMS], more]
+
+
+def library(path: str) -> str:
+    """A library's path without the CUDA version or architecture in its name.
+
+    Packages such as bitsandbytes ship `libbitsandbytes_cuda118.so` beside `..._cuda130.so` and `..._cpu.so`, and load
+    the one that fits.
+    """
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{_BUILD_OF.sub('#', name)}"
+
+
+def _verdict(
+    total: Tally, failing: Sequence[FileReport], coded: Sequence[FileReport], device: Device
+) -> tuple[Verdict, str]:
+    if not coded:
+        return "no", "there is no device code in what was given"
+    if failing or not total.runs:
+        worst = failing or coded
+        return "no", f"no code for {device.arch.sm}: {_names(worst)}, with {_held(worst)}"
+    verdict: Verdict = "native" if total.native >= total.jit else "ptx-jit"
+    parts = [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
+    if total.jit:
+        parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
+    if total.fails:
+        parts.append(f"{total.fails} have no code for {device.arch.sm} and will fail if they are used")
+    if total.other_gpu:
+        parts.append(f"{total.other_gpu} are for other GPUs alone")
+    return verdict, "; ".join(parts)
+
+
+def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> Problem:
+    name = f"{device.name} ({device.arch.number})"
+    if found.old_driver and not found.none:
+        needed = max(toolkit_of_ptx(c.version) for m in file.modules for c in m.codes if c.kind == "ptx")
+        return Problem(
+            "error" if whole else "warning", file.path,
+            f"its PTX was written by CUDA {_dotted(needed)}, which the driver of {name} (CUDA {_dotted(device.cuda)}) "
+            "cannot compile", f"update the driver, or build machine code: add {device.arch.number} to the list",
+        )  # fmt: skip
+    remedy = f"build with {device.arch.number} in TORCH_CUDA_ARCH_LIST"
+    if whole:
+        return Problem("error", file.path, f"will not run on {name}: it holds {_held([file])}", remedy)
+    share = f"{found.fails} of {found.runs + found.fails}"
+    return Problem("warning", file.path, f"{share} modules have no code for {name} and fail if they are used", remedy)
+
+
+def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | None:
+    """A driver too old for the CUDA libraries that a file is linked to."""
+    if device.cuda is None:
+        return None
+    groups: dict[str, list[tuple[int, FileReport]]] = {}
+    for file in (f for f in files if f.has_code):
+        majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
+        if majors:
+            groups.setdefault(library(file.path), []).append((max(majors), file))
+    for builds in groups.values():
+        major, file = min(builds, key=lambda b: b[0])
+        if major > device.cuda[0]:
+            need = f"{DRIVERS[major]} or later" if major in DRIVERS else f"one for CUDA {major}"
+            return Problem(
+                "error", file.path,
+                f"needs CUDA {major}; the driver {device.driver} of {device.name} ends at {_dotted(device.cuda)}",
+                f"install driver {need}, or build with CUDA {device.cuda[0]}",
+            )  # fmt: skip
+    return None
+
+
+def judge_requested(files: Sequence[FileReport], wanted: Sequence[Wanted]) -> tuple[list[Requested], list[Problem]]:
+    """Each architecture asked for or found, and a problem for each that is missing from a file with device code."""
+    cost: Counter[str] = Counter()
+    for use in (a for f in files for a in f.archs if a.count > a.empty):
+        cost[use.name] += use.bytes
+    names = [w.name for w in wanted]
+    found = [Requested(n, "present" if n in cost else "missing", cost.get(n, 0)) for n in names]
+    order = {a.name: (a.kind, a.arch) for f in files for a in f.archs}
+    found += [Requested(n, "extra", cost[n]) for n in sorted(cost, key=order.__getitem__) if n not in names]
+    problems = [
+        Problem("error", "", f"{r.arch} was asked for and is in no file", "look for a target that ignores "
+                "TORCH_CUDA_ARCH_LIST, or a build that was not configured anew after it changed")
+        for r in found if r.state == "missing"
+    ]  # fmt: skip
+    for file in (f for f in files if f.has_code):
+        has = {a.name for a in file.archs if a.count > a.empty}
+        lacks = [w for w in wanted if w.name in cost and w.name not in has and not w.arch.variant]
+        if lacks and _general(file):
+            text = ", ".join(w.name for w in lacks)
+            problems.append(Problem("warning", file.path, f"lacks {text}, which was asked for and other files have"))
+    return found, problems
+
+
+def _general(file: FileReport) -> bool:
+    """True when a file is not for some GPUs alone by design."""
+    return any(not c.arch.variant for m in file.modules for c in m.codes)
+
+
+def _held(files: Iterable[FileReport]) -> str:
+    archs: dict[Arch, set[str]] = {}
+    for use in (a for f in files for a in f.archs if a.count > a.empty):
+        archs.setdefault(use.arch, set()).add(use.name)
+    return ", ".join(name for arch in sorted(archs) for name in sorted(archs[arch], reverse=True)) or "nothing"
+
+
+def _names(files: Sequence[FileReport]) -> str:
+    first = files[0].path.rsplit("/", 1)[-1]
+    return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
+
+
+def _dotted(version: tuple[int, int] | None) -> str:
+    return "" if version is None else f"{version[0]}.{version[1]}"

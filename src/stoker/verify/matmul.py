@@ -1,0 +1,199 @@
+"""Run as a program by another Python: a small matrix product on every GPU, its result checked. Standard library only.
+
+By torch when it can be imported, since that proves torch's own kernels; else by the CUDA driver and the PTX below.
+Prints one line of JSON. Unaware of stoker.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+N = 64
+"""Rows and columns: one block a row, one thread a column."""
+
+MARK = "stoker-answer:"
+
+PTX = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry product(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u32 pn)
+{
+  .reg .pred %p;
+  .reg .b32 %row, %col, %n, %k, %i;
+  .reg .f32 %x, %y, %sum;
+  .reg .b64 %a, %b, %c, %at, %off;
+  ld.param.u64 %a, [pa];
+  ld.param.u64 %b, [pb];
+  ld.param.u64 %c, [pc];
+  ld.param.u32 %n, [pn];
+  cvta.to.global.u64 %a, %a;
+  cvta.to.global.u64 %b, %b;
+  cvta.to.global.u64 %c, %c;
+  mov.u32 %row, %ctaid.x;
+  mov.u32 %col, %tid.x;
+  mov.f32 %sum, 0f00000000;
+  mov.u32 %k, 0;
+again:
+  mad.lo.u32 %i, %row, %n, %k;
+  mul.wide.u32 %off, %i, 4;
+  add.u64 %at, %a, %off;
+  ld.global.f32 %x, [%at];
+  mad.lo.u32 %i, %k, %n, %col;
+  mul.wide.u32 %off, %i, 4;
+  add.u64 %at, %b, %off;
+  ld.global.f32 %y, [%at];
+  fma.rn.f32 %sum, %x, %y, %sum;
+  add.u32 %k, %k, 1;
+  setp.lt.u32 %p, %k, %n;
+  @%p bra again;
+  mad.lo.u32 %i, %row, %n, %col;
+  mul.wide.u32 %off, %i, 4;
+  add.u64 %at, %c, %off;
+  st.global.f32 [%at], %sum;
+  ret;
+}
+"""
+"""The product in PTX that every driver since 2017 compiles, for every GPU since Maxwell."""
+
+_MAJOR, _MINOR = 75, 76
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
+
+Matrix = list[list[int]]
+
+
+def inputs() -> tuple[Matrix, Matrix, Matrix]:
+    """Two matrices of small whole numbers and their product: exact in single precision, so the check is equality."""
+    a = [[(3 * i + j) % 7 - 3 for j in range(N)] for i in range(N)]
+    b = [[(i + 5 * j) % 11 - 5 for j in range(N)] for i in range(N)]
+    right = [[sum(a[i][k] * b[k][j] for k in range(N)) for j in range(N)] for i in range(N)]
+    return a, b, right
+
+
+def attempt(how: str, index: int, identity: Callable[[], tuple[str, str]], product: Callable[[], Matrix]) -> Any:
+    """One device's result; whatever goes wrong is its error text."""
+    started, name, capability, error = time.monotonic(), f"device {index}", "", ""
+    try:
+        name, capability = identity()
+        if product() != inputs()[2]:
+            error = "the product is wrong"
+    except Exception as err:  # noqa: BLE001 - torch and the driver raise what they like, and all of it is the finding
+        error = first_line(err)
+    seconds = round(time.monotonic() - started, 3)
+    return {"device": name, "capability": capability, "how": how, "seconds": seconds, "error": error}
+
+
+def by_torch(torch: Any) -> Iterator[Any]:
+    """A product by torch on every device."""
+    a, b, _ = inputs()
+
+    def identity(index: int) -> tuple[str, str]:
+        major, minor = torch.cuda.get_device_capability(index)
+        return torch.cuda.get_device_name(index), f"{major}.{minor}"
+
+    def product(index: int) -> Matrix:
+        left, right = (torch.tensor(m, dtype=torch.float32, device=torch.device("cuda", index)) for m in (a, b))
+        result: Matrix = (left @ right).cpu().tolist()
+        return result
+
+    for i in range(torch.cuda.device_count()):
+        yield attempt("torch", i, lambda i=i: identity(i), lambda i=i: product(i))  # type: ignore[misc]
+
+
+def by_driver() -> Iterator[Any]:
+    """A product by the CUDA driver on every device; raises OSError and RuntimeError when there is no driver."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    check(cuda, "cuInit", 0)
+    count = ctypes.c_int()
+    check(cuda, "cuDeviceGetCount", ctypes.byref(count))
+    for i in range(count.value):
+        yield attempt("driver", i, lambda i=i: identity(cuda, i), lambda i=i: on_device(cuda, i))  # type: ignore[misc]
+
+
+def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
+    """A device's name and compute capability."""
+    text, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
+    device = handle(cuda, index)
+    check(cuda, "cuDeviceGetName", text, 256, device)
+    check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
+    check(cuda, "cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
+    return text.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
+
+
+def handle(cuda: ctypes.CDLL, index: int) -> ctypes.c_int:
+    """The driver's handle of a device."""
+    device = ctypes.c_int()
+    check(cuda, "cuDeviceGet", ctypes.byref(device), index)
+    return device
+
+
+def on_device(cuda: ctypes.CDLL, index: int) -> Matrix:
+    """The product, computed by one device."""
+    device, context, module, function = handle(cuda, index), *(ctypes.c_void_p() for _ in range(3))
+    check(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    try:
+        check(cuda, "cuCtxSetCurrent", context)
+        check(cuda, "cuModuleLoadData", ctypes.byref(module), PTX)
+        check(cuda, "cuModuleGetFunction", ctypes.byref(function), module, b"product")
+        return launch(cuda, function)
+    finally:
+        cuda.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def launch(cuda: ctypes.CDLL, function: ctypes.c_void_p) -> Matrix:
+    """Copy in, compute, copy out. The memory goes with the process."""
+    size, flat = ctypes.c_size_t(4 * N * N), ctypes.c_float * (N * N)
+    left, right, out = places = [ctypes.c_uint64() for _ in range(3)]
+    for place in places:
+        check(cuda, "cuMemAlloc_v2", ctypes.byref(place), size)
+    for place, matrix in ((left, inputs()[0]), (right, inputs()[1])):
+        check(cuda, "cuMemcpyHtoD_v2", place, flat(*(x for row in matrix for x in row)), size)
+    values = [*places, ctypes.c_uint32(N)]
+    pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+    check(cuda, "cuLaunchKernel", function, N, 1, 1, N, 1, 1, 0, None, pointers, None)
+    check(cuda, "cuCtxSynchronize")
+    result = flat()
+    check(cuda, "cuMemcpyDtoH_v2", result, out, size)
+    return [[int(x) for x in result[N * i : N * (i + 1)]] for i in range(N)]
+
+
+def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
+    """Call a driver function; raises RuntimeError with the driver's own words."""
+    status = getattr(cuda, name)(*arguments)
+    if status:
+        text = ctypes.c_char_p()
+        cuda.cuGetErrorString(status, ctypes.byref(text))
+        words = (text.value or b"").decode("utf-8", "replace")
+        raise RuntimeError(f"{name}: {words or f'error {status}'}")
+
+
+def first_line(err: BaseException) -> str:
+    """The first line of what an exception says."""
+    lines = str(err).strip().splitlines()
+    return lines[0][:300] if lines else type(err).__name__
+
+
+def main() -> None:
+    """Print the answer."""
+    sys.path[:0] = [p for p in sys.argv[1:] if p]
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        torch = None
+    try:
+        runs = list(by_torch(torch) if torch is not None and torch.version.cuda else by_driver())
+        answer = {"runs": runs, "error": ""}
+    except Exception as err:  # noqa: BLE001 - as in attempt
+        answer = {"runs": [], "error": first_line(err)}
+    print()
+    print(MARK + json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What torch says of itself, asked in a subprocess: importing it here would take seconds, memory and risk.
+
+`get_arch_list()` answers nothing on a machine without a GPU, and it is what was asked for at build time, not what the
+binaries hold; hence the question goes to the flags behind it, and the answer is shown beside what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stoker.verify.asking import NoAnswerError, ask
+from stoker.verify.report import TorchFacts
+
+SECONDS = 60.0
+"""Importing torch takes 2 s warm and may take 30 s from a cold network disk."""
+
+_SCRIPT = """
+import json, sys
+sys.path[:0] = [p for p in sys.argv[1:] if p]
+import torch
+def get(question):
+    try:
+        return question()
+    except Exception:
+        return None
+def flags():
+    return torch.cuda.get_arch_list() or (torch._C._cuda_getArchFlags() or "").split()
+def dotted(version):
+    return ".".join(map(str, version)) if isinstance(version, tuple) else str(version or "")
+count = get(torch.cuda.device_count) or 0
+answer = {
+    "version": str(torch.__version__),
+    "cuda": str(torch.version.cuda or ""),
+    "arch_list": get(flags) or [],
+    "capabilities": ["%d.%d" % torch.cuda.get_device_capability(i) for i in range(count)],
+    "cxx11_abi": get(torch.compiled_with_cxx11_abi),
+    "cudnn": str(get(torch.backends.cudnn.version) or ""),
+    "nccl": dotted(get(lambda: torch.cuda.nccl.version())),
+    "path": str(torch.__file__),
+}
+print()
+print("stoker-answer:" + json.dumps(answer))
+"""
+
+
+def ask_torch(python: str, folder: Path | None, environment: Mapping[str, str], seconds: float = SECONDS) -> TorchFacts:
+    """Torch's answers, from the copy in `folder` or else the one that `python` has. Never raises."""
+    try:
+        answer = ask(python, _SCRIPT, [str(folder) if folder else ""], environment, seconds)
+        return _facts(answer)
+    except NoAnswerError as err:
+        return TorchFacts(error=str(err))
+
+
+def _facts(answer: Any) -> TorchFacts:
+    if not isinstance(answer, dict):
+        raise NoAnswerError("its answer makes no sense")
+    abi = answer.get("cxx11_abi")
+    return TorchFacts(
+        version=str(answer.get("version", "")),
+        cuda=str(answer.get("cuda", "")),
+        arch_list=tuple(map(str, answer.get("arch_list") or ())),
+        capabilities=tuple(map(str, answer.get("capabilities") or ())),
+        cxx11_abi=abi if isinstance(abi, bool) else None,
+        cudnn=str(answer.get("cudnn", "")),
+        nccl=str(answer.get("nccl", "")),
+        path=str(answer.get("path", "")),
+    )
