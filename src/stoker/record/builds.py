@@ -131,6 +131,12 @@ def is_live(paths: BuildPaths) -> bool:
     return _glance(paths.journal).end is None and _runs(paths)
 
 
+def known_state(paths: BuildPaths) -> BuildState:
+    """The state that the journal tells, or what the launcher knew before there was one. Raises JournalError."""
+    state = load_state(paths.journal)
+    return state if state.id else _state_without_journal(paths)
+
+
 def final_state(paths: BuildPaths) -> BuildState:
     """The state of a build from its files. One that nothing runs any more gets its end, known or lost.
 
@@ -138,9 +144,7 @@ def final_state(paths: BuildPaths) -> BuildState:
     """
     # The order matters: what was running when we looked may have written its end before we read.
     runs = _runs(paths)
-    state = load_state(paths.journal)
-    if not state.id:
-        state = _state_without_journal(paths)
+    state = known_state(paths)
     if state.over:
         return state
     ending = _read_exit(paths)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
-from stoker.record.builds import final_state, is_live
+from stoker.record.builds import final_state, is_live, known_state
 from stoker.record.journal import JournalReader, offset_after
 from stoker.record.output_log import FileLog
 from stoker.serve.connection import EngineClient
@@ -28,6 +27,9 @@ LAST_RETRY_SECONDS = 2.0
 
 RETRY_GROWTH = 1.5
 
+STARTING_SECONDS = 1.0
+"""How long the first engine is looked for before the viewer hears that there is none: they start in half a second."""
+
 
 class BuildSource:
     """One build. Slow readers get the newest state, never a backlog."""
@@ -40,6 +42,7 @@ class BuildSource:
         self._client: EngineClient | None = None
         self._latest = _Latest()
         self._pause = FIRST_RETRY_SECONDS
+        self._met_engine = False
 
     @property
     def read_only(self) -> bool:
@@ -85,6 +88,7 @@ class BuildSource:
     # -- following ---------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
+        patient_until = asyncio.get_running_loop().time() + STARTING_SECONDS
         while not self._state.over:
             # Asked before anything is tried: an engine that ends right now has left its last words in the journal.
             if not await asyncio.to_thread(is_live, self._paths):
@@ -94,8 +98,9 @@ class BuildSource:
             note = await self._follow_engine()
             if self._state.over:
                 break
-            self._state = await asyncio.to_thread(_caught_up, self._state, self._paths.journal)
-            self._show("lost", note)
+            self._state = await asyncio.to_thread(_caught_up, self._state, self._paths)
+            if self._met_engine or asyncio.get_running_loop().time() >= patient_until:
+                self._show("lost", note)
             await asyncio.sleep(self._pause)
             self._pause = min(LAST_RETRY_SECONDS, self._pause * RETRY_GROWTH)
         self._show("ended")
@@ -113,6 +118,7 @@ class BuildSource:
         except OSError:
             return "the engine is away; the build goes on" if self._state.seq else "the engine is starting"
         self._pause = FIRST_RETRY_SECONDS
+        self._met_engine = True
         async with client:
             self._client = client
             try:
@@ -157,7 +163,9 @@ class _Latest:
         return update
 
 
-def _caught_up(state: BuildState, journal: Path) -> BuildState:
+def _caught_up(state: BuildState, paths: BuildPaths) -> BuildState:
     """`state` and what the journal has beyond it."""
-    reader = JournalReader(journal, offset_after(journal, state.seq))
+    if state.seq == 0:
+        return known_state(paths)
+    reader = JournalReader(paths.journal, offset_after(paths.journal, state.seq))
     return reduce_all(reader, state)
