@@ -1,0 +1,76 @@
+"""A small real ninja project that fights for memory, made on the spot: C++ where a compiler works, else Python work.
+
+Unaware of how it is built and shown. The same arguments on the same machine give the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import ninja
+
+from stoker.demo.cxx import cxx_project
+from stoker.demo.plan import CXX_LEAST_BUDGET, cxx_plan, python_plan
+from stoker.demo.python import python_project
+
+_PROBE = (
+    "#include <map>\n#include <string>\nint main() { return static_cast<int>(std::map<int, std::string>{}.size()); }\n"
+)
+_PROBE_SECONDS = 60
+
+
+def make_demo(
+    folder: Path, *, seconds: float, cores: int, memory_budget: int, fail: bool = False, compiler: str | None = None
+) -> tuple[str, ...]:
+    """Write the project into `folder` and return the command that builds it.
+
+    It takes about `seconds` on `cores` cores of a common machine, and never more than half of `memory_budget` bytes.
+    `fail` puts one real error into it. `compiler` is a C++ compiler's path, "" for Python work, None for what works
+    here. Raises OSError where the folder cannot be written.
+    """
+    if compiler is None:
+        compiler = "" if memory_budget < CXX_LEAST_BUDGET else find_compiler()
+    if compiler:
+        files = cxx_project(cxx_plan(seconds, cores, memory_budget), compiler, fail=fail)
+    else:
+        files = python_project(python_plan(seconds, cores, memory_budget), fail=fail)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return str(_ninja()), "-C", str(folder)
+
+
+def find_compiler() -> str:
+    """The path of a C++ compiler that can compile and link here; "" if there is none."""
+    for name in (os.environ.get("CXX", ""), "g++", "clang++", "c++"):
+        path = shutil.which(name) if name else None
+        if path is not None and _works(path):
+            return path
+    return ""
+
+
+def _works(compiler: str) -> bool:
+    """Whether it has its headers and its linker too, which a lone compiler package lacks."""
+    with tempfile.TemporaryDirectory(prefix="stoker-probe-") as folder:
+        source = Path(folder, "probe.cpp")
+        source.write_text(_PROBE)
+        try:
+            run = subprocess.run(
+                [compiler, "-std=c++17", str(source), "-o", str(Path(folder, "probe"))],
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return run.returncode == 0
+
+
+def _ninja() -> Path:
+    """The ninja that came with stoker, so that no system package is needed."""
+    return Path(ninja.BIN_DIR) / "ninja"
