@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Stoker, write_ninja
+from support.program import Stoker, write_ninja
 
 
 @pytest.mark.parametrize(

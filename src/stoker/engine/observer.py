@@ -22,7 +22,7 @@ from stoker.sense.machine import MachineReader
 from stoker.sense.ninja_files import log_path
 from stoker.sense.ninja_log import NinjaLog
 from stoker.sense.phase import innermost
-from stoker.sense.plan import PlanRequest, make_plan
+from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
 from stoker.sense.processes import (
     Process,
     ProcessTable,
@@ -53,15 +53,12 @@ class Roots:
 
 @dataclass(slots=True)
 class _Tracked:
-    """A scheduler that runs, its book, its log, and the making of its plan.
-
-    `resume_at` is where an engine before this one stopped reading the log.
-    """
+    """A scheduler that runs, its book, its log (`met_log`: all before this run is known), and its plan's making."""
 
     book: SchedulerBook
-    log: NinjaLog | None
-    resume_at: int | None = None
+    log: NinjaLog | None = None
     met_log: bool = False
+    planned_stamp: str | None = None
     plan_task: asyncio.Task[None] | None = None
 
 
@@ -78,6 +75,7 @@ class Observer:
         self._machine = MachineReader(roots.build, roots.cwd)
         self._output = OutputWatch(output, state)
         self._tracked: dict[Key, _Tracked] = {}
+        self._logs: dict[Path, NinjaLog] = {}
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
         self._next_sid = max(state.schedulers, default=0) + 1
@@ -101,8 +99,8 @@ class Observer:
         events += self._started_jobs(started, report)
         events += self._vanished_jobs(report)
         events += self.read_logs(now, settle=True)
-        events += self._ended_schedulers(schedulers, now)
         events += self._output.read(self.live_schedulers())
+        events += self._ended_schedulers(schedulers, now)
         events += self._notes()
         events.append(self._sample(processes, schedulers, report, now))
         self._last_look = now
@@ -114,8 +112,8 @@ class Observer:
         books = self.live_schedulers()
         if not self._tracked and self._next_sid == 1:
             events += self._unseen_ninja()
-        events += self._ended_schedulers({}, now)
         events += self._output.read_all(books)
+        events += self._ended_schedulers({}, now)
         return events
 
     def close(self) -> None:
@@ -150,22 +148,40 @@ class Observer:
                 parent = self._tracked.get(outer.key) if outer is not None else None
                 version = await self._versions.read(scheduler.exe)
                 events.append(_started(tracked.book, version, parent.book.sid if parent else None))
-            if tracked.log is not None:
-                tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
+        self._make_plans()
         return events
 
     def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> _Tracked:
         """Open a book: a new one, or the one that the journal tells of."""
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
-        log = None
+        tracked = _Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
         if scheduler.tool != "make":
-            log = NinjaLog(Path(log_path(scheduler.directory, scheduler.manifest)))
-        tracked = _Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0), log)
-        if before is not None:
-            tracked.resume_at = before.log_offset
+            tracked.log, tracked.met_log = self._log_of(scheduler, started)
+            if before is not None and before.log_offset is not None:
+                tracked.log.resume(before.log_offset)
+                tracked.met_log = True
         self._tracked[scheduler.key] = tracked
         return tracked
+
+    def _log_of(self, scheduler: Scheduler, started: float) -> tuple[NinjaLog, bool]:
+        """The log of a ninja, and whether an earlier ninja of this build made it known up to here."""
+        path = Path(log_path(scheduler.directory, scheduler.manifest))
+        known = self._logs.get(path)
+        log = known or self._logs.setdefault(path, NinjaLog(path))
+        log.begin_run(started, scheduler.manifest)
+        return log, known is not None
+
+    def _make_plans(self) -> None:
+        """A plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
+        for tracked in self._tracked.values():
+            scheduler = tracked.book.scheduler
+            if scheduler.tool != "ninja" or (tracked.plan_task is not None and not tracked.plan_task.done()):
+                continue
+            stamp = manifest_stamp(scheduler.directory, scheduler.manifest)
+            if stamp != tracked.planned_stamp:
+                tracked.planned_stamp = stamp
+                tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
 
     async def _plan(self, tracked: _Tracked) -> None:
         """Learn what is to come, in a process of its own, and tell at the next look."""
@@ -290,9 +306,7 @@ class Observer:
         if tracked.met_log:
             return book.recorded(log.read_new())
         tracked.met_log = True
-        entries = log.first_read(book.started, now, book.scheduler.manifest).this_run
-        start = tracked.resume_at or 0
-        return book.recorded(e for e in entries if e.offset_after > start)
+        return book.recorded(log.first_read(book.started, now, book.scheduler.manifest).this_run)
 
     # -- figures -----------------------------------------------------------------------------------------------
 

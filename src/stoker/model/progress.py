@@ -48,7 +48,8 @@ def progress_of(state: BuildState) -> Progress:
         running += job.state != "on_deck"
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
-    failed = state.retired.failed + sum(s.failed for s in schedulers)
+    # Of jobs too short to be seen running, only the output tells that they failed.
+    failed = max(state.retired.failed + sum(s.failed for s in schedulers), len(state.failures))
     total = (
         state.retired.finished
         + state.retired.failed

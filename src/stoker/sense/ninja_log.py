@@ -23,8 +23,9 @@ MAX_HISTORY = 50_000
 MAX_LINE = 256 * 1024
 """Longest line believed to be one: ninja itself gives up on a line of 256 KiB (build_log.cc)."""
 
-CLOCK_SLACK = 2.0
-"""Seconds by which a file system's clock and a process's start may differ (network file systems, coarse clocks)."""
+CLOCK_SLACK = 0.3
+"""Seconds by which a file system's clock and a process's start may differ: both tick in hundredths. Where a file
+server's clock is further off, only what ninja finished before it was found goes uncounted."""
 
 VERSIONS = (5, 6, 7)
 
@@ -86,6 +87,10 @@ class NinjaLog:
         for entry in self._read():
             run.add(entry)
         return FirstRead(run.history, tuple(run.entries))
+
+    def begin_run(self, ninja_start: float, manifest: str = "build.ninja") -> None:
+        """Another ninja writes this log from now on: what has been read stays read, even if it rewrites the file."""
+        self._run_start, self._manifest = ninja_start, manifest
 
     def resume(self, offset: int) -> None:
         """Go on behind byte `offset`, where an engine before this one stopped. A shorter file is read anew."""
@@ -195,7 +200,7 @@ class _LastRun:
     def __init__(self, ninja_start: float, now: float, manifest: str) -> None:
         self.history: dict[str, float] = {}
         self.entries: list[Entry] = []
-        self._oldest_mtime = (ninja_start - CLOCK_SLACK) * 1e9
+        self._earliest_start = ninja_start - CLOCK_SLACK
         self._latest_end = (now - ninja_start + CLOCK_SLACK) * 1000
         self._manifest = os.path.normpath(manifest)
 
@@ -210,8 +215,9 @@ class _LastRun:
         self.entries.append(entry)
 
     def _may_be_this_run(self, entry: Entry) -> bool:
-        """Ninja 1.11 and later record when the command began; 1.10 records 0, or an output's time."""
-        old = 0 < entry.mtime < self._oldest_mtime
+        """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0."""
+        run_start = entry.mtime / 1e9 - entry.start_ms / 1000
+        old = entry.mtime > 0 and run_start < self._earliest_start
         return not old and entry.end_ms <= self._latest_end
 
     def _restarted(self, before: Entry) -> bool:

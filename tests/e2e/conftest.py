@@ -1,0 +1,23 @@
+"""Fixtures for real builds under the real program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.program import Stoker, write_project
+
+
+@pytest.fixture
+def stoker(tmp_path: Path) -> Iterator[Stoker]:
+    program = Stoker(tmp_path)
+    yield program
+    program.end_all()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The build folder of a small real project."""
+    return write_project(tmp_path / "small")
