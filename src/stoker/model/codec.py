@@ -16,9 +16,6 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 from stoker.model.events import EVENT_TYPES, JOURNAL_VERSION, Event, Record
 
-DECIMALS = 3
-"""Places kept of a float: milliseconds, thousandths of a percent."""
-
 T = TypeVar("T")
 _BY_KIND: dict[str, type[Event]] = {t.kind: t for t in EVENT_TYPES}
 
@@ -34,13 +31,13 @@ class UnknownKindError(CodecError):
 def encode(value: Any) -> Any:
     """A JSON value of a dataclass, mapping, sequence or scalar. Mapping keys become strings.
 
-    Fields that hold their default are left out and floats are rounded to DECIMALS, since samples are most of a
-    journal. JSON has no NaN and no infinity: those become 0.
+    Fields that hold their default are left out, since samples are most of a journal. JSON has no NaN and no
+    infinity: those become 0.
     """
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
-        return round(value, DECIMALS) if math.isfinite(value) else 0.0
+        return value if math.isfinite(value) else 0.0
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
@@ -64,7 +61,7 @@ def encode_record(record: Record) -> dict[str, Any]:
     return {
         "v": JOURNAL_VERSION,
         "seq": record.seq,
-        "t": encode(record.time),
+        "t": round(record.time, 3),
         "type": record.event.kind,
         **encode(record.event),
     }

@@ -90,9 +90,10 @@ class JournalWriter:
         return self._seq
 
     def append(self, event: Event, at: float) -> tuple[Record, bytes]:
-        """Number `event` (Unix time `at`) and hold it for the next flush; the record, and its line to send on."""
+        """Number `event` and hold it for the next flush; the record, and its line to send on. `at`: Unix seconds."""
         self._seq += 1
-        record = Record(self._seq, at, event)
+        # Rounded as in the file, so that a live state and a loaded one are the same.
+        record = Record(self._seq, round(at, 3), event)
         line = dump_line(encode_record(record))
         self._pending.append(_Pending(line, _rank(event)))
         self._pending_bytes += len(line)
