@@ -32,9 +32,9 @@ _MAX_GAP = 1 << 20
 _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
 
-EMPTY_CUBIN = 2048
-"""A compressed cubin that was no larger than this holds no kernel: the smallest with one has 2856 bytes (an empty
-kernel for sm_75, nvcc 13.0), while the stub that nvcc links into every library has 1456 to 1632."""
+EMPTY_CUBIN = 1700
+"""A compressed cubin that was no larger than this holds no kernel: the stub that nvcc 13.0 links into every library has
+1456 to 1632 bytes (older ones had 624 to 880), an empty kernel for sm_75 makes 2856."""
 
 EMPTY_PTX = 80
 """PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
