@@ -177,19 +177,29 @@ def _ninja_text(plan: Plan, compiler: str, grates: list[str], gauges: list[str])
     ninja = _with_rules(plan, compiler)
     table = ninja.edge("gen/parts.h", "table", implicit=["generate.py"], names=" ".join([*grates, *gauges, *kernels]))
     for name, size in zip(kernels, plan.heavy, strict=True):
-        source = f"gen/{name}.cpp"
-        ninja.edge(source, "kernel", implicit=["generate.py", "kernel.cpp.in"], name=name, size=str(size))
-        ninja.edge(f"obj/{name}.o", "cxx", [source], pool="heavy")
-    light = [ninja.edge(f"obj/{name}.o", "cxx", [f"src/{name}.cpp"], pool="light") for name in grates]
-    medium = [ninja.edge(f"obj/{name}.o", "cxx", [f"src/{name}.cpp"], pool="light") for name in gauges]
-    grate = ninja.edge("lib/libgrate.a", "archive", light)
-    # Behind the first library, so that an error in it comes while much else is running.
-    check = ninja.edge("obj/check_gauge.o", "cxx", ["src/check_gauge.cpp"], implicit=[grate], pool="light")
-    gauge = ninja.edge("lib/libgauge.a", "archive", [*medium, check])
-    kernel = ninja.edge("lib/libkernel.a", "archive", [f"obj/{name}.o" for name in kernels])
+        needs = ["generate.py", "kernel.cpp.in"]
+        ninja.edge(f"gen/{name}.cpp", "kernel", implicit=needs, name=name, size=str(size))
+    for name in _mixed(kernels, grates, gauges):
+        folder, pool = ("gen", "heavy") if name in kernels else ("src", "light")
+        ninja.edge(_object(name), "cxx", [f"{folder}/{name}.cpp"], pool=pool)
+    # Behind another source, so that an error in it comes while much else is running.
+    ninja.edge("obj/check_gauge.o", "cxx", ["src/check_gauge.cpp"], implicit=[_object(grates[-1])], pool="light")
+    grate = ninja.edge("lib/libgrate.a", "archive", [_object(name) for name in grates])
+    gauge = ninja.edge("lib/libgauge.a", "archive", [_object(name) for name in (*gauges, "check_gauge")])
+    kernel = ninja.edge("lib/libkernel.a", "archive", [_object(name) for name in kernels])
     main = ninja.edge("obj/main.o", "cxx", ["src/main.cpp"], implicit=[table], pool="light")
     program = ninja.edge("bin/furnace", "link", [main, kernel, gauge, grate])
     return ninja.text(ninja.edge("selftest.txt", "run", [program]))
+
+
+def _object(name: str) -> str:
+    return f"obj/{name}.o"
+
+
+def _mixed(*groups: list[str]) -> list[str]:
+    """All names, those of each group spread evenly: ninja starts edges in the order of the file."""
+    placed = [((index + 0.5) / len(group), name) for group in groups for index, name in enumerate(group)]
+    return [name for _, name in sorted(placed)]
 
 
 def _with_rules(plan: Plan, compiler: str) -> NinjaFile:
