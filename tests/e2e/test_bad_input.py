@@ -15,7 +15,7 @@ from support.program import Stoker, write_ninja
     ("words", "status", "said"),
     [
         (["run"], 2, "run needs a command; write it after --"),
-        (["run", "--plain", "--nmae", "x", "--", "true"], 2, "run has no option '--nmae'"),
+        (["run", "--plain", "--nmae", "x", "--", "true"], 2, "unrecognized arguments: --nmae; see 'stoker run --help'"),
         (["run", "--", "no-such-tool-here"], 127, "no-such-tool-here: not found on PATH"),
         (["run", "--", "./no-such-file"], 127, "./no-such-file: no such file"),
         (["run", "--", "/etc"], 126, "/etc is a folder"),

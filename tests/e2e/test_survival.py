@@ -59,7 +59,7 @@ def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker
     os.kill(engine, signal.SIGSTOP)
     until((stoker.folder(build) / "exit.json").exists, "the build's end")
     os.kill(engine, signal.SIGKILL)
-    until(lambda: stoker.events(build)[-1]["type"] == "build_ended", "the end in the journal")
+    stoker.ended(build)
     assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
 
 

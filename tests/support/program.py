@@ -97,14 +97,18 @@ class Stoker:
         return value
 
     def ended(self, build: str) -> dict[str, Any]:
-        """The status of a build once it is over."""
-        return until(lambda: (s := self.status(build))["ended"] and s, f"the end of {build}")  # type: ignore[no-any-return]
+        """The status of a build once its engine has written the end."""
+        until(lambda: (e := self.events(build)) and e[-1]["type"] == "build_ended", f"the end of {build}")
+        return self.status(build)
 
     def folder(self, build: str) -> Path:
         return self.state / "stoker" / "builds" / build
 
     def events(self, build: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.folder(build) / "journal.jsonl").read_bytes().splitlines()]
+        """The journal so far; an engine may be in the middle of its last line."""
+        journal = self.folder(build) / "journal.jsonl"
+        lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
+        return [json.loads(line) for line in lines]
 
     def keeper(self, build: str) -> dict[str, int]:
         value: dict[str, int] = json.loads((self.folder(build) / "keeper.json").read_bytes())
@@ -117,7 +121,7 @@ class Stoker:
             pids = [e["pid"] for e in self.events(build) if e["type"] == "engine_started"]
             return pids[-1] if pids and start_ticks(pids[-1]) else 0
 
-        return int(until(lambda: (self.folder(build) / "journal.jsonl").exists() and last(), "an engine"))
+        return int(until(last, "an engine"))
 
     def end_all(self) -> None:
         """Leave nothing running behind a test."""

@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         _check_command(words)
-        args = build_parser().parse_args(words)
+        args = _parsed(words)
         module, _, function = args.handler.partition(":")
         handler = getattr(importlib.import_module(module), function)
         return int(handler(args))
@@ -47,6 +47,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
         sys.stderr.close()
         return 141
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments; what a sub-command does not know is told with that sub-command's own help."""
+    args, unknown = build_parser().parse_known_args(words)
+    if unknown:
+        raise CliError(f"unrecognized arguments: {' '.join(unknown)}; see 'stoker {args.command} --help'")
+    return args
 
 
 def _check_command(words: Sequence[str]) -> None:

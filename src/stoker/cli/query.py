@@ -27,6 +27,9 @@ from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
 
 POLL_SECONDS = 0.3
+ENGINE_PATIENCE_SECONDS = 3.0
+"""How long `stop` waits for an engine's answer before it goes to the keeper: an engine may be stopped or gone."""
+
 STOP_PATIENCE_SECONDS = 60.0
 """How long `stop` waits for the end: the keeper's grace time and a machine that is short of memory."""
 
@@ -177,7 +180,7 @@ def stop(args: argparse.Namespace) -> int:
 def _ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
     try:
         asyncio.run(_command_stop(paths, force=force))
-    except CommandRefused:
+    except (CommandRefused, TimeoutError):
         try:
             stop_build(paths, force)
         except NothingToStopError as err:
@@ -185,4 +188,5 @@ def _ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
 
 
 async def _command_stop(paths: BuildPaths, *, force: bool) -> None:
-    await BuildSource(paths, read_only=False).command("stop", force=force)
+    async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
+        await BuildSource(paths, read_only=False).command("stop", force=force)

@@ -39,8 +39,8 @@ def replay(args: argparse.Namespace) -> int:
         raise CliError("--speed is a number above 0")
     path = Path(args.id)
     journal = path if path.is_file() else find(args.id).journal
-    source = ReplaySource(journal, args.speed)
     screen = pick_screen(args)
+    source = ReplaySource(journal, args.speed, hold_at_end=isinstance(screen, TuiOptions))
     try:
         if isinstance(screen, TuiOptions):
             run_screens(source, screen)

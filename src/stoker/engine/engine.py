@@ -53,6 +53,7 @@ class Engine:
         self._journal = JournalWriter(paths.journal)
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
+        self._keeper_lives = self._keeper_is_there()
         self._wake = asyncio.Event()
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
@@ -128,6 +129,7 @@ class Engine:
             records.append(record)
             lines.append(line)
         self._journal.flush()
+        self._journal.checkpoint(self._state)
         self._server.publish(lines, records)
         self._report_journal_problem(now)
 
@@ -142,12 +144,20 @@ class Engine:
     # -- the loop ----------------------------------------------------------------------------------------------
 
     def _roots(self) -> Roots:
-        keeper, build = self._keeper["keeper_pid"], self._keeper["build_pid"]
-        keeper_lives = start_ticks(keeper) == self._keeper["keeper_start"]
-        return Roots(keeper if keeper_lives else build, build, self._spec["cwd"], tuple(self._spec["command"]))
+        build = self._keeper["build_pid"]
+        top = self._keeper["keeper_pid"] if self._keeper_lives else build
+        return Roots(top, build, self._spec["cwd"], tuple(self._spec["command"]))
+
+    def _keeper_is_there(self) -> bool:
+        return bool(start_ticks(self._keeper["keeper_pid"]) == self._keeper["keeper_start"])
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
+        if self._keeper_lives and not self._keeper_is_there():
+            self._keeper_lives = False
+            observer.watch_below(self._keeper["build_pid"])
+            text = "the keeper was killed; the build goes on, but its exit status will be lost"
+            self._write([ev.Noticed("error", text)], now)
         events = await observer.look(now)
         if now - self._estimated_at >= ESTIMATE_EVERY:
             self._estimated_at = now
@@ -183,8 +193,7 @@ class Engine:
     def _build_is_over(self) -> bool:
         if self._paths.exit.exists():
             return True
-        keeper_lives = start_ticks(self._keeper["keeper_pid"]) == self._keeper["keeper_start"]
-        return not keeper_lives and start_ticks(self._keeper["build_pid"]) != self._keeper["build_start"]
+        return not self._keeper_is_there() and start_ticks(self._keeper["build_pid"]) != self._keeper["build_start"]
 
     def _end(self, observer: Observer) -> None:
         now = time.time()

@@ -78,6 +78,7 @@ class Observer:
         self._logs: dict[Path, NinjaLog] = {}
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
+        self._build_started = state.started
         self._next_sid = max(state.schedulers, default=0) + 1
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
@@ -96,7 +97,7 @@ class Observer:
         report = self._tracker.update(processes, schedulers, now)
         started = [(self._jid_of(job), job) for job in report.started]
         events += await self._new_schedulers(schedulers, now)
-        events += self._started_jobs(started, report)
+        events += self._started_jobs(started, report, now)
         events += self._vanished_jobs(report)
         events += self.read_logs(now, settle=True)
         events += self._output.read(self.live_schedulers())
@@ -105,6 +106,10 @@ class Observer:
         events.append(self._sample(processes, schedulers, report, now))
         self._last_look = now
         return events
+
+    def watch_below(self, pid: int) -> None:
+        """Go on from another process: without its keeper, the build is a tree of its own."""
+        self._table = ProcessTable(pid)
 
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
@@ -191,7 +196,8 @@ class Observer:
         if note:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:
-            book.plan = plan
+            for jid, use, output, tool in book.name_jobs(plan):
+                self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, use.job.started))
             self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
 
     def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
@@ -224,7 +230,7 @@ class Observer:
         arguments = ninja_arguments(argv)
         directory = str(Path(self._roots.cwd, arguments.directory or "."))
         scheduler = Scheduler(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
-        tracked = self._track(scheduler, None, self._last_look)
+        tracked = self._track(scheduler, None, self._build_started)
         return [_started(tracked.book, "", None)]
 
     def live_schedulers(self) -> list[SchedulerBook]:
@@ -254,7 +260,7 @@ class Observer:
         self._jids[job.key] = jid
         return jid
 
-    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport) -> list[ev.Event]:
+    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport, now: float) -> list[ev.Event]:
         events: list[ev.Event] = []
         for jid, job in started:
             tracked = self._tracked.get(job.scheduler)
@@ -264,7 +270,7 @@ class Observer:
         for use in report.running:
             tracked = self._tracked.get(use.job.scheduler)
             if tracked is not None:
-                tracked.book.runs(self._jids[use.job.key], use)
+                tracked.book.runs(self._jids[use.job.key], use, now)
         return events
 
     def _vanished_jobs(self, report: JobReport) -> list[ev.Event]:

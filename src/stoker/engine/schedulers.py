@@ -46,6 +46,8 @@ class SchedulerBook:
         self._running: dict[int, JobUse] = {}
         self._gone: dict[int, _Gone] = {}
         self._done_early: set[int] = set()
+        self._names: dict[int, tuple[str, Tool]] = {}
+        self._seen_at = started
         self._clock_offset: float | None = None
 
     @property
@@ -53,14 +55,22 @@ class SchedulerBook:
         """Whether finished jobs are told by a .ninja_log."""
         return self.scheduler.tool != "make"
 
-    def runs(self, jid: int, use: JobUse) -> None:
-        """The job was seen running."""
+    def runs(self, jid: int, use: JobUse, now: float) -> None:
+        """The job was seen running at Unix time `now`."""
+        self._seen_at = now
         if jid not in self._done_early:
             self._running[jid] = use
 
-    def is_done(self, jid: int) -> bool:
-        """Whether ninja recorded the job's end while its process was still to be seen."""
-        return jid in self._done_early
+    def name_jobs(self, plan: Plan) -> list[tuple[int, JobUse, str, Tool]]:
+        """Take up a plan; the running jobs that it gives a name (jid, what was seen, output, tool)."""
+        self.plan = plan
+        named = []
+        for jid, use in self._running.items():
+            found = plan.output_of(use.job.argv)
+            if found is not None and found[0] != use.job.output:
+                self._names[jid] = found
+                named.append((jid, use, *found))
+        return named
 
     def vanished(self, jid: int, use: JobUse, last_seen: float) -> list[JobFinished]:
         """The job's process is gone; it was seen last at Unix time `last_seen`."""
@@ -85,7 +95,7 @@ class SchedulerBook:
         use = None
         if jid is not None:
             use = self._take(jid)
-        tool: Tool = use.job.tool if use else tool_of_output(entry.output)
+        tool = self._tool(jid, use) if jid is not None and use is not None else tool_of_output(entry.output)
         return JobFinished(
             jid,
             self.sid,
@@ -98,6 +108,14 @@ class SchedulerBook:
             log_offset=entry.offset_after,
         )
 
+    def _name(self, jid: int, use: JobUse) -> str:
+        named = self._names.get(jid)
+        return named[0] if named is not None else use.job.output
+
+    def _tool(self, jid: int, use: JobUse) -> Tool:
+        named = self._names.pop(jid, None)
+        return named[1] if named is not None else use.job.tool
+
     def _take(self, jid: int) -> JobUse:
         gone = self._gone.pop(jid, None)
         if gone is not None:
@@ -107,7 +125,7 @@ class SchedulerBook:
 
     def _by_output(self, entry: Entry) -> int | None:
         for jid, use in self._candidates():
-            if use.job.output == entry.output:
+            if self._name(jid, use) == entry.output:
                 self._calibrate(use, entry)
                 return jid
         return None
@@ -120,15 +138,14 @@ class SchedulerBook:
         """A job whose output nothing told, or told in other words, by its start.
 
         Ninja's own start is the first guess of its clock. A job that still runs under a name of its own is left
-        alone: its own record will come.
+        alone, since its own record will come; and so is one that was seen alive after the recorded end.
         """
         offset = self.started if self._clock_offset is None else self._clock_offset
-        start = offset + entry.start_ms / 1000
-        likely = [
-            (abs(use.job.started - start), jid)
-            for jid, use in self._candidates()
-            if not use.job.output or jid in self._gone
-        ]
+        start, end = offset + entry.start_ms / 1000, offset + entry.end_ms / 1000
+        likely = [(abs(gone.use.job.started - start), jid) for jid, gone in self._gone.items()]
+        if end + SAME_START_SECONDS >= self._seen_at:
+            nameless = [(jid, use) for jid, use in self._running.items() if not self._name(jid, use)]
+            likely += [(abs(use.job.started - start), jid) for jid, use in nameless]
         distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
         return jid if distance < SAME_START_SECONDS else None
 
@@ -149,8 +166,8 @@ class SchedulerBook:
         return JobFinished(
             jid,
             self.sid,
-            use.job.label,
-            use.job.tool,
+            self._name(jid, use) or use.job.label,
+            self._tool(jid, use),
             round(max(0.0, last_seen - use.job.started), 3),
             outcome,
             peak_rss=use.peak_rss,

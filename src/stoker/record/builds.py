@@ -147,10 +147,10 @@ def final_state(paths: BuildPaths) -> BuildState:
     state = known_state(paths)
     if state.over:
         return state
-    ending = _read_exit(paths)
-    if ending is None and runs:
+    if runs:
+        # The keeper waits for the engine's last words: jobs that ended last may not be in the journal yet.
         return state
-    event, at = _end(ending, state.time)
+    event, at = _end(_read_exit(paths), state.time)
     return reduce(state, Record(state.seq + 1, at, event))
 
 
