@@ -42,6 +42,7 @@ PAGES: Mapping[str, type[PageScreen]] = {
 class StokerApp(ControlApp):
     """The screens over one source. Its return value is None if the person left while the build went on."""
 
+    TITLE = "stoker"
     COMMAND_PALETTE_BINDING = "f24"  # the real key is in the action table; Textual insists on one of its own
     CSS = """
     PageScreen { background: $background; color: $foreground; }

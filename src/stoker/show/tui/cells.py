@@ -96,8 +96,14 @@ def change(old: Pen | None, new: Pen) -> str:
 @lru_cache(4096)
 def on_blank(pen: Pen) -> Pen:
     """The part of a pen that is seen on a blank."""
-    attributes = tuple(a for a in pen.attributes if a in _ON_BLANKS)
-    return Pen(attributes, pen.fg if attributes else "", pen.bg)
+    return pen if _ON_BLANKS.intersection(pen.attributes) else Pen((), "", pen.bg)
+
+
+def serves(pen: Pen, cell: Cell) -> bool:
+    """True if a cell looks right when written with `pen`: on a blank, the foreground is not seen."""
+    if cell.text != " ":
+        return pen == cell.pen
+    return pen.bg == cell.pen.bg and on_blank(pen).attributes == cell.pen.attributes == ()
 
 
 class Screen:
@@ -248,17 +254,20 @@ class Screen:
             return
         if self._at is not None and self._at[1] == y and 0 < x - self._at[0] <= _NEAR:
             between = row[self._at[0] : x]
-            if all(c is not None and c.text.isascii() and c.text and c.pen == self._out_pen for c in between):
+            pen = self._out_pen
+            if pen is not None and all(c is not None and len(c.text) == 1 and serves(pen, c) for c in between):
                 self._out.append("".join(c.text for c in between if c is not None))
                 return
         if self._at is not None and self._at[1] == y and x > self._at[0]:
-            self._out.append(f"\x1b[{x - self._at[0]}C")
+            self._out.append(f"\x1b[{x - self._at[0]}C" if x - self._at[0] > 1 else "\x1b[C")
             return
         self._out.append(f"\x1b[{y + 1};{x + 1}H")
 
     def _emit(self, x: int, y: int, cell: Cell) -> None:
-        self._out += (change(self._out_pen, cell.pen), cell.text)
-        self._out_pen = cell.pen
+        if self._out_pen is None or not serves(self._out_pen, cell):
+            self._out.append(change(self._out_pen, cell.pen))
+            self._out_pen = cell.pen
+        self._out.append(cell.text)
         # Terminals differ about the width of marks, emoji and new characters: after those, say where the next one goes.
         certain = len(cell.text) == 1 and cell.text < _UNCERTAIN and x + 1 < self.width
         self._at = (x + 1, y) if certain else None

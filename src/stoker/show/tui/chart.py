@@ -100,10 +100,10 @@ def time_axis(columns: int, labels: Sequence[tuple[float, str]], g: Glyphs) -> l
     return [(line,), (Part(" " * AXIS_WIDTH + "".join(row[:columns]), "text_dim"),)]
 
 
-def marks(columns: int, places: Sequence[tuple[float, str, str]]) -> Line:
-    """Marks (share of the width, glyph, ink) on one line under a chart; a later one covers an earlier one."""
+def marks(label: str, columns: int, places: Sequence[tuple[float, str, str]]) -> Line:
+    """Marks (share of the width, glyph, ink) on one labelled line; a later one covers an earlier one."""
     cells = [Part(" ")] * columns
     for share, glyph, ink in places:
         if 0 <= share <= 1 and columns:
             cells[min(columns - 1, int(share * columns))] = Part(glyph, ink)
-    return (Part(" " * AXIS_WIDTH), *_merged(cells))
+    return (Part(pad(label, AXIS_WIDTH), "text_dim"), *_merged(cells))

@@ -20,6 +20,8 @@ WIDE = 160
 """Screen width from which decisions stand beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
+TALL = 36
+"""Lines of the work panel from which the end of the output is shown below the jobs too."""
 
 
 def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
@@ -33,7 +35,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     rest = height - len(lines)
     if width >= WIDE:
         main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
-        side = [views.section("decisions", SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g)]
+        side = [views.section("decisions", SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g, whole=True)]
         return lines + _beside(main, side, width - SIDE_WIDTH - 3)
     rows = decision_rows(m.state, height)
     if rows:
@@ -69,13 +71,20 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
     if rows <= 0:
         return []
     if m.state.jobs:
-        return table(m, width, rows, cursor, g)
+        below = rows // 4 if rows >= TALL and tail else 0
+        lines = table(m, width, rows - below, cursor, g)
+        lines += [BLANK] * (rows - below - len(lines))
+        return [*lines, *([views.section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
     activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
     if m.state.over:
         activity = "the build has ended"
     head = views.section("output", width, g)
-    lines: list[Line] = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
-    return [*lines, *(fit(line, width) for line in tail[-(rows - 2) :])][:rows] if rows > 2 else lines[:rows]
+    lines = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
+    return [*lines, *_last(tail, rows - 2, width)][:rows]
+
+
+def _last(tail: list[Line], rows: int, width: int) -> list[Line]:
+    return [fit(line, width) for line in tail[-rows:]] if rows > 0 else []
 
 
 def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
@@ -111,7 +120,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     now = f"  now {points[-1].cpu_percent:.0f} %"
     lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
     lines += chart([Area(cpu, "cpu")], 100, small, g, "100 %")
-    lines.append(marks(columns, _decision_marks(state, start, end, g)))
+    lines.append(marks("decisions", columns, _decision_marks(state, start, end, g)))
     offset, span = start - state.started, end - start
     labels = [(i / 4, format_duration(offset + span * i / 4)) for i in range(5)]
     return [*lines, *time_axis(columns, labels, g)]
@@ -126,8 +135,6 @@ def _legend(state: BuildState, g: Glyphs, budget: float) -> Line:
         GAP,
         Part(f"{g.dash} budget {format_bytes(budget)}", "memory_limit"),
     ]
-    if state.decisions:
-        parts += [GAP, Part(f"{g.governor} governor  ", "text_dim"), Part(f"{g.person} person", "person")]
     return tuple(parts)
 
 

@@ -23,6 +23,9 @@ LABEL_WIDTH = 8
 VALUE_WIDTH = 17
 """Cells for a meter's main figure: "22.9 of 55.0 GiB" and one to spare."""
 
+LONG_LIMIT_WIDTH = 110
+"""Screen width from which the memory limit's cgroup is named."""
+
 ENTRY_INDENT = 11
 """Cells before the text of a decision or notice: the time of day, a mark and the blanks between."""
 
@@ -182,8 +185,8 @@ def _row(label: str, rest: Iterable[Part], width: int) -> Line:
     return fit((Part(pad(label, LABEL_WIDTH), "text_dim"), *rest), width)
 
 
-def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: int, last: str = "") -> Line:
-    """A meter: label, bar, main figure, then each detail that still fits whole; `last` fills what room is left."""
+def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: int) -> Line:
+    """A meter: label, bar, main figure, then each detail that still fits whole."""
     used = LABEL_WIDTH + width_of(bar) + 2 + VALUE_WIDTH
     parts: list[Part] = [*bar, GAP, Part(pad(value, VALUE_WIDTH), "text")]
     for detail in details:
@@ -191,8 +194,6 @@ def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: 
         if used + needed <= width:
             parts += [*detail, GAP]
             used += needed + 2
-    if last and width - used >= 12:
-        parts.append(Part(elide_middle(last, width - used), "text_dim"))
     return _row(label, parts, width)
 
 
@@ -215,11 +216,11 @@ def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: 
     if machine.swap_used:
         details.append((Part("swap ", "text_dim"), Part(format_bytes(machine.swap_used), "text")))
     details.append((Part("peak ", "text_dim"), Part(format_bytes(state.build_peak_rss), "text")))
-    limit = ""
     if machine.memory_limit_source not in ("", "machine"):
-        limit = clean(machine.memory_limit_source, 200)
-        details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part("cgroup limit", "text_dim"),))
-    return _metered("memory", meter_bar(shares, bar, g), of_total(machine.memory_used, budget), details, width, limit)
+        source = elide_middle(clean(machine.memory_limit_source, 200), width - 90, g.ellipsis)
+        words = f"limit of {source}" if width >= LONG_LIMIT_WIDTH else "cgroup limit"
+        details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
+    return _metered("memory", meter_bar(shares, bar, g), of_total(machine.memory_used, budget), details, width)
 
 
 def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
@@ -299,9 +300,13 @@ def entries(state: BuildState) -> list[Decision | Notice]:
     return sorted([*state.decisions, *state.notices], key=lambda e: e.time)
 
 
-def decisions(m: Moment, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """The newest decisions and notices, newest last: when, who, what and why, each on one line."""
-    lines = [entry_line(e, width, g) for e in entries(m.state)[-rows:]]
+def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
+    """The newest decisions and notices, newest last: when, who, what, why; on one line each, or `whole` and wrapped."""
+    newest = entries(m.state)[-rows:] if rows else []
+    if whole:
+        lines = [line for entry in newest for line in entry_lines(entry, width, g)][-rows:]
+    else:
+        lines = [entry_line(entry, width, g) for entry in newest]
     if not lines and rows:
         lines = [fit((Part("none yet", "text_dim"),), width)]
     return [*lines, *[BLANK] * (rows - len(lines))]

@@ -38,7 +38,7 @@ class DashboardScreen(PageScreen):
         m = self.moment
         jobs = ordered(m.state)
         self._follow_cursor(jobs_ids=[job.jid for job in jobs])
-        tail = [] if jobs else self._output_tail(height)
+        tail = self._output_tail(height) if not jobs or height >= dashboard.TALL else []
         return dashboard.dashboard(m, width, height, self.glyphs, self.cursor, tail)
 
     def _follow_cursor(self, jobs_ids: list[int]) -> None:

@@ -1,0 +1,58 @@
+"""Apps over fake sources, with the shipped themes and a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.pilot import Pilot
+
+from stoker.config.themes import Theme, load_themes, theme_folders
+from stoker.show.tui.app import StokerApp, ThemeWatch
+
+from .builds import FakeSource
+
+THEMES, _ = load_themes(theme_folders())
+
+
+def make_app(
+    source: FakeSource,
+    *,
+    theme: str = "dark",
+    themes: Mapping[str, Theme] = THEMES,
+    keymap: Mapping[str, str] | None = None,
+    watch_themes: ThemeWatch | None = None,
+    ascii_only: bool = False,
+    no_colour: bool = False,
+) -> StokerApp:
+    return StokerApp(
+        source,
+        themes=themes,
+        theme_name=theme,
+        keymap=keymap,
+        watch_themes=watch_themes,
+        ascii_only=ascii_only,
+        no_colour=no_colour,
+        clock=lambda: 0.0,
+    )
+
+
+@asynccontextmanager
+async def shown(
+    source: FakeSource, *keys: str, size: tuple[int, int] = (80, 24), **options: Any
+) -> AsyncIterator[tuple[StokerApp, Pilot[int]]]:
+    """A running app after some keys."""
+    app = make_app(source, **options)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settle(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await settle(pilot)
+        yield app, pilot
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    """Until workers and drawing have had their turn."""
+    for _ in range(3):
+        await pilot.pause()

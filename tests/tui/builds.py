@@ -1,0 +1,232 @@
+"""Builds made of events, as a journal would tell them, and a source that shows them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+
+from stoker.model import events as ev
+from stoker.model.reduce import reduce_all
+from stoker.model.state import BuildState
+from stoker.model.update import CommandRefused, Link, Update
+
+GIB = 2**30
+MIB = 2**20
+START = 1_790_000_000.0
+HOSTILE = (
+    "error [/usr/include/x.h]",
+    "[@click=app.quit]x[/]",
+    "\x1b]52;c;cm0gLXJm\x07boom",
+    "\x1b[2Jcleared\x9b31m",
+    "nul\x00 and\ttab\r\nnewline",
+    "\u202egnp.exe\u202c",
+    "[/foo] as [/bar]",
+    "漢字" * 40,
+    "\udc80\udcff",
+)
+
+
+class FakeLog:
+    """Output in memory."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = bytearray(data)
+        self.longest_read = 0
+
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        self.longest_read = max(self.longest_read, length)
+        return bytes(self.data[offset : offset + length])
+
+
+class FakeSource:
+    """A source that a test feeds by hand."""
+
+    def __init__(
+        self, state: BuildState, link: Link = "live", *, note: str = "", read_only: bool = False, log: bytes = b""
+    ) -> None:
+        self.read_only = read_only
+        self.log = FakeLog(log)
+        self.commands: list[tuple[str, dict[str, object]]] = []
+        self.refusal = ""
+        self.last = Update(state, link, note)
+        self._queue: asyncio.Queue[Update] = asyncio.Queue()
+        self._queue.put_nowait(self.last)
+
+    def put(self, state: BuildState, link: Link = "live", note: str = "") -> None:
+        self.last = Update(state, link, note)
+        self._queue.put_nowait(self.last)
+
+    async def updates(self) -> AsyncIterator[Update]:
+        while True:
+            update = await self._queue.get()
+            yield update
+            if update.link == "ended":
+                return
+
+    async def command(self, verb: str, **arguments: object) -> None:
+        self.commands.append((verb, arguments))
+        if self.refusal:
+            raise CommandRefused(self.refusal)
+
+
+class Story:
+    """Events one after the other; `at` is in seconds since the start."""
+
+    def __init__(self) -> None:
+        self.records: list[ev.Record] = []
+
+    def add(self, at: float, *events: ev.Event) -> Story:
+        self.records += [ev.Record(len(self.records) + 1 + i, START + at, event) for i, event in enumerate(events)]
+        return self
+
+    @property
+    def state(self) -> BuildState:
+        return reduce_all(self.records)
+
+
+STARTED = ev.BuildStarted(
+    id="b1",
+    name="pytorch",
+    command=(
+        "pip",
+        "install",
+        "-v",
+        "--no-build-isolation",
+        "--config-settings=cmake.define.USE_CUDA=ON",
+        "./pytorch-v2.9.0",
+    ),
+    cwd="/src",
+    log_path="/home/ann/.local/state/stoker/builds/b1/output.log",
+    host="builder",
+    cores=16,
+    memory_total=64 * GIB,
+    version="0.1.0",
+)
+
+MACHINE = ev.MachineSample(
+    cpu_percent=63.2,
+    cpu_cores=(12, 99, 100, 34, 76, 88, 5, 100, 61, 40, 90, 20, 99, 98, 0, 44),
+    cpu_available=16.0,
+    memory_budget=55 * GIB,
+    memory_used=int(22.9 * GIB),
+    memory_available=int(32.1 * GIB),
+    memory_limit_source="/docker/4f9c2a77d01be1",
+    swap_used=0,
+    swap_total=8 * GIB,
+    load=17.4,
+    pressure_memory=ev.Pressure(0.0, 0.0),
+    disk_free=381 * GIB,
+    disk_write_rate=12.3 * MIB,
+    gpus=(ev.GpuSample(0, "NVIDIA H200", 3.0, 2 * GIB, 140 * GIB, 34.0, 78.0),),
+)
+
+OUTPUTS = (
+    ("caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/native/cuda/ReduceSumProdKernel.cu.o", "nvcc", "cicc"),
+    ("caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o", "nvcc", "ptxas"),
+    ("third_party/protobuf/cmake/CMakeFiles/libprotobuf.dir/__/src/google/protobuf/descriptor.cc.o", "cxx", "cc1plus"),
+    ("lib/libtorch_cuda.so", "link", "ld"),
+    ("c10/test/core/漢字/DispatchKeySet_test.cpp.o", "cxx", "cc1plus"),
+    ("lib/libonnx_proto.a", "archive", "ar"),
+    ("version.py", "other", "python3"),
+)
+
+
+def jobs(count: int, at: float, sid: int = 1) -> list[ev.Event]:
+    """`count` jobs that have just begun."""
+    found: list[ev.Event] = []
+    for i in range(count):
+        output, tool, _phase = OUTPUTS[i % len(OUTPUTS)]
+        if i >= len(OUTPUTS):
+            output = output.replace(".", f"_{i}.", 1)
+        found.append(ev.JobStarted(i + 1, sid, 4000 + i, output, tool, START + at - 7 * (count - i)))  # type: ignore[arg-type]
+    return found
+
+
+def job_samples(count: int) -> tuple[ev.JobSample, ...]:
+    """What those jobs take."""
+    return tuple(
+        ev.JobSample(i + 1, int((0.2 + (i * 37 % 50) / 10) * GIB), 95.0 + i % 7, OUTPUTS[i % len(OUTPUTS)][2])
+        for i in range(count)
+    )
+
+
+def sampled(count: int, machine: ev.MachineSample = MACHINE, *, activity: str = "") -> ev.Sampled:
+    """A measurement with `count` running jobs."""
+    return ev.Sampled(machine, job_samples(count), int(18.1 * GIB), 3 * count + 4, 48 * GIB, activity, 1_200_000)
+
+
+def started() -> Story:
+    """A build that has begun."""
+    return Story().add(0, STARTED, ev.EngineStarted(4, adopted=False), ev.StepStarted(2, 4, "build", ("ninja",), 99))
+
+
+def running(count: int = 12, machine: ev.MachineSample = MACHINE) -> Story:
+    """A build in full swing, an hour in."""
+    story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 48))
+    story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}))
+    for i in range(1204):
+        finished = ev.JobFinished(None, 1, f"obj/{i}.o", "cxx", 2 + i % 40, "ok", (100 + i) * MIB)
+        story.add(8 + i * 3, finished)
+    for i in range(120):
+        own = 2 + 17 * abs(i % 40 - 20) / 20
+        swing = replace(machine, memory_used=int((own + 4.8) * GIB), cpu_percent=40 + i % 60)
+        story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB)))
+    story.add(3700, *jobs(count, 3700), ev.Estimated(1650, 1440, 1860))
+    story.add(3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 free above reserve"))
+    story.add(3680, ev.Decided("ann", "level 16", "asked for"))
+    story.add(3690, ev.Noticed("warning", "pidfd_open is refused here; polling instead"))
+    return story.add(3723, sampled(count, machine))
+
+
+EXCERPT = (
+    "FAILED: [code=1] aten/src/Foo.cpp.o",
+    "/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS -Iaten/src -O2 -c ../aten/src/Foo.cpp",
+    "../aten/src/Foo.cpp: In function 'int main()':",
+    "../aten/src/Foo.cpp:12:3: error: 'x' was not declared in this scope [/usr/include/x.h]",
+    "   12 |   x = 1;",
+    "      |   ^",
+)
+
+
+def failed(count: int = 0) -> Story:
+    """A build that ended with a compile error."""
+    story = running(count)
+    for name in ("aten/src/Foo.cpp.o", "caffe2/CMakeFiles/torch_cpu.dir/Bar.cpp.o"):
+        story.add(3724, ev.JobFinished(None, 1, name, "cxx", 4.2, "failed"))
+        command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o {name}"
+        story.add(3724, ev.FailureFound(name, command, 1, EXCERPT, 20_000, 20_400))
+    return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
+
+
+def done() -> Story:
+    """A build that ended well."""
+    story = running(0)
+    heavy: Iterable[ev.Event] = (
+        ev.JobFinished(None, 1, output, tool, 40 + 100 * i, "ok", (i + 1) * GIB)  # type: ignore[arg-type]
+        for i, (output, tool, _phase) in enumerate(OUTPUTS)
+    )
+    return story.add(3740, *heavy, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, ""))
+
+
+def configuring() -> Story:
+    """A build before its scheduler."""
+    return started().add(12, sampled(0, activity="cmake -S . -B build -G Ninja -DUSE_CUDA=ON"))
+
+
+def output_log(lines: int = 3000) -> bytes:
+    """Output with colour, errors and long lines in it."""
+    rows = []
+    for i in range(lines):
+        if i % 500 == 499:
+            rows.append(
+                f"\x1b[01m\x1b[Ka/b{i}.cpp:7:1:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno 'Foo{i}' [-Werror]"
+            )
+        else:
+            rows.append(
+                f"[{i}/{lines}] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/file_{i}.cpp.o {'x' * (i % 90)}"
+            )
+    return "\n".join(rows).encode() + b"\n"

@@ -1,0 +1,70 @@
+"""Each screen as text, at three sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from . import builds
+from .apps import shown
+from .builds import MACHINE, FakeSource, Story
+from .pictures import check_golden, text_of
+
+SIZES = ((80, 24), (120, 40), (60, 20))
+NO_GPU = replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver", memory_limit_source="machine", swap_used=3 * builds.GIB)
+
+SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
+    "dashboard": (lambda: builds.running(30), ()),
+    "dashboard-no-gpu": (lambda: builds.running(5, NO_GPU), ("down", "down")),
+    "configuring": (builds.configuring, ()),
+    "output": (lambda: builds.running(12), ("o",)),
+    "errors": (lambda: builds.running(12), ("o", "E")),
+    "timeline": (lambda: builds.running(12), ("t",)),
+    "failures": (builds.failed, ("f", "down")),
+    "decisions": (lambda: builds.running(12), ("d",)),
+    "end-failed": (builds.failed, ()),
+    "end-done": (builds.done, ()),
+    "job": (lambda: builds.running(12), ("down", "down", "enter")),
+    "stop": (lambda: builds.running(12), ("s",)),
+    "help": (lambda: builds.running(12), ("question_mark",)),
+}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+async def test_screen(name: str, size: tuple[int, int]) -> None:
+    story, keys = SCREENS[name]
+    source = FakeSource(story().state, log=builds.output_log())
+    async with shown(source, *keys, size=size) as (app, _pilot):
+        check_golden(f"{name}-{size[0]}x{size[1]}", text_of(app))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+async def test_wide_screen(name: str) -> None:
+    story, keys = SCREENS[name]
+    source = FakeSource(story().state, log=builds.output_log())
+    async with shown(source, *keys, size=(200, 60)) as (app, _pilot):
+        text = text_of(app)
+        assert max(len(line) for line in text.splitlines()) <= 200
+        assert "pytorch" in text or name in ("output", "errors")
+
+
+@pytest.mark.parametrize("name", SCREENS)
+async def test_ascii_screen(name: str) -> None:
+    story, keys = SCREENS[name]
+    source = FakeSource(story().state, log=builds.output_log())
+    async with shown(source, *keys, ascii_only=True) as (app, _pilot):
+        assert text_of(app).isascii()
+        if name in ("dashboard", "timeline"):
+            check_golden(f"{name}-ascii", text_of(app))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (10, 3), (20, 5), (40, 10)])
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_tiny_screen_does_not_crash(name: str, size: tuple[int, int]) -> None:
+    story, keys = SCREENS[name]
+    source = FakeSource(story().state, log=builds.output_log(200))
+    async with shown(source, *keys, size=size) as (app, _pilot):
+        assert app.is_running
