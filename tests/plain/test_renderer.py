@@ -122,6 +122,10 @@ def test_a_lost_link_is_told_and_its_return_too() -> None:
             replace(done(), outcome="failed", exit_code=2, reason="no luck"),
             "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB: no luck; output: /somewhere/output.log",
         ),
+        (
+            replace(done(), outcome="failed", exit_code=2, reason="exit status 2"),
+            "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB; output: /somewhere/output.log",
+        ),
         (replace(done(), outcome="stopped", exit_code=130, reason="by ada"), "stoker: stopped after 12:34: by ada"),
         (replace(done(), outcome=None, ended=None, time=START + 5), "stoker: the build was lost after 0:05"),
     ],

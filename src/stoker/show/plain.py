@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TextIO, TypeVar
@@ -148,7 +149,7 @@ class PlainRenderer:
         if self._told_start or not state.id:
             return []
         self._told_start = True
-        lines = [[Span(f"stoker: {_name(state.name)} ({_name(state.id)}): {_name(' '.join(state.command))}")]]
+        lines = [[Span(f"stoker: {_name(state.name)} ({_name(state.id)}): {_name(shlex.join(state.command))}")]]
         if not state.over:
             lines.append([Span(f"stoker: see it in full from any terminal: stoker attach {_name(state.id)}", _DIM)])
         return lines
@@ -290,7 +291,8 @@ def _ending(state: BuildState) -> list[Span]:
     peak = f", peak {format_bytes(state.build_peak_rss)}" if state.build_peak_rss else ""
     if state.outcome == "done":
         return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
-    reason = f": {_name(state.reason)}" if state.reason else ""
+    told = state.reason in ("", f"exit status {state.exit_code}")
+    reason = "" if told else f": {_name(state.reason)}"
     if state.outcome == "stopped":
         return [Span("stoker: "), Span("stopped", _WARN), Span(f" after {took}{reason}")]
     if state.outcome is None:
