@@ -43,19 +43,19 @@ KNOWN: tuple[tuple[str, str], ...] = (
     ("H100|H200|H800|H20|GH200", "9.0"),
     ("B100|B200|GB200", "10.0"),
     ("B300|GB300", "10.3"),
-    ("THOR|JETSONAGXTHOR|JETSONTHOR|JETSONT[45]000|T[45]000", "11.0"),
+    ("(?:AGX)?THOR|JETSONAGXTHOR|JETSONTHOR|JETSONT[45]000|T[45]000", "11.0"),
     ("RTX50[5-9]0(?:TI|D)?|RTXPRO[2-6][05]00(?:BLACKWELL)?", "12.0"),
     ("GB10|DGXSPARK", "12.1"),
 )  # fmt: skip
-"""GPU names, as `_bare` leaves them, and their capability (NVIDIA, "CUDA GPU Compute Capability" and its legacy page).
-
-Memory size, form factor and edition may follow the name (`A100-SXM4-80GB`, `H100 PCIe`)."""
+"""GPU names, as `_bare` leaves them, and their capability (NVIDIA's pages "CUDA GPU Compute Capability")."""
 
 _PATTERNS = tuple((re.compile(pattern), capability) for pattern, capability in KNOWN)
-_BRANDS = re.compile(r"NVIDIA|GEFORCE|TESLA|GRAPHICS|LAPTOPGPU|GPU|DRIVEAGX")
-_EDITIONS = re.compile(
-    r"(?:SXM\d?|PCIE|NVL\d*|HBM\d?E?|\d+GB|MAXQ|WORKSTATION|SERVER|EDITION|SUPERCHIP|DEVELOPERKIT|LAPTOP|MOBILE|SFF)+$"
+_SAYS_NOTHING = re.compile(
+    r"NVIDIA|GEFORCE|TESLA|GRAPHICS|GPU|DRIVE|SXM\d?|PCIE|NVL\d*|HBM\d?E?|\d+GB|LAPTOP|MOBILE|MAX|Q|MAXQ|WORKSTATION|SERVER"
+    r"|EDITION|SUPERCHIP|DEVELOPER|KIT|SFF"
 )
+"""Words around a GPU's name: brand, memory, form, edition."""
+
 _EXAMPLES = (
     "V100", "T4", "A100", "A40", "A10", "RTX3090", "ORIN", "L4", "L40S", "RTX4090", "H100", "H200", "GH200", "B200",
     "GB200", "B300", "THOR", "RTX5090", "RTXPRO6000", "GB10",
@@ -63,8 +63,8 @@ _EXAMPLES = (
 
 
 def _bare(name: str) -> str:
-    plain = _BRANDS.sub("", re.sub(r"[^A-Z0-9]", "", name.upper()))
-    return _EDITIONS.sub("", plain)
+    words = re.findall(r"[A-Z0-9]+", name.upper())
+    return "".join(w for w in words if not _SAYS_NOTHING.fullmatch(w))
 
 
 def device_of(text: str) -> Device:

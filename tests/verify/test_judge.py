@@ -1,0 +1,176 @@
+"""Verdicts: which device runs what, what was asked for, and drivers that are too old."""
+
+from __future__ import annotations
+
+import pytest
+
+from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
+from stoker.verify.devices import Device
+from stoker.verify.judge import judge_device, judge_requested, library
+from stoker.verify.report import ArchUse, Code, FileReport, Modules, Report
+
+CUDA_13 = (9, 0)
+
+
+def code(name: str, version: tuple[int, int] = CUDA_13) -> Code:
+    return Code("ptx" if name.startswith("compute") else "cubin", parse_arch(name), version)
+
+
+def binary(
+    *modules: str, path: str = "lib.so", needed: tuple[str, ...] = (), isa: tuple[int, int] = CUDA_13
+) -> FileReport:
+    """A file whose modules hold the architectures named, as in "sm_80 compute_90"."""
+    names = [m.split() for m in modules]
+    uses = tuple(
+        ArchUse(code(n).kind, parse_arch(n), sum(n in m for m in names), 1000, None, 0)
+        for n in dict.fromkeys(n for m in names for n in m)
+    )
+    kept = tuple(Modules(frozenset(code(n, isa) for n in m), 1) for m in names)
+    return FileReport(path, 1000, "x86_64", uses, kept, needed=needed)
+
+
+def device(capability: str, cuda: tuple[int, int] | None = None) -> Device:
+    return Device("card", parse_arch(capability), cuda=cuda, driver="570.10")
+
+
+@pytest.mark.parametrize(
+    ("modules", "capability", "verdict"),
+    [
+        (["sm_80 sm_90"], "9.0", "native"),
+        (["sm_80"], "8.9", "native"),
+        (["sm_80 compute_80"], "9.0", "ptx-jit"),
+        (["sm_80"], "9.0", "no"),
+        (["sm_90"], "8.0", "no"),
+        (["sm_90a"], "9.0", "native"),
+        (["sm_100f"], "10.3", "native"),
+        (["sm_100f"], "12.0", "no"),
+        # Most of it runs as it is, some is compiled.
+        (["sm_80", "sm_80", "compute_80"], "8.0", "native"),
+        (["sm_90", "compute_80", "compute_80"], "9.0", "ptx-jit"),
+        # Code for other GPUs alone beside code for this one is how PyTorch ships its Hopper kernels.
+        (["sm_80", "sm_90a"], "8.0", "native"),
+        (["sm_90a"], "8.0", "no"),
+        ([], "8.0", "no"),
+    ],
+)
+def test_a_device_gets_its_verdict(modules: list[str], capability: str, verdict: str) -> None:
+    report, _ = judge_device([binary(*modules)], device(capability))
+
+    assert report.verdict == verdict
+    assert report.why
+
+
+def test_a_file_that_cannot_run_is_named_with_what_it_holds_and_the_remedy() -> None:
+    report, problems = judge_device([binary("sm_80 sm_86", path="pack/_C.so")], device("9.0"))
+
+    assert report.verdict == "no"
+    assert "sm_90" in report.why
+    assert "sm_80, sm_86" in report.why
+    [problem] = problems
+    assert problem.severity == "error"
+    assert problem.file == "pack/_C.so"
+    assert "9.0" in problem.remedy
+
+
+def test_one_library_that_cannot_run_spoils_the_verdict() -> None:
+    report, _ = judge_device([binary("sm_90", path="a.so"), binary("sm_80", path="b.so")], device("9.0"))
+
+    assert report.verdict == "no"
+    assert "b.so" in report.why
+
+
+def test_a_library_that_lacks_some_modules_is_warned_of() -> None:
+    report, problems = judge_device([binary("sm_75 sm_80", "sm_80", "sm_80")], device("7.5"))
+
+    assert report.verdict == "native"
+    assert "2 have no code" in report.why
+    assert [p.severity for p in problems] == ["warning"]
+    assert "2 of 3" in problems[0].what
+
+
+def test_of_several_builds_of_a_library_one_is_enough() -> None:
+    files = [binary("sm_80", path="p/libx_cuda118.so"), binary("sm_80 sm_120", path="p/libx_cuda130.so")]
+
+    report, problems = judge_device(files, device("12.0"))
+
+    assert report.verdict == "native"
+    assert problems == []
+
+
+def test_builds_of_a_library_are_told_from_other_libraries() -> None:
+    assert library("p/libx_cuda118.so") == library("p/libx_cuda130.so") == library("p/libx_cpu.so")
+    assert library("p/libtorch_cuda.so") != library("p/libtorch_cuda_linalg.so")
+    assert library("p/libx_cuda118.so") != library("q/libx_cuda118.so")
+
+
+def test_ptx_that_is_newer_than_the_driver_will_not_be_compiled() -> None:
+    file = binary("compute_80", isa=(9, 0))
+
+    assert judge_device([file], device("9.0", cuda=(13, 0)))[0].verdict == "ptx-jit"
+    report, problems = judge_device([file], device("9.0", cuda=(12, 8)))
+
+    assert report.verdict == "no"
+    assert "CUDA 13.0" in problems[0].what
+    assert "driver" in problems[0].remedy
+
+
+def test_a_driver_that_is_older_than_the_cuda_libraries_is_told() -> None:
+    file = binary("sm_90", needed=("libcudart.so.13", "libcublas.so.13"))
+
+    assert judge_device([file], device("9.0", cuda=(13, 1)))[0].verdict == "native"
+    report, problems = judge_device([file], device("9.0", cuda=(12, 8)))
+
+    assert report.verdict == "no"
+    assert "570.10" in problems[-1].what
+    assert "580" in problems[-1].remedy
+
+
+def test_an_older_build_beside_it_satisfies_the_driver() -> None:
+    files = [
+        binary("sm_90", path="libx_cuda126.so", needed=("libcudart.so.12",)),
+        binary("sm_90", path="libx_cuda130.so", needed=("libcudart.so.13",)),
+    ]
+
+    assert judge_device(files, device("9.0", cuda=(12, 8)))[0].verdict == "native"
+
+
+def test_thousands_of_failing_files_are_not_listed_one_by_one() -> None:
+    files = [binary("sm_80", path=f"{i}.cubin") for i in range(3000)]
+
+    _, problems = judge_device(files, device("9.0"))
+
+    assert len(problems) < 20
+    assert "2990 more" in problems[-1].what
+
+
+def wanted(text: str) -> tuple[Wanted, ...]:
+    return parse_arch_list(text)
+
+
+def test_what_was_asked_for_is_present_missing_or_extra() -> None:
+    found, problems = judge_requested([binary("sm_80 sm_90a sm_86")], wanted("8.0;9.0+PTX"))
+
+    assert {r.arch: r.state for r in found} == {
+        "sm_80": "present", "sm_90": "missing", "compute_90": "missing", "sm_86": "extra", "sm_90a": "extra",
+    }  # fmt: skip
+    assert [r.bytes for r in found if r.arch in ("sm_80", "sm_86")] == [1000, 1000]
+    assert [p.severity for p in problems] == ["error", "error"]
+
+
+def test_a_file_that_lacks_what_others_have_is_warned_of() -> None:
+    files = [binary("sm_80 sm_90", path="a.so"), binary("sm_80", path="b.so"), binary("sm_90a", path="hopper.so")]
+
+    found, problems = judge_requested(files, wanted("8.0;9.0"))
+
+    assert {r.state for r in found if r.arch in ("sm_80", "sm_90")} == {"present"}
+    assert [(p.severity, p.file) for p in problems] == [("warning", "b.so")]
+
+
+def test_the_exit_status_follows_from_the_report() -> None:
+    good, _ = judge_device([binary("sm_90")], device("9.0"))
+    bad, _ = judge_device([binary("sm_80")], device("9.0"))
+    missing, _ = judge_requested([binary("sm_80")], wanted("9.0"))
+
+    assert Report((), (), devices=(good,)).exit_status == 0
+    assert Report((), (), devices=(good, bad)).exit_status == 1
+    assert Report((), (), requested=tuple(missing)).exit_status == 1
