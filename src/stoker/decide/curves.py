@@ -1,0 +1,166 @@
+"""Memory curves: what a job is expected to hold at each CPU second of its life, and how sure that is.
+
+Pure values. Unaware of how a curve was learnt, of processes, of clocks and of who asks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+MAX_POINTS = 16
+"""Points kept of a measured curve. Real nvcc jobs have five passes (cudafe++, cicc's climb and tail, ptxas, cc1plus)."""
+
+
+class Point(NamedTuple):
+    """The job holds `size` bytes when it has used `age` CPU seconds; `phase` is the compiler pass from here on."""
+
+    age: float
+    size: float
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Memory in bytes over the CPU seconds of a job's life: straight lines between points, nothing before and after.
+
+    `spread` and `time_spread` are relative standard deviations of this job's sizes and duration, independent of
+    other jobs. `bias` is the one that all jobs of its class share: what is wrong for one of them is wrong for all.
+    `source` says in a word or two where the curve comes from ("history", "prior nvcc").
+    """
+
+    points: tuple[Point, ...]
+    spread: float = 0.0
+    time_spread: float = 0.0
+    bias: float = 0.0
+    source: str = ""
+    ages: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    peak: float = field(init=False, repr=False, compare=False)
+    peak_age: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.points or any(a.age > b.age for a, b in zip(self.points, self.points[1:], strict=False)):
+            raise ValueError("a curve has points, in the order of their ages")
+        # slots and frozen: derived arrays are set once, here, because bisect wants plain sequences.
+        object.__setattr__(self, "ages", tuple(p.age for p in self.points))
+        object.__setattr__(self, "sizes", tuple(p.size for p in self.points))
+        top = max(self.points, key=lambda p: p.size)
+        object.__setattr__(self, "peak", top.size)
+        object.__setattr__(self, "peak_age", top.age)
+
+    @property
+    def duration(self) -> float:
+        """CPU seconds of the whole life."""
+        return self.ages[-1]
+
+    def value(self, age: float) -> float:
+        """Bytes held at `age`; 0 outside the life."""
+        ages, sizes = self.ages, self.sizes
+        if age < 0 or age > ages[-1]:
+            return 0.0
+        right = bisect_right(ages, age)
+        if right == 0:
+            return sizes[0]
+        if right == len(ages):
+            return sizes[-1]
+        return _between(ages, sizes, right, age)
+
+    def largest(self, start: float, end: float) -> float:
+        """The most that is held at any time from `start` to `end`."""
+        first, last = bisect_right(self.ages, start), bisect_right(self.ages, end)
+        return max(self.value(start), self.value(end), *self.sizes[first:last], 0.0)
+
+    def still(self, age: float) -> float:
+        """The most that is held at `age` or later."""
+        return max(self.value(age), *self.sizes[bisect_right(self.ages, age) :], 0.0)
+
+    def scaled(self, size: float = 1.0, time: float = 1.0) -> Curve:
+        """The same shape with all sizes and all ages multiplied."""
+        return replace(self, points=tuple(Point(p.age * time, p.size * size, p.phase) for p in self.points))
+
+    def widened(self, spread: float, time_spread: float, bias: float = 0.0) -> Curve:
+        """The same expectation, less sure."""
+        return replace(
+            self,
+            spread=self.spread + spread,
+            time_spread=self.time_spread + time_spread,
+            bias=self.bias + bias,
+        )
+
+    def phase_span(self, phase: str, near: float) -> tuple[float, float] | None:
+        """From and to which age the job is in `phase`: the stretch nearest to `near`, None if it never is."""
+        spans = [s for s in _spans(self.points) if s[2] == phase]
+        if not spans:
+            return None
+        start, end, _ = min(spans, key=lambda s: max(s[0] - near, near - s[1], 0.0))
+        return start, end
+
+
+def _between(ages: Sequence[float], sizes: Sequence[float], right: int, age: float) -> float:
+    width = ages[right] - ages[right - 1]
+    if width <= 0:
+        return sizes[right]
+    share = (age - ages[right - 1]) / width
+    return sizes[right - 1] + (sizes[right] - sizes[right - 1]) * share
+
+
+def _spans(points: Sequence[Point]) -> list[tuple[float, float, str]]:
+    spans: list[tuple[float, float, str]] = []
+    for point, after in zip(points, (*points[1:], points[-1]), strict=True):
+        if spans and spans[-1][2] == point.phase:
+            spans[-1] = (spans[-1][0], after.age, point.phase)
+        else:
+            spans.append((point.age, after.age, point.phase))
+    return spans
+
+
+def flat(size: float, seconds: float, source: str = "") -> Curve:
+    """A job that holds `size` bytes for all of its `seconds`."""
+    return Curve((Point(0.0, size), Point(seconds, size)), source=source)
+
+
+def simplified(points: Iterable[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
+    """At most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak stays.
+
+    The first point of every pass stays before others do, so that a running job can be found on the curve by its pass.
+    """
+    kept = list(points)
+    if len(kept) <= limit:
+        return tuple(kept)
+    top = max(range(len(kept)), key=lambda i: kept[i].size)
+    before, after = list(range(-1, len(kept) - 1)), list(range(1, len(kept) + 1))
+    fixed = {0, top, len(kept) - 1}
+    area: dict[int, float] = {}
+
+    def measure(i: int) -> float:
+        a, b, c = kept[before[i]], kept[i], kept[after[i]]
+        triangle = abs((b.age - a.age) * (c.size - a.size) - (c.age - a.age) * (b.size - a.size))
+        return triangle * (4.0 if b.phase != kept[i - 1].phase else 1.0)
+
+    heap = []
+    for i in range(1, len(kept) - 1):
+        if i not in fixed:
+            area[i] = measure(i)
+            heap.append((area[i], i))
+    heapify(heap)
+    left = len(kept)
+    while left > limit and heap:
+        size, i = heappop(heap)
+        if area.get(i) != size:
+            continue
+        del area[i]
+        left -= 1
+        after[before[i]], before[after[i]] = after[i], before[i]
+        for neighbour in (before[i], after[i]):
+            if neighbour in area:
+                area[neighbour] = measure(neighbour)
+                heappush(heap, (area[neighbour], neighbour))
+    chosen, i = [], 0
+    while i < len(kept):
+        chosen.append(kept[i])
+        i = after[i]
+    return tuple(chosen)

@@ -1,0 +1,87 @@
+"""What the policy is told and what it answers: frozen values, sizes in bytes, times in seconds.
+
+Unaware of how the figures were measured and of who carries a decision out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.decide.curves import Curve
+
+Action = Literal["admit", "hold", "freeze", "thaw", "shed", "level"]
+Paused = Literal["no", "soft", "hard"]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveJob:
+    """A job that was admitted and has not ended: running, or frozen since then.
+
+    `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
+    hold and `peak_age` its age then. `width` is the number of cores it keeps busy. `started` orders jobs by age:
+    the least is the oldest. A job that a person froze (`by_person`) is thawed by a person.
+    """
+
+    jid: int
+    name: str
+    started: float
+    age: float
+    rss: float
+    curve: Curve
+    peak_rss: float = 0.0
+    peak_age: float = 0.0
+    phase: str = ""
+    width: float = 1.0
+    alone: bool = False
+    by_person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job on deck. `passed_over` counts younger ones that were admitted while it did not fit; `alone` asks that
+    nothing runs beside it; `held` that its hold was told already."""
+
+    jid: int
+    name: str
+    arrived: float
+    curve: Curve
+    passed_over: int = 0
+    alone: bool = False
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that a decision depends on.
+
+    `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
+    kept free of promises, `floor` is where the emergency begins. `pressure` is the share (0..100) of time in which
+    some task stalled for memory, None where the kernel does not tell. `cpu_slots` is the cores the build may use.
+    `level` is a person's number, or None for automatic. `last_thaw` and `last_freeze` are in the time of `now`.
+    """
+
+    budget: float
+    available: float
+    reserve: float
+    floor: float
+    cpu_slots: float
+    level: int | None = None
+    paused: Paused = "no"
+    pressure: float | None = None
+    running: tuple[LiveJob, ...] = ()
+    frozen: tuple[LiveJob, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    last_freeze: float = -math.inf
+    last_thaw: float = -math.inf
+    last_shed: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One thing to do to one job, and why, with the numbers that decided it."""
+
+    action: Action
+    jid: int
+    why: str

@@ -1,0 +1,245 @@
+"""Who decides on paper: stoker's own policy, and what people use without it.
+
+Each driver looks at a machine as it could look at a real one, and acts on it. Unaware of true curves.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from stoker.decide.policy import decide
+from stoker.decide.view import Candidate, Decision, LiveJob, View
+from stoker.simulate.expectation import Oracle
+from stoker.simulate.machine import NEVER, Live, Machine
+
+WINDOW_FACTOR = 8
+"""Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""
+
+LOOK = 1.0
+"""Seconds between two looks while memory is in play."""
+
+CALM_LOOK = 5.0
+"""The same while less than half of the memory is in use or promised to be soon."""
+
+CALM = 0.4
+
+RESERVE_SHARE = 0.06
+"""Share of the memory limit that is kept free of promises."""
+
+FLOOR_SHARE = 0.02
+"""Share of the memory limit below which the emergency begins."""
+
+MAX_ROUNDS = 200
+"""Rounds of asking and acting in one look; more than any machine has jobs to freeze one by one."""
+
+
+class Driver(Protocol):
+    """Decides on a machine on paper."""
+
+    def look(self, machine: Machine) -> float:
+        """Act on what is there now; the time of the next look unless something happens before."""
+
+
+class Stoker:
+    """The gate with stoker's own `decide`."""
+
+    def __init__(self, oracle: Oracle, level: int | None = None) -> None:
+        self._oracle = oracle
+        self._level = level
+        self._last = {"freeze": -NEVER, "thaw": -NEVER, "shed": -NEVER}
+        self._curves: dict[int, Candidate] = {}
+        self.decisions = 0
+        self.counts: dict[str, int] = {}
+
+    def look(self, machine: Machine) -> float:
+        """Ask and act until nothing more is decided, reading the machine anew each time."""
+        for live in machine.ended:
+            self._oracle.ended(live.job)
+        if machine.ended:
+            self._refresh(machine)
+        machine.ended.clear()
+        for _ in range(MAX_ROUNDS):
+            machine.offer(WINDOW_FACTOR * machine.cores)
+            decisions = decide(self.view(machine), machine.now)
+            self.decisions += 1
+            if not [self._act(machine, d) for d in decisions if d.action != "hold"]:
+                for d in decisions:
+                    self._act(machine, d)
+                break
+            for d in decisions:
+                if d.action == "hold":
+                    self._act(machine, d)
+        calm = machine.used < CALM * machine.ram
+        return machine.now + (CALM_LOOK if calm else LOOK)
+
+    def view(self, machine: Machine) -> View:
+        """What can be seen of the machine from outside."""
+        return View(
+            budget=machine.ram,
+            available=machine.ram - machine.used,
+            reserve=RESERVE_SHARE * machine.ram,
+            floor=FLOOR_SHARE * machine.ram,
+            cpu_slots=machine.cores,
+            level=self._level,
+            running=tuple(self._see(machine, live) for live in machine.running.values()),
+            frozen=tuple(self._see(machine, live) for live in machine.frozen.values()),
+            candidates=tuple(self._candidate(machine, live) for live in machine.deck.values()),
+            last_freeze=self._last["freeze"],
+            last_thaw=self._last["thaw"],
+            last_shed=self._last["shed"],
+        )
+
+    def _refresh(self, machine: Machine) -> None:
+        """What has been learnt changes what is expected of those that wait."""
+        self._curves.clear()
+
+    def _candidate(self, machine: Machine, live: Live) -> Candidate:
+        known = self._curves.get(live.jid)
+        if known is None or known.passed_over != live.passed_over or known.held != live.held:
+            known = Candidate(
+                live.jid,
+                live.job.output,
+                live.arrived,
+                self._oracle.expect(live.job),
+                live.passed_over,
+                live.jid in machine.alone,
+                live.held,
+            )
+            self._curves[live.jid] = known
+        return known
+
+    def _see(self, machine: Machine, live: Live) -> LiveJob:
+        rss, age = machine.size(live), machine.age(live)
+        if rss > live.seen_peak:
+            live.seen_peak, live.seen_peak_at = rss, age
+        return LiveJob(
+            live.jid,
+            live.job.output,
+            live.started,
+            age,
+            rss,
+            self._oracle.expect(live.job),
+            live.seen_peak,
+            live.seen_peak_at,
+            machine.phase(live),
+            live.job.width,
+            live.jid in machine.alone,
+        )
+
+    def _act(self, machine: Machine, decision: Decision) -> None:
+        jid, action = decision.jid, decision.action
+        self.counts[action] = self.counts.get(action, 0) + 1
+        if action == "admit":
+            live = machine.deck[jid]
+            machine.start(live)
+            self._curves.pop(jid, None)
+            self._pass_over(machine, live)
+        elif action == "hold":
+            machine.deck[jid].held = True
+        elif action == "freeze":
+            machine.freeze(machine.running[jid])
+        elif action == "thaw":
+            machine.thaw(machine.frozen[jid])
+        elif action == "shed":
+            machine.alone.add(jid)
+            machine.kill(machine.frozen[jid], by_kernel=True)
+        if action in self._last:
+            self._last[action] = machine.now
+
+    def _pass_over(self, machine: Machine, admitted: Live) -> None:
+        for live in machine.deck.values():
+            if live.held and (live.arrived, live.jid) < (admitted.arrived, admitted.jid):
+                live.passed_over += 1
+
+
+class Fixed:
+    """Plain ninja with `-j N`: no gate, no look at memory."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+
+    def look(self, machine: Machine) -> float:
+        """Start what the window holds."""
+        machine.ended.clear()
+        machine.offer(self._level)
+        for live in tuple(machine.deck.values()):
+            machine.start(live)
+        return NEVER
+
+
+class PressureLimited:
+    """A start limiter like BitBake's: at -j CORES, nothing new starts while memory pressure is above a threshold.
+
+    The model of pressure: nobody stalls while more than RECLAIM of the memory is free; below that the share of time
+    stalled rises in a straight line to 100 % at nothing free. On a machine without swap it comes late, as BitBake's
+    manual says of the real one.
+    """
+
+    RECLAIM = 0.10
+    THRESHOLD = 10.0
+    LOOK = 1.0
+
+    def look(self, machine: Machine) -> float:
+        """Start jobs up to the number of cores while the pressure allows."""
+        machine.ended.clear()
+        machine.offer(machine.cores)
+        for live in tuple(machine.deck.values()):
+            if machine.running and self._pressure(machine) > self.THRESHOLD:
+                break
+            machine.start(live)
+        return machine.now + self.LOOK if machine.deck else NEVER
+
+    def _pressure(self, machine: Machine) -> float:
+        free = (machine.ram - machine.used) / machine.ram
+        return 100.0 * max(0.0, 1.0 - free / self.RECLAIM)
+
+
+class KillAndRestart:
+    """A governor that knows one way to change ninja's level: kill it with all that runs, and start it anew.
+
+    As the best-known script of this kind does: levels 32 16 8 4 2; used memory above THRESHOLD of the machine means
+    one level down and PAUSE seconds of sleep; after UPSHIFT_AFTER finished jobs at a reduced level it goes up if the
+    use scaled by the ratio of the levels stays below the threshold. It looks when a job ends, or every LOOK seconds.
+    That it also deletes objects finished just before, good ones too, is left out: on paper it might never end.
+    """
+
+    LEVELS = (32, 16, 8, 4, 2)
+    THRESHOLD = 50 / 64
+    PAUSE = 30.0
+    UPSHIFT_AFTER = 5
+    LOOK = 15.0
+
+    def __init__(self) -> None:
+        self._index = 0
+        self._finished = 0
+        self._asleep_until = 0.0
+
+    def look(self, machine: Machine) -> float:
+        """Start what the level allows; shift by killing."""
+        self._finished += len(machine.ended)
+        machine.ended.clear()
+        if machine.now < self._asleep_until:
+            return self._asleep_until
+        self._shift(machine)
+        if machine.now < self._asleep_until:
+            return self._asleep_until
+        machine.offer(self.LEVELS[self._index])
+        for live in tuple(machine.deck.values()):
+            machine.start(live)
+        return machine.now + self.LOOK
+
+    def _shift(self, machine: Machine) -> None:
+        used, limit = machine.used, self.THRESHOLD * machine.ram
+        if used > limit and self._index + 1 < len(self.LEVELS):
+            self._restart(machine, self._index + 1, self.PAUSE)
+        elif self._index > 0 and self._finished >= self.UPSHIFT_AFTER:
+            ratio = self.LEVELS[self._index - 1] / self.LEVELS[self._index]
+            if used * ratio < limit:
+                self._restart(machine, self._index - 1, 0.0)
+
+    def _restart(self, machine: Machine, index: int, pause: float) -> None:
+        for live in sorted(machine.running.values(), key=lambda j: j.jid, reverse=True):
+            machine.kill(live)
+        machine.tally.restarts += 1
+        self._index, self._finished = index, 0
+        self._asleep_until = machine.now + pause

@@ -1,0 +1,81 @@
+"""One run on paper, from the first job to the last, and what it comes to. Knows no file and no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stoker.simulate.drivers import RESERVE_SHARE, Driver, Fixed, KillAndRestart, PressureLimited, Stoker
+from stoker.simulate.expectation import Prediction, oracle
+from stoker.simulate.machine import Machine, lower_bound
+from stoker.simulate.trace import TraceJob
+
+
+class UnknownPolicyError(ValueError):
+    """No policy of this name; the message lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one policy makes of one build. Seconds and bytes.
+
+    `kills` counts jobs killed for want of memory, by the kernel or by the policy; `restarts` schedulers that were
+    killed. `lost_seconds` is CPU time whose work was thrown away. `idle` is how long the machine as a whole stood
+    still: the makespan less all CPU time spent, per core. `given_up` counts jobs larger than the machine.
+    """
+
+    policy: str
+    makespan: float
+    peak: float
+    kills: int
+    lost_seconds: float
+    idle: float
+    bound: float
+    ratio: float
+    restarts: int = 0
+    given_up: int = 0
+    frozen: int = 0
+    decisions: int = 0
+
+
+def simulate(
+    jobs: Iterable[TraceJob], cores: int, ram: float, policy: str = "stoker", prediction: Prediction = "noisy", seed: int = 1
+) -> Result:
+    """Run the whole build under a policy; raises UnknownPolicyError."""
+    jobs = tuple(jobs)
+    driver = driver_of(policy, prediction, seed)
+    machine = Machine(jobs, cores, ram)
+    while not machine.over:
+        machine.advance(driver.look(machine))
+    tally = machine.tally
+    spent = sum(j.cpu for j in jobs) + tally.lost
+    bound = lower_bound(jobs, cores, ram * (1 - RESERVE_SHARE))
+    counts = driver.counts if isinstance(driver, Stoker) else {}
+    return Result(
+        policy,
+        machine.now,
+        tally.peak,
+        tally.kills,
+        tally.lost,
+        max(0.0, machine.now - spent / cores),
+        bound,
+        machine.now / bound,
+        tally.restarts,
+        len(tally.given_up),
+        counts.get("freeze", 0),
+        driver.decisions if isinstance(driver, Stoker) else 0,
+    )
+
+
+def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> Driver:
+    """The driver of that name: stoker, fixed:N, kill-and-restart or psi."""
+    if policy == "stoker":
+        return Stoker(oracle(prediction, seed))
+    if policy == "kill-and-restart":
+        return KillAndRestart()
+    if policy == "psi":
+        return PressureLimited()
+    kind, _, number = policy.partition(":")
+    if kind == "fixed" and number.isdecimal() and int(number) > 0:
+        return Fixed(int(number))
+    raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, kill-and-restart and psi")

@@ -1,0 +1,91 @@
+"""Made-up builds of three kinds, drawn from real memory curves of nvcc. Knows nothing of machines and policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from random import Random
+from typing import Literal
+
+from stoker.decide.curves import Point
+from stoker.simulate.trace import MIB, TraceJob
+
+Order = Literal["scattered", "row"]
+
+GIB = 2**30
+
+ROW_START = 0.3
+"""Where in the build heavy jobs come when they stand in a row: PyTorch's kernels come neither first nor last."""
+
+LIGHT_SECONDS = (1.9, 0.9)
+"""Mean and deviation of the logarithm of a light compile's CPU seconds: half take less than 7 s, a few a minute."""
+
+LIGHT_GIB = (-0.6, 0.4, 1.8)
+"""The same of its peak in GiB (half below 0.55), and the most it can be."""
+
+
+def pytorch(order: Order = "scattered", seed: int = 1, jobs: int = 6470) -> list[TraceJob]:
+    """PyTorch-like: 70 heavy kernels among 6,400 light compiles, in that proportion for any number of jobs."""
+    heavy = max(1, round(jobs * 70 / 6470))
+    return _build(heavy, jobs - heavy, order, seed)
+
+
+def flash_attn(order: Order = "scattered", seed: int = 1, jobs: int = 82) -> list[TraceJob]:
+    """flash-attention: 72 kernels and 10 light compiles."""
+    heavy = max(1, round(jobs * 72 / 82))
+    return _build(heavy, jobs - heavy, order, seed)
+
+
+def vllm(order: Order = "scattered", seed: int = 1, jobs: int = 500) -> list[TraceJob]:
+    """vLLM-like: 200 heavy kernels and 300 light compiles."""
+    heavy = max(1, round(jobs * 2 / 5))
+    return _build(heavy, jobs - heavy, order, seed)
+
+
+def uniform(order: Order = "scattered", seed: int = 1, jobs: int = 1000) -> list[TraceJob]:
+    """Light compiles only: memory is no matter where 2 GiB a core are there."""
+    del order
+    return _build(0, jobs, "scattered", seed)
+
+
+BUILDS: dict[str, Callable[..., list[TraceJob]]] = {
+    "pytorch": pytorch,
+    "flash-attn": flash_attn,
+    "vllm": vllm,
+    "uniform": uniform,
+}
+"""Names as the command line takes them."""
+
+
+def kernels() -> list[tuple[str, tuple[Point, ...]]]:
+    """Name and curve of the measured kernels: nvcc 13.0, flash-attention 2.8.3, one architecture."""
+    text = resources.files("stoker.simulate").joinpath("kernels.json").read_text(encoding="utf-8")
+    return [
+        (str(k["output"]), tuple(Point(float(a), float(m) * MIB, str(p)) for a, m, p in k["points"]))
+        for k in json.loads(text)
+    ]
+
+
+def _build(heavy: int, light: int, order: Order, seed: int) -> list[TraceJob]:
+    random = Random(seed)  # noqa: S311  (a build to play with is no secret)
+    curves = kernels()
+    kernel_jobs = []
+    for number in range(heavy):
+        name, points = random.choice(curves)
+        kernel_jobs.append(TraceJob(name.replace(".o", f"_{number}.o"), "nvcc", points))
+    light_jobs = [_light(random, number) for number in range(light)]
+    if order == "row":
+        start = round(ROW_START * light)
+        return [*light_jobs[:start], *kernel_jobs, *light_jobs[start:]]
+    jobs = [*kernel_jobs, *light_jobs]
+    random.shuffle(jobs)
+    return jobs
+
+
+def _light(random: Random, number: int) -> TraceJob:
+    """A C++ compile: its memory rises for most of its life and then stays."""
+    seconds = max(1.0, round(random.lognormvariate(*LIGHT_SECONDS), 1))
+    peak = min(LIGHT_GIB[2], random.lognormvariate(LIGHT_GIB[0], LIGHT_GIB[1])) * GIB
+    points = (Point(0.0, 0.3 * peak, "cc1plus"), Point(0.7 * seconds, peak, "cc1plus"), Point(seconds, peak, "as"))
+    return TraceJob(f"src/unit_{number}.cpp.o", "cxx", points)
