@@ -104,9 +104,9 @@ def is_elf(source: Source) -> bool:
 
 def read_elf(source: Source) -> Elf:
     """Headers of an ELF file; raises UnreadableError."""
+    if not is_elf(source):
+        raise UnreadableError("not an ELF file" if source.size else "empty")
     ident = exactly(source, 0, 16, "the ELF header")
-    if ident[:4] != MAGIC:
-        raise UnreadableError("not an ELF file")
     if ident[4] not in (1, 2) or ident[5] not in (1, 2):
         raise UnreadableError(f"ELF class {ident[4]}, byte order {ident[5]}: neither 32 nor 64 bit of either order")
     wide, order = ident[4] == 2, "<" if ident[5] == 1 else ">"

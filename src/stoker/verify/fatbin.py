@@ -64,36 +64,32 @@ def read_images(source: Source, deadline: Deadline) -> Iterator[Image]:
                 raise UnreadableError(f"more than {_MAX_IMAGES} pieces of device code")
             yield image
         number += 1
-        at = _aligned(start + size)
-
-
-def _aligned(at: int) -> int:
-    return at + 7 & ~7
+        at = start + size
 
 
 def _next_container(source: Source, at: int, deadline: Deadline) -> tuple[int, int] | None:
-    """Where the entries of the next container start, and their size; None at the end."""
-    searched = 0
+    """Where the entries of the next container start, and their size; None at the end. Linkers pad with zeros."""
+    between = 0
+    window = _LEAST_ENTRY
     while at < source.size:
         deadline.check()
-        head = source.read(at, 16)
-        if head[:4] == CONTAINER_BYTES:
-            return _container(source, at, head)
-        window = source.read(at, _WINDOW)
-        place = window.find(CONTAINER_BYTES)
+        data = source.read(at, window)
+        place = data.find(CONTAINER_BYTES)
         if place >= 0:
-            at += place
-            continue
-        # Linkers pad with zeros; anything else is not a container, and says that the run is broken.
-        if window.strip(b"\0"):
-            searched += len(window)
-        if searched > _MAX_GAP:
-            raise UnreadableError(f"no device code container in {searched} bytes before {at}")
-        at += max(1, len(window) - 3)
+            return _container(source, at + place)
+        between += len(data) if data.strip(b"\0") else 0
+        if between > _MAX_GAP:
+            break
+        # The magic may lie across the end of what was read; the last bytes of all are no magic.
+        at += len(data) - 3 if at + len(data) < source.size else len(data)
+        window = _WINDOW
+    if between:
+        raise UnreadableError(f"bytes that are no device code container, {between} or so before {at}")
     return None
 
 
-def _container(source: Source, at: int, head: bytes) -> tuple[int, int]:
+def _container(source: Source, at: int) -> tuple[int, int]:
+    head = source.read(at, 16)
     if len(head) < 16:
         raise UnreadableError(f"cut off: a device code container begins at {at} of {source.size}")
     _, version, header, size = struct.unpack("<IHHQ", head)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 MAX_SECONDS = 60.0
-"""Time for one file. libtorch_cuda.so (1 GB) takes well under one second; a wheel that holds it, ten."""
+"""Time for one file. libtorch_cuda.so (1 GB) takes a twentieth of a second when it is cached."""
 
 MAX_INFLATION = 1032
 """Bytes that deflate can make of one, at the very most (zlib's own documentation)."""

@@ -27,6 +27,17 @@ _MAX_RECORD = 64 << 20
 _HASHES = ("sha256", "sha384", "sha512")
 """What PEP 376 and its successors allow in a RECORD: nothing weaker than sha256."""
 
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    struct.error,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    EOFError,
+    NotImplementedError,
+)
+"""What `zipfile` raises for a directory that makes no sense."""
+
 _FILENAME = re.compile(
     r"(?P<name>[^-]+)-(?P<version>[^-]+)(?:-(?P<build>\d[^-]*))?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
 )
@@ -50,9 +61,9 @@ class Wheel:
         try:
             _check_directory(self._file)
             with zipfile.ZipFile(path) as archive:
-                self.members = [m for m in archive.infolist() if not m.is_dir()]
+                self.members = [m for m in archive.infolist() if not m.filename.endswith("/")]
             self._check_members()
-        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, UnicodeError) as err:
+        except _ZIP_ERRORS as err:
             self._file.close()
             raise UnreadableError(f"not a zip file that can be read ({err})") from err
         self._by_name = {m.filename: m for m in self.members}
@@ -208,7 +219,7 @@ def abi(wheel: Wheel) -> str:
 def unsafe_name(name: str) -> bool:
     """True for a member that would be unpacked outside the folder meant for it."""
     path = PurePosixPath(name)
-    return path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
+    return not name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
 
 
 def _normal(name: str) -> str:

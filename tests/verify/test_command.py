@@ -1,0 +1,172 @@
+"""`stoker verify` as people and scripts meet it: text, JSON, exit status, folders, hostile names."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stoker.cli.errors import CliError
+from stoker.cli.verify import add_parser, run
+from stoker.verify.discover import files_in
+
+Compile = Callable[..., Path]
+Stoker = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def stoker(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Stoker:
+    """Run the command in this process: its exit status and what it printed."""
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+
+    def call(*words: str) -> tuple[int, str]:
+        parser = argparse.ArgumentParser()
+        add_parser(parser.add_subparsers())
+        status = run(parser.parse_args(["verify", *words]))
+        return status, capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def library(nvcc: Compile) -> Path:
+    return nvcc("command.so", "-shared", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_80,code=[sm_80,compute_80]")
+
+
+def test_the_text_says_the_verdict_first(stoker: Stoker, library: Path) -> None:
+    status, text = stoker(str(library), "--device", "A100", "--arch-list", "8.0+PTX")
+
+    lines = text.splitlines()
+    assert status == 0
+    assert lines[0] == "All of it will run."
+    assert re.search(r"^A100 \(8\.0\)\s+runs\s", text, re.MULTILINE)
+    assert re.search(r"^sm_80\s+yes\s", text, re.MULTILINE)
+    assert re.search(r"^compute_80\s+yes\s", text, re.MULTILINE)
+
+
+def test_a_device_without_code_is_called_before_it_fails(stoker: Stoker, library: Path) -> None:
+    status, text = stoker(str(library), "--device", "V100", "--device", "H100", "--arch-list", "8.0;9.0")
+
+    assert status == 1
+    assert text.startswith("Something will not run.")
+    assert re.search(r"^V100 \(7\.0\)\s+WILL NOT RUN\s", text, re.MULTILINE)
+    assert re.search(r"^H100 \(9\.0\)\s+runs, slow first start\s", text, re.MULTILINE)
+    assert re.search(r"^sm_90\s+yes: MISSING", text, re.MULTILINE)
+    assert "TORCH_CUDA_ARCH_LIST" in text
+
+
+def test_the_json_is_the_contract(stoker: Stoker, library: Path) -> None:
+    status, text = stoker(str(library), "--device", "9.0", "--arch-list", "8.0;9.0", "--json")
+    data: dict[str, Any] = json.loads(text)
+
+    assert status == 1
+    assert data["ok"] is False
+    [file] = data["files"]
+    assert file["path"] == str(library)
+    assert {(a["kind"], a["arch"]) for a in file["archs"]} == {("cubin", "sm_80"), ("ptx", "compute_80")}
+    assert all(isinstance(a["count"], int) and isinstance(a["bytes"], int) for a in file["archs"])
+    assert {r["arch"]: r["state"] for r in data["requested"]} == {
+        "sm_80": "present", "sm_90": "missing", "compute_80": "extra",
+    }  # fmt: skip
+    [device] = data["devices"]
+    assert (device["capability"], device["verdict"]) == ("9.0", "ptx-jit")
+    assert device["why"]
+    assert {"severity", "file", "what", "remedy"} <= data["problems"][0].keys()
+    assert data["problems"][0]["severity"] == "error"
+
+
+def test_what_cannot_be_read_has_a_status_of_its_own(stoker: Stoker, library: Path, tmp_path: Path) -> None:
+    (tmp_path / "junk.so").write_bytes(b"junk" * 100)
+
+    status, text = stoker(str(tmp_path / "junk.so"), str(library), "--device", "8.0")
+
+    assert status == 2
+    assert "Something cannot be read." in text
+    assert "command.so" in text
+    assert stoker(str(tmp_path / "nothing"))[0] == 2
+    assert stoker("no_such_package_anywhere")[0] == 2
+
+
+@pytest.mark.parametrize("words", [("--arch-list", "9.q"), ("--device", "toaster")])
+def test_bad_usage_is_one_line_with_the_remedy(stoker: Stoker, library: Path, words: tuple[str, str]) -> None:
+    with pytest.raises(CliError) as caught:
+        stoker(str(library), *words)
+
+    assert caught.value.status == 2
+    assert "\n" not in str(caught.value)
+    assert words[1] in str(caught.value)
+
+
+def test_a_machine_without_gpu_is_no_failure(stoker: Stoker, library: Path) -> None:
+    status, text = stoker(str(library))
+
+    if "no GPU to judge for" not in text:
+        pytest.skip("this machine has a GPU")
+    assert status == 0
+    assert "--device" in text
+
+
+def test_names_cannot_touch_the_terminal(
+    stoker: Stoker, wheel: Callable[..., Path], library: Path, tmp_path: Path
+) -> None:
+    evil = "a\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202eb[/red].so"
+    (tmp_path / evil.replace("/", "_")).write_bytes(library.read_bytes())
+    path = wheel({f"pack/{evil}": library.read_bytes()[:5000]})
+
+    _, text = stoker(str(tmp_path), str(path))
+
+    assert ".so" in text
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+def test_every_line_that_can_be_wrapped_fits_a_terminal(stoker: Stoker, cc: Compile) -> None:
+    lost = cc("liblost.so", "int g(void) { return 1; }", "-Wl,-soname,liblost.so")
+    path = cc("user.so", "int g(void); int f(void) { return g(); }", str(lost))
+    lost.unlink()
+
+    status, text = stoker(str(path))
+
+    assert status == 1
+    assert "liblost.so is missing" in text
+    assert all(len(line) <= 80 or " " not in line.strip() for line in text.splitlines())
+
+
+def test_a_folder_gives_what_was_linked(nvcc: Compile, tmp_path: Path) -> None:
+    made = nvcc("one.o", "-c", "-arch=sm_80")
+    (tmp_path / "build/deep").mkdir(parents=True)
+    for name in ("a.o", "b.o"):
+        (tmp_path / "build/deep" / name).write_bytes(made.read_bytes())
+    (tmp_path / "build/notes.txt").write_bytes(made.read_bytes())
+    (tmp_path / "build/fake.so").write_text("INPUT(-lfoo)")
+
+    assert [p.name for p in files_in(tmp_path)] == ["a.o", "b.o"]
+
+    (tmp_path / "build/lib.so").write_bytes(made.read_bytes())
+    assert [p.name for p in files_in(tmp_path)] == ["lib.so"]
+
+
+def test_only_what_a_build_has_just_written_is_taken(tmp_path: Path, cc: Compile) -> None:
+    old, new = cc("old.so"), cc("new.so")
+    os.utime(old, (1_000_000, 1_000_000))
+
+    assert files_in(tmp_path, since=time.time() - 3600) == [new]
+    assert files_in(tmp_path) == [new, old]
+
+
+def test_verification_imports_neither_screens_nor_torch() -> None:
+    script = (
+        "import sys; import stoker.cli.verify; print(sorted({'textual', 'rich', 'torch', 'pynvml'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,251 @@
+"""Wheels: RECORD, tags, libraries; read without unpacking, and whatever a hostile one does."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stoker.verify.elf import Dynamic
+from stoker.verify.report import Problem, Report
+from stoker.verify.source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.tags import broken_by, parse_platform, strictest
+from stoker.verify.verify import Wish, verify
+
+Write = Callable[..., Path]
+Compile = Callable[..., Path]
+
+
+def report_of(path: Path) -> Report:
+    return verify(Wish([str(path)], environment={}))
+
+
+def grave(report: Report) -> list[Problem]:
+    return [p for p in report.all_problems if p.severity == "error"]
+
+
+def test_a_good_wheel_has_nothing_wrong(wheel: Write, cc: Compile) -> None:
+    library = cc("_C.so").read_bytes()
+
+    report = report_of(wheel({"pack/__init__.py": b"", "pack/_C.so": library}))
+
+    assert grave(report) == []
+    assert [f.path.rsplit("::")[-1] for f in report.files] == ["pack/_C.so"]
+    assert report.exit_status == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r.replace(b"pack/a.py,sha256=", b"pack/a.py,sha256=A"), "does not have the sha256"),
+        (lambda r: r.replace(b",5\n", b",6\n"), "has 5 bytes, RECORD says 6"),
+        (lambda r: r.replace(b"pack/a.py", b"pack/b.py"), "is not in RECORD"),
+        (lambda r: r.replace(b"pack/a.py", b"pack/b.py"), "not in the wheel"),
+        (lambda r: r.replace(b"pack/a.py,sha256=", b"pack/a.py,md5="), "no usable hash"),
+        (lambda r: b"", "has no RECORD"),
+    ],
+)
+def test_a_record_that_lies_is_told(wheel: Write, change: Callable[[bytes], bytes], words: str) -> None:
+    report = report_of(wheel({"pack/a.py": b"a = 1"}, record=change))
+
+    assert any(words in p.what for p in grave(report)), report.all_problems
+    assert report.exit_status == 1
+
+
+def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path: Path) -> None:
+    good = wheel({"pack/a.py": b"a = 1", "pack/b.py": b"b = 1"})
+    with zipfile.ZipFile(good) as archive:
+        members = {m.filename: archive.read(m) for m in archive.infolist()}
+    members["pack/a.py"] = b"a = 2"
+    with zipfile.ZipFile(good, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+    [problem] = grave(report_of(good))
+
+    assert problem.file.endswith("pack/a.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "tag", "severity", "words"),
+    [
+        ("pack-1.0-py3-none-manylinux_2_28_x86_64.whl", "py3-none-linux_x86_64", "warning", "is tagged"),
+        ("other-1.0-py3-none-any.whl", "", "error", "pip will refuse"),
+        ("pack.whl", "py3-none-any", "error", "not named as a wheel"),
+    ],
+)
+def test_names_that_disagree_are_told(wheel: Write, name: str, tag: str, severity: str, words: str) -> None:
+    report = report_of(wheel({"pack/a.py": b"a = 1"}, name, tag=tag))
+
+    assert any(p.severity == severity and words in p.what for p in report.all_problems)
+
+
+def test_a_library_for_another_machine_or_python_is_told(wheel: Write, cc: Compile) -> None:
+    library = cc("x.so").read_bytes()
+    members = {"pack/_C.cpython-310-x86_64-linux-gnu.so": library}
+
+    report = report_of(wheel(members, "pack-1.0-cp311-cp311-manylinux_2_28_s390x.whl"))
+
+    words = " ".join(p.what for p in grave(report))
+    assert "tagged for s390x" in words
+    assert "CPython 310" in words
+
+
+def test_names_that_leave_the_folder_are_told(wheel: Write) -> None:
+    report = report_of(wheel({"../../etc/passwd": b"x", "/abs.py": b"y"}))
+
+    assert sum("outside the folder" in p.what for p in grave(report)) == 2
+
+
+@pytest.mark.parametrize(
+    ("tag", "versions", "beyond"),
+    [
+        ("manylinux_2_28_x86_64", ("GLIBC_2.28", "GLIBC_2.2.5"), []),
+        ("manylinux_2_28_x86_64", ("GLIBC_2.29", "GLIBC_2.34"), ["GLIBC_2.34"]),
+        ("manylinux2014_x86_64", ("GLIBC_2.18",), ["GLIBC_2.18"]),
+        ("manylinux2014_x86_64", ("GLIBCXX_3.4.21", "CXXABI_1.3.7"), ["GLIBCXX_3.4.21"]),
+        ("manylinux_2_28_x86_64", ("GLIBCXX_3.4.24", "CXXABI_1.3.11", "GCC_7.0.0"), []),
+        ("manylinux_2_28_x86_64", ("GLIBC_PRIVATE", "CXXABI_FLOAT128", "OTHER_9.9"), []),
+        ("musllinux_1_2_x86_64", ("GLIBC_2.2.5",), ["GLIBC_2.2.5"]),
+        ("linux_x86_64", ("GLIBC_2.99",), []),
+    ],
+)
+def test_a_platform_tag_is_held_against_the_symbols(tag: str, versions: tuple[str, ...], beyond: list[str]) -> None:
+    promise = parse_platform(tag)
+    assert promise is not None
+
+    assert broken_by(promise, Dynamic(versions=(("libc.so.6", versions),)), frozenset()) == beyond
+
+
+def test_a_library_that_travels_along_sets_no_limit() -> None:
+    promise = parse_platform("manylinux_2_17_x86_64")
+    assert promise is not None
+    dynamic = Dynamic(versions=(("libstdc++.so.6", ("GLIBCXX_3.4.30",)),))
+
+    assert broken_by(promise, dynamic, frozenset({"libstdc++.so.6"})) == []
+
+
+def test_of_several_tags_the_hardest_counts() -> None:
+    promises = [p for t in ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "any") if (p := parse_platform(t))]
+
+    found = strictest(promises)
+
+    assert found is not None
+    assert found.libc == (2, 17)
+
+
+class TestHostile:
+    """A wheel from a stranger costs no more memory and time than an honest one, and hides nothing beside it."""
+
+    def test_a_bomb_is_bounded_in_memory(self, tmp_path: Path) -> None:
+        path = tmp_path / "pack-1.0-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            with archive.open("pack/zeros.so", "w", force_zip64=True) as member:
+                member.write(b"\x7fELF\x02\x01\x01" + bytes(57))
+                for _ in range(300):
+                    member.write(bytes(1 << 20))
+            archive.writestr("pack-1.0.dist-info/WHEEL", "Tag: py3-none-any\n")
+        tracemalloc.start()
+        try:
+            report = report_of(path)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert report.files
+        assert peak < 64 << 20
+
+    def test_a_size_that_deflate_cannot_reach_is_refused_unread(self) -> None:
+        with pytest.raises(UnreadableError, match="more than"):
+            DeflatedSource(BytesSource(bytes(1000)), 1 << 30, Deadline())
+
+    def test_a_member_that_unpacks_to_more_than_it_claims_is_told(self, wheel: Write) -> None:
+        path = wheel({"pack/a.bin": bytes(5 << 20), "pack/b.py": b"b = 1"})
+        data = path.read_bytes()
+        size, lie = struct.pack("<I", 5 << 20), struct.pack("<I", 100)
+        path.write_bytes(data.replace(size, lie))
+
+        problems = grave(report_of(path))
+
+        assert any("a.bin" in p.file and "more than the 100" in p.what for p in problems)
+        assert not any("b.py" in p.file for p in problems)
+
+    def test_members_that_share_their_bytes_are_refused(self, tmp_path: Path) -> None:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a", bytes(range(256)) * 400)
+        data = buffer.getvalue()
+        at = data.index(b"PK\x01\x02")
+        entry, end = data[at : data.index(b"PK\x05\x06")], data[data.index(b"PK\x05\x06") :]
+        many = 5000
+        tail = end[:8] + struct.pack("<HHI", many, many, len(entry) * many) + end[16:]
+        path = tmp_path / "pack-1.0-py3-none-any.whl"
+        path.write_bytes(data[:at] + entry * many + tail)
+
+        [problem] = grave(report_of(path))
+
+        assert "packed bytes" in problem.what
+
+    def test_a_directory_that_claims_too_much_is_refused_unread(self, wheel: Write) -> None:
+        path = wheel({"pack/a.py": b"a"})
+        data = bytearray(path.read_bytes())
+        at = data.rindex(b"PK\x05\x06")
+        struct.pack_into("<HHI", data, at + 8, 0xFFFE, 0xFFFE, 0xFFFFFFF0)
+        path.write_bytes(data)
+
+        assert report_of(path).exit_status == 2
+
+    @pytest.mark.parametrize("data", [b"", b"PK\x05\x06", b"not a zip file" * 100, b"PK\x05\x06" + b"\xff" * 18])
+    def test_what_is_no_wheel_is_told_and_the_rest_goes_on(self, tmp_path: Path, wheel: Write, data: bytes) -> None:
+        bad = tmp_path / "bad-1.0-py3-none-any.whl"
+        bad.write_bytes(data)
+        good = wheel({"pack/a.py": b"a = 1"})
+
+        report = verify(Wish([str(bad), str(good)], environment={}))
+
+        assert report.exit_status == 2
+        assert {Path(p.file).name for p in grave(report)} == {bad.name}
+
+    def test_broken_deflated_data_is_told_and_the_rest_goes_on(self, wheel: Write, cc: Compile) -> None:
+        library = cc("x.so").read_bytes()
+        path = wheel({"pack/broken.so": library, "pack/good.so": library})
+        data = bytearray(path.read_bytes())
+        data[200:900] = bytes(700)
+        path.write_bytes(data)
+
+        report = report_of(path)
+
+        assert any("broken.so" in p.file for p in grave(report))
+        assert [f.path.rsplit("/")[-1] for f in report.files if not f.problems] == ["good.so"]
+
+    def test_a_truncated_wheel_is_told(self, wheel: Write) -> None:
+        path = wheel({"pack/a.py": b"a = 1" * 1000})
+        path.write_bytes(path.read_bytes()[:-30])
+
+        assert report_of(path).exit_status == 2
+
+
+@given(
+    st.binary(min_size=1, max_size=3000),
+    st.integers(1, 30),
+    st.lists(st.tuples(st.integers(-5, 99999), st.integers(0, 4000))),
+)
+def test_a_deflated_member_reads_like_its_bytes(piece: bytes, times: int, reads: list[tuple[int, int]]) -> None:
+    data = piece * times
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+    source, plain = DeflatedSource(BytesSource(packed), len(data), Deadline()), BytesSource(data)
+    seen: list[bytes] = []
+    source.scan(seen.append)
+
+    assert b"".join(seen) == source.whole() == data
+    for offset, length in reads:
+        assert source.read(offset, length) == plain.read(offset, length)
