@@ -9,7 +9,6 @@ from stoker.sense.ninja_log import Entry
 from stoker.sense.schedulers import Scheduler, SchedulerTool
 
 START = 1000.0
-NOW = START + 3
 
 
 def book(tool: SchedulerTool = "ninja") -> SchedulerBook:
@@ -25,11 +24,15 @@ def entry(output: str, start_ms: int = 1000, end_ms: int = 3000, offset: int = 5
     return Entry(start_ms, end_ms, 0, output, "abc", offset)
 
 
+def recorded(b: SchedulerBook, *entries: Entry) -> list[JobFinished]:
+    return b.recorded(entries, just_scanned=False)
+
+
 def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
     b = book()
-    b.runs(1, use("a.o"), NOW)
+    b.runs(1, use("a.o"))
     assert b.vanished(1, use("a.o"), START + 3) == []
-    assert b.recorded([entry("a.o")]) == [
+    assert recorded(b, entry("a.o")) == [
         JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, cpu_seconds=1.5, log_offset=50)
     ]
     assert b.settle(at_once=True) == []
@@ -37,21 +40,21 @@ def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
 
 def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
     b = book()
-    b.runs(1, use("a.o"), NOW)
-    assert [f.jid for f in b.recorded([entry("a.o")])] == [1]
-    b.runs(1, use("a.o"), NOW)
+    b.runs(1, use("a.o"))
+    assert [f.jid for f in recorded(b, entry("a.o"))] == [1]
+    b.runs(1, use("a.o"))
     assert b.vanished(1, use("a.o"), START + 4) == []
     assert b.settle(at_once=True) == []
 
 
 def test_a_job_too_short_to_be_seen_is_counted_by_its_record() -> None:
-    (finished,) = book().recorded([entry("dir/a.cu.o")])
+    (finished,) = recorded(book(), entry("dir/a.cu.o"))
     assert (finished.jid, finished.tool, finished.seconds) == (None, "nvcc", 2.0)
 
 
 def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
     b = book()
-    b.runs(1, use("a.o"), NOW)
+    b.runs(1, use("a.o"))
     b.vanished(1, use("a.o"), START + 5)
     for _ in range(PATIENCE_TICKS - 1):
         assert b.settle(at_once=False) == []
@@ -59,37 +62,44 @@ def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> No
     assert (failed.jid, failed.outcome, failed.seconds) == (1, "failed", 4.0)
 
 
-def test_a_nameless_job_is_known_by_its_start() -> None:
+def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     b = book()
-    b.runs(1, use("", START + 1.01, tool="other"), START + 9.4)
-    b.runs(2, use("", START + 9.01, tool="other"), START + 9.4)
-    assert [f.jid for f in b.recorded([entry("gen/version.h", 9000, 9500)])] == [2]
-    assert [f.jid for f in b.recorded([entry("gen/other.h", 1000, 9600)])] == [1]
+    first, second = use("", START + 1.01, tool="other"), use("", START + 9.01, tool="other")
+    b.runs(1, first)
+    b.runs(2, second)
+    assert recorded(b, entry("gen/version.h", 9000, 9500)) == []
+    b.vanished(2, second, START + 9.4)
+    assert [f.jid for f in b.recorded([], just_scanned=True)] == [2]
+    b.vanished(1, first, START + 9.5)
+    assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
 
 
 def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
     b = book()
-    b.runs(1, use("a.o", START + 5.0), NOW)
-    b.recorded([entry("a.o", 1000, 2000)])
-    b.runs(2, use("", START + 7.0, tool="other"), NOW)
-    assert [f.jid for f in b.recorded([entry("gen.h", 3000, 4000)])] == [2]
+    b.runs(1, use("a.o", START + 5.0))
+    recorded(b, entry("a.o", 1000, 2000))
+    nameless = use("", START + 7.0, tool="other")
+    b.runs(2, nameless)
+    b.vanished(2, nameless, START + 8)
+    assert [f.jid for f in recorded(b, entry("gen.h", 3000, 4000))] == [2]
 
 
 def test_a_nameless_job_that_is_alive_is_not_taken_for_one_that_started_with_it_and_has_ended() -> None:
     b = book()
-    b.runs(1, use("", START + 1.0, tool="other"), START + 60)
-    assert [f.jid for f in b.recorded([entry("quick", 1000, 1010)])] == [None]
+    b.runs(1, use("", START + 1.0, tool="other"))
+    assert recorded(b, entry("quick", 1000, 1010), entry("next", 1000, 1020)) == []
+    assert [(f.jid, f.output) for f in b.recorded([], just_scanned=True)] == [(None, "quick"), (None, "next")]
 
 
 def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> None:
     b = book()
-    b.runs(1, use("a.o", START + 1.0), NOW)
-    assert [f.jid for f in b.recorded([entry("b.o", 1000, 2000)])] == [None]
-    assert [f.jid for f in b.recorded([entry("a.o", 1000, 2500)])] == [1]
+    b.runs(1, use("a.o", START + 1.0))
+    assert [f.jid for f in recorded(b, entry("b.o", 1000, 2000))] == [None]
+    assert [f.jid for f in recorded(b, entry("a.o", 1000, 2500))] == [1]
 
 
 def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
     b = book("make")
-    b.runs(1, use("a.o"), NOW)
+    b.runs(1, use("a.o"))
     (finished,) = b.vanished(1, use("a.o"), START + 2)
     assert (finished.outcome, finished.output) == ("unknown", "a.o")

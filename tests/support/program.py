@@ -16,7 +16,7 @@ import ninja
 
 from stoker.act.keeper import descendants, start_ticks
 
-PATIENCE = 90.0
+PATIENCE = 45.0
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
 
 PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")

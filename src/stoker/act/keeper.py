@@ -182,6 +182,8 @@ class Keeper:
     def await_last_words(self) -> None:
         """The build is over: let the engine finish the journal, and give it another try if it dies over it."""
         deadline = time.monotonic() + ENGINE_LAST_WORDS_SECONDS
+        if self.engine_pid:
+            os.kill(self.engine_pid, signal.SIGCONT)
         while self.engine_pid and time.monotonic() < deadline:
             self.wait_for_something(deadline - time.monotonic())
             self.reap(restart_engine_on_success=False)

@@ -68,7 +68,7 @@ class Observer:
     def __init__(self, roots: Roots, state: BuildState, output: Path, scratch: Path) -> None:
         self._roots = roots
         self._scratch = scratch
-        self._table = ProcessTable(roots.top)
+        self._table = ProcessTable(roots.top, with_root=roots.top == roots.build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=self._resolve)
         self._versions = Versions()
@@ -97,9 +97,9 @@ class Observer:
         report = self._tracker.update(processes, schedulers, now)
         started = [(self._jid_of(job), job) for job in report.started]
         events += await self._new_schedulers(schedulers, now)
-        events += self._started_jobs(started, report, now)
+        events += self._started_jobs(started, report)
         events += self._vanished_jobs(report)
-        events += self.read_logs(now, settle=True)
+        events += self.read_logs(now, just_scanned=True)
         events += self._output.read(self.live_schedulers())
         events += self._ended_schedulers(schedulers, now)
         events += self._notes()
@@ -109,7 +109,7 @@ class Observer:
 
     def watch_below(self, pid: int) -> None:
         """Go on from another process: without its keeper, the build is a tree of its own."""
-        self._table = ProcessTable(pid)
+        self._table = ProcessTable(pid, with_root=True)
 
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
@@ -197,7 +197,8 @@ class Observer:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:
             for jid, use, output, tool in book.name_jobs(plan):
-                self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, use.job.started))
+                started = round(use.job.started, 2)
+                self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, started))
             self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
 
     def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
@@ -217,7 +218,7 @@ class Observer:
         if tracked.plan_task is not None:
             tracked.plan_task.cancel()
         return [
-            *self._read_log(tracked, now),
+            *self._read_log(tracked, now, just_scanned=True),
             *tracked.book.settle(at_once=True),
             ev.SchedulerEnded(tracked.book.sid),
         ]
@@ -260,7 +261,7 @@ class Observer:
         self._jids[job.key] = jid
         return jid
 
-    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport, now: float) -> list[ev.Event]:
+    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport) -> list[ev.Event]:
         events: list[ev.Event] = []
         for jid, job in started:
             tracked = self._tracked.get(job.scheduler)
@@ -270,7 +271,7 @@ class Observer:
         for use in report.running:
             tracked = self._tracked.get(use.job.scheduler)
             if tracked is not None:
-                tracked.book.runs(self._jids[use.job.key], use, now)
+                tracked.book.runs(self._jids[use.job.key], use)
         return events
 
     def _vanished_jobs(self, report: JobReport) -> list[ev.Event]:
@@ -296,23 +297,24 @@ class Observer:
 
     # -- ninja's log -------------------------------------------------------------------------------------------
 
-    def read_logs(self, now: float, *, settle: bool = False) -> list[ev.Event]:
-        """Jobs that ninja has recorded since; with `settle`, vanished jobs without a record grow a look older."""
+    def read_logs(self, now: float, *, just_scanned: bool = False) -> list[ev.Event]:
+        """Jobs that ninja has recorded since. Behind a scan, vanished jobs without a record grow a look older."""
         events: list[ev.Event] = []
         for tracked in self._tracked.values():
-            events += self._read_log(tracked, now)
-            if settle:
+            events += self._read_log(tracked, now, just_scanned=just_scanned)
+            if just_scanned:
                 events += tracked.book.settle(at_once=False)
         return events
 
-    def _read_log(self, tracked: _Tracked, now: float) -> list[ev.JobFinished]:
+    def _read_log(self, tracked: _Tracked, now: float, *, just_scanned: bool) -> list[ev.JobFinished]:
         log, book = tracked.log, tracked.book
         if log is None:
             return []
         if tracked.met_log:
-            return book.recorded(log.read_new())
+            return book.recorded(log.read_new(), just_scanned=just_scanned)
         tracked.met_log = True
-        return book.recorded(log.first_read(book.started, now, book.scheduler.manifest).this_run)
+        entries = log.first_read(book.started, now, book.scheduler.manifest).this_run
+        return book.recorded(entries, just_scanned=just_scanned)
 
     # -- figures -----------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ PATIENCE_TICKS = 3
 notices the death, so one look is enough unless ninja itself is stopped or the disk hangs."""
 
 SAME_START_SECONDS = 0.5
-"""A record belongs to a nameless job whose start differs by less: ninja's clock starts after it has read its
+"""A record belongs to a vanished job whose start differs by less: ninja's clock starts after it has read its
 manifest, which the calibration by other jobs takes out but for scheduling noise."""
 
 
@@ -47,7 +47,7 @@ class SchedulerBook:
         self._gone: dict[int, _Gone] = {}
         self._done_early: set[int] = set()
         self._names: dict[int, tuple[str, Tool]] = {}
-        self._seen_at = started
+        self._waiting: list[Entry] = []
         self._clock_offset: float | None = None
 
     @property
@@ -55,9 +55,8 @@ class SchedulerBook:
         """Whether finished jobs are told by a .ninja_log."""
         return self.scheduler.tool != "make"
 
-    def runs(self, jid: int, use: JobUse, now: float) -> None:
-        """The job was seen running at Unix time `now`."""
-        self._seen_at = now
+    def runs(self, jid: int, use: JobUse) -> None:
+        """The job was seen running."""
         if jid not in self._done_early:
             self._running[jid] = use
 
@@ -83,18 +82,29 @@ class SchedulerBook:
         self._gone[jid] = _Gone(use, last_seen)
         return []
 
-    def recorded(self, entries: Iterable[Entry]) -> list[JobFinished]:
-        """Ninja's records of jobs that ended well, matched with the jobs that were seen."""
-        return [self._recorded(entry) for entry in entries]
+    def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished]:
+        """Ninja's records of jobs that ended well, matched with the jobs that were seen.
 
-    def _recorded(self, entry: Entry) -> JobFinished:
+        A record that might belong to a nameless job waits for the next scan, and those behind it with it, so that
+        they stay in order: if the job was its, it will have vanished by then.
+        """
+        finished: list[JobFinished] = []
+        if just_scanned:
+            waiting, self._waiting = self._waiting, []
+            finished += [self._recorded(entry, self._by_output(entry)) for entry in waiting]
+        for entry in entries:
+            jid = self._by_output(entry)
+            if self._waiting or (jid is None and self._has_nameless()):
+                self._waiting.append(entry)
+            else:
+                finished.append(self._recorded(entry, jid))
+        return finished
+
+    def _recorded(self, entry: Entry, jid: int | None) -> JobFinished:
         self.finished += 1
-        jid = self._by_output(entry)
         if jid is None:
             jid = self._by_start(entry)
-        use = None
-        if jid is not None:
-            use = self._take(jid)
+        use = self._take(jid) if jid is not None else None
         tool = self._tool(jid, use) if jid is not None and use is not None else tool_of_output(entry.output)
         return JobFinished(
             jid,
@@ -107,6 +117,9 @@ class SchedulerBook:
             cpu_seconds=round(use.cpu_seconds, 2) if use else None,
             log_offset=entry.offset_after,
         )
+
+    def _has_nameless(self) -> bool:
+        return any(not self._name(jid, use) for jid, use in self._running.items())
 
     def _name(self, jid: int, use: JobUse) -> str:
         named = self._names.get(jid)
@@ -135,17 +148,13 @@ class SchedulerBook:
             self._clock_offset = use.job.started - entry.start_ms / 1000
 
     def _by_start(self, entry: Entry) -> int | None:
-        """A job whose output nothing told, or told in other words, by its start.
+        """A vanished job whose output nothing told, or told in other words, by its start.
 
-        Ninja's own start is the first guess of its clock. A job that still runs under a name of its own is left
-        alone, since its own record will come; and so is one that was seen alive after the recorded end.
+        Ninja's own start is the first guess of its clock.
         """
         offset = self.started if self._clock_offset is None else self._clock_offset
-        start, end = offset + entry.start_ms / 1000, offset + entry.end_ms / 1000
+        start = offset + entry.start_ms / 1000
         likely = [(abs(gone.use.job.started - start), jid) for jid, gone in self._gone.items()]
-        if end + SAME_START_SECONDS >= self._seen_at:
-            nameless = [(jid, use) for jid, use in self._running.items() if not self._name(jid, use)]
-            likely += [(abs(use.job.started - start), jid) for jid, use in nameless]
         distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
         return jid if distance < SAME_START_SECONDS else None
 
@@ -154,7 +163,10 @@ class SchedulerBook:
 
     def settle(self, *, at_once: bool) -> list[JobFinished]:
         """After each look at the log: vanished jobs without a record for long enough have failed."""
-        failed = []
+        failed: list[JobFinished] = []
+        if at_once:
+            waiting, self._waiting = self._waiting, []
+            failed += [self._recorded(entry, self._by_output(entry)) for entry in waiting]
         for jid, gone in list(self._gone.items()):
             gone.looks += 1
             if at_once or gone.looks >= PATIENCE_TICKS:

@@ -74,15 +74,16 @@ class ProcessTable:
     there, or by being handed back to it (subreaper), and then it was below it before.
     """
 
-    def __init__(self, root_pid: int, proc_root: Path = PROC) -> None:
+    def __init__(self, root_pid: int, proc_root: Path = PROC, *, with_root: bool = False) -> None:
         self.root_pid = root_pid
+        self._with_root = with_root
         self.notes = Notes()
         self._proc = str(proc_root)
         self._foreign: set[str] = set()
         self._scans = 0
 
     def scan(self) -> Mapping[int, Process]:
-        """The descendants now, by pid, without the root itself; zombies are among them (state "Z")."""
+        """The descendants now, by pid, without the root itself unless asked; zombies are among them (state "Z")."""
         try:
             names = {name for name in os.listdir(self._proc) if name.isdigit()}
         except OSError as err:
@@ -109,6 +110,8 @@ class ProcessTable:
     def _descendants(self, read: Mapping[int, Process]) -> dict[int, Process]:
         children = children_of(read.values())
         ours: dict[int, Process] = {}
+        if self._with_root and self.root_pid in read:
+            ours[self.root_pid] = read[self.root_pid]
         queue = deque((self.root_pid,))
         while queue:
             for process in children.get(queue.popleft(), ()):
