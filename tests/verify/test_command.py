@@ -162,10 +162,12 @@ def test_only_what_a_build_has_just_written_is_taken(tmp_path: Path, cc: Compile
     assert files_in(tmp_path) == [new, old]
 
 
-def test_verification_imports_neither_screens_nor_torch() -> None:
-    script = (
-        "import sys; import stoker.cli.verify; print(sorted({'textual', 'rich', 'torch', 'pynvml'} & set(sys.modules)))"
-    )
+@pytest.mark.parametrize(
+    ("module", "forbidden"),
+    [("stoker.verify.verify", ("textual", "rich", "torch", "pynvml")), ("stoker.cli.verify", ("stoker.verify",))],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(module: str, forbidden: tuple[str, ...]) -> None:
+    script = f"import sys; import {module}; print(sorted(set({forbidden!r}) & set(sys.modules)))"
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 

@@ -6,6 +6,7 @@ import os
 import random
 import struct
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -102,6 +103,44 @@ def test_a_million_tiny_entries_end_at_the_deadline() -> None:
 
     assert "gave up after 3000 s" in report.problems[0].what
     assert 0 < report.archs[0].count < 5000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"".join(container(entry(1, i % 1000, payload=bytes(96))) for i in range(100_000)),
+        container(*(entry(i % 50_000) for i in range(200_000))),
+    ],
+    ids=["containers", "kinds"],
+)
+def test_memory_does_not_grow_with_what_a_file_pretends_to_hold(data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        read(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 20 << 20
+
+
+def test_many_sections_with_one_long_name_are_bounded() -> None:
+    count, name = 150_000, b"n" * 60_000 + b"\0"
+    header = b"\x7fELF\x02\x01\x01" + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 0, 1)
+    at = 64 + 64 * count
+    first = struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, count, 1, 0, 0, 0)
+    strings = struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, at, len(name), 0, 0, 0, 0)
+    data = header + first + strings + struct.pack("<IIQQQQIIQQ", 0, 1, 0, 0, 0, 0, 0, 0, 0, 0) * (count - 2) + name
+    tracemalloc.start()
+    try:
+        report = read(data).report
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert report.problems == ()
+    assert peak < 200 << 20
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:

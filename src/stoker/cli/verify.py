@@ -1,4 +1,4 @@
-"""`stoker verify`: will what was built run, and where?"""
+"""`stoker verify`: will what was built run, and where? Cheap to import: what does the work is imported when it runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ import sys
 from typing import Any
 
 from stoker.cli.errors import CliError
-from stoker.show.verdict import render
-from stoker.verify.archs import ArchError
-from stoker.verify.report import to_json
-from stoker.verify.verify import Wish, verify
 
 HELP = "prove that binaries will run, and on which GPU"
 
@@ -40,6 +36,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print. 0 all will run, 1 something will not, 2 something cannot be read; raises CliError (2)."""
+    from stoker.show.verdict import render
+    from stoker.verify.archs import ArchError
+    from stoker.verify.report import to_json
+    from stoker.verify.verify import Wish, verify
+
     try:
         report = verify(Wish(args.paths, args.arch_list, args.device, args.run), _narrate)
     except ArchError as err:

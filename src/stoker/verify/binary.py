@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +17,8 @@ from stoker.verify.source import Deadline, FileSource, Part, Source, UnreadableE
 LINKED, RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
 and static libraries; what of it a linked file can run has been copied to the first."""
+
+_MAX_CHOICES = 10_000
 
 Sibling = Callable[[str], FileSource]
 """Opens a file beside the archive by name; for thin archives."""
@@ -44,19 +46,29 @@ class _Tally:
 
     def add(self, images: Iterator[Image]) -> None:
         """Count a run of containers; each container is one module. What was counted before a break stays."""
-        codes: dict[int, set[Code]] = defaultdict(set)
-        hollow: set[int] = set()
+        codes: set[Code] = set()
+        number, hollow = -1, False
         try:
             for image in images:
-                if image.kind in ("cubin", "ptx"):
-                    self._count(image, codes, hollow)
-                else:
+                if image.container != number:
+                    self._end_module(codes, hollow=hollow)
+                    codes, number, hollow = set(), image.container, False
+                if image.kind not in ("cubin", "ptx"):
                     self.other[image.kind] += 1
+                    continue
+                self._count(image)
+                hollow = hollow or image.empty
+                if not image.empty:
+                    codes.add(Code(image.kind, image.arch, image.version))
         finally:
-            # PTX beside nothing but empty machine code is empty too: nvcc writes some for a source without a kernel.
-            self.modules.update(frozenset(c) for n, c in codes.items() if n not in hollow or _has_cubin(c))
+            self._end_module(codes, hollow=hollow)
 
-    def _count(self, image: Image, codes: dict[int, set[Code]], hollow: set[int]) -> None:
+    def _end_module(self, codes: set[Code], *, hollow: bool) -> None:
+        # PTX beside nothing but empty machine code is empty too: nvcc writes some for a source without a kernel.
+        if codes and not (hollow and all(c.kind == "ptx" for c in codes)):
+            self.modules[frozenset(codes)] += 1
+
+    def _count(self, image: Image) -> None:
         key = image.kind, image.arch
         self.count[key] += 1
         self.size[key] += image.size
@@ -66,9 +78,8 @@ class _Tally:
             self.kernels[key] += image.kernels
         if image.empty:
             self.empty[key] += 1
-            hollow.add(image.container)
-        else:
-            codes[image.container].add(Code(image.kind, image.arch, image.version))
+        if len(self.count) > _MAX_CHOICES or len(self.modules) > _MAX_CHOICES or len(self.other) > _MAX_CHOICES:
+            raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
 
     def archs(self) -> tuple[ArchUse, ...]:
         """By kind, then by architecture."""
@@ -78,10 +89,6 @@ class _Tally:
             for key in sorted(self.count)
             for kind, arch in [key]
         )  # fmt: skip
-
-
-def _has_cubin(codes: set[Code]) -> bool:
-    return any(c.kind == "cubin" for c in codes)
 
 
 def recognised(source: Source) -> bool:

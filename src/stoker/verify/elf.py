@@ -40,8 +40,11 @@ _MAX_SECTIONS = 200_000
 _MAX_SEGMENTS = 4096
 _MAX_STRINGS = 64 << 20
 """libtorch_cpu.so has 30 MB of dynamic strings: long C++ names."""
-_MAX_DYNAMIC = 1 << 16
-_MAX_VERSIONS = 1 << 16
+_MAX_DYNAMIC = 1 << 13
+_MAX_VERSIONS = 1 << 13
+_MAX_NAME = 4096
+_MAX_SECTION_NAME = 64
+"""Characters of a name that are kept: what is compared is shorter, and many headers may point at one long name."""
 
 
 class Section(NamedTuple):
@@ -138,7 +141,7 @@ def _sections(source: Source, wide: bool, order: str, table: tuple[int, int, int
         if rows[names_at][5] > _MAX_STRINGS:
             raise UnreadableError("the section names are larger than any compiler writes")
         names = exactly(source, rows[names_at][4], rows[names_at][5], "the section names")
-    return tuple(Section(_string(names, r[0]), r[1], r[2], r[4], r[5]) for r in rows)
+    return tuple(Section(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
 
 
 def _segments(source: Source, wide: bool, order: str, table: tuple[int, int, int]) -> tuple[Segment, ...]:
@@ -234,7 +237,6 @@ def _file_offset(elf: Elf, address: int) -> int:
     raise UnreadableError(f"address {address:#x} of the dynamic section is in no part of the file")
 
 
-def _string(table: bytes, start: int) -> str:
+def _string(table: bytes, start: int, limit: int = _MAX_NAME) -> str:
     end = table.find(b"\0", start) if start < len(table) else -1
-    # A name is for matching and for showing; one that no file system would take is cut.
-    return table[start : min(end, start + 4096)].decode("utf-8", "replace") if end >= 0 else ""
+    return table[start : min(end, start + limit)].decode("utf-8", "replace") if end >= 0 else ""

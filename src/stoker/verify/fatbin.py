@@ -31,6 +31,7 @@ _MAX_GAP = 1 << 20
 """Bytes without a container that are searched for the next one before the section is called broken."""
 _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
+_MAX_ARCH = 999
 
 EMPTY_CUBIN = 1700
 """A compressed cubin that was no larger than this holds no kernel: the stub that nvcc 13.0 links into every library has
@@ -130,6 +131,8 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
         empty = raw <= EMPTY_CUBIN if kernels is None else kernels == 0
     elif kind == "ptx":
         empty = raw <= EMPTY_PTX
+    if arch > _MAX_ARCH:
+        raise UnreadableError(f"the device code entry at {at} is for architecture {arch}, which makes no sense")
     variant = "a" if flags & _ARCH_ALONE else "f" if flags & _ARCH_FAMILY else ""
     return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, raw, kernels, empty)
 

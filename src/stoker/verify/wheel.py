@@ -19,11 +19,12 @@ from pathlib import Path, PurePosixPath
 from stoker.verify.report import Severity
 from stoker.verify.source import Deadline, DeflatedSource, FileSource, Part, Source, UnreadableError, exactly
 
-MAX_MEMBERS = 500_000
-MAX_DIRECTORY = 128 << 20
+MAX_MEMBERS = 100_000
+MAX_DIRECTORY = 32 << 20
 """Bytes of the central directory that are read: a wheel of 16,000 members has 3 MB."""
 _MAX_TEXT = 1 << 20
-_MAX_RECORD = 64 << 20
+_RECORD_LINE = 4096
+"""Bytes of RECORD for each member, at most: a path, a digest and a size have a few hundred."""
 _HASHES = ("sha256", "sha384", "sha512")
 """What PEP 376 and its successors allow in a RECORD: nothing weaker than sha256."""
 
@@ -114,7 +115,10 @@ class Wheel:
 
     def record(self) -> dict[str, Recorded]:
         """The RECORD by path; raises UnreadableError."""
-        lines = self.text("RECORD", _MAX_RECORD).splitlines()
+        count = len(self.members)
+        text = self.text("RECORD", min(MAX_DIRECTORY, _MAX_TEXT + _RECORD_LINE * count))
+        # Lines beyond the members are wrong in any case; a few are enough to say so.
+        lines = text.split("\n", 2 * count + 100)[: 2 * count + 100]
         try:
             return {row[0]: _recorded(row) for row in csv.reader(lines) if row}
         except csv.Error as err:
