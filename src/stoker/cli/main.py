@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from stoker import __version__
+from stoker.cli import verify
 from stoker.cli.errors import USAGE, CliError
 
 DESCRIPTION = "Watch a long build from any terminal; nothing that happens to the terminal touches it."
@@ -161,5 +162,6 @@ COMMANDS = {
     "events": ("a build's journal", _events, "stoker.cli.query:events"),
     "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),
     "replay": ("play a recorded build in the same screens", _replay, "stoker.cli.view:replay"),
+    "verify": (verify.HELP, verify.add_arguments, "stoker.cli.verify:run"),
     "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
 
 from stoker.cli.errors import CliError
 
@@ -25,13 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
-
-
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add `verify` to a table of sub-commands."""
-    parser = subparsers.add_parser("verify", help=HELP, description=HELP.capitalize(), allow_abbrev=False)
-    add_arguments(parser)
-    parser.set_defaults(handler="stoker.cli.verify:run")
 
 
 def run(args: argparse.Namespace) -> int:

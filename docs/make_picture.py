@@ -1,0 +1,66 @@
+"""Makes docs/dashboard.svg, the picture at the top of the README, from a recorded build.
+
+    python docs/make_picture.py JOURNAL SECONDS [WIDTHxHEIGHT] [THEME] [OUT.svg] [KEYS...]
+
+JOURNAL is a build's journal.jsonl, SECONDS the moment of it to show. Further words are keys to press first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from stoker.config.themes import load_themes, theme_folders
+from stoker.model.reduce import reduce_all
+from stoker.model.update import Update
+from stoker.record.journal import read_journal
+from stoker.record.output_log import FileLog
+from stoker.show.tui.app import StokerApp
+
+
+class Still:
+    """A source that shows one moment of a journal, for ever."""
+
+    read_only = False
+
+    def __init__(self, journal: Path, seconds: float) -> None:
+        records = list(read_journal(journal))
+        end = records[0].time + seconds
+        self._state = reduce_all(takewhile(lambda r: r.time <= end, records))
+        self.log = FileLog(journal.with_name("output.log"))
+
+    async def updates(self) -> AsyncIterator[Update]:
+        """The one moment."""
+        yield Update(self._state, "ended" if self._state.over else "live")
+        await asyncio.Event().wait()
+
+    async def command(self, verb: str, **arguments: object) -> None:
+        """Nothing runs."""
+
+
+async def picture(source: Still, size: tuple[int, int], theme: str, keys: Sequence[str]) -> str:
+    """The screen as SVG."""
+    themes, _ = load_themes(theme_folders())
+    app = StokerApp(source, themes=themes, theme_name=theme)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause(1.5)
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause(1.2)
+        return app.export_screenshot(title="stoker")
+
+
+def main(words: Sequence[str]) -> None:
+    """Parse the words, write the picture."""
+    journal, seconds, *rest = words
+    size, theme, out, *keys = [*rest, *("100x30", "dark", "docs/dashboard.svg")[len(rest) :]]
+    width, height = (int(n) for n in size.split("x"))
+    source = Still(Path(journal), float(seconds))
+    Path(out).write_text(asyncio.run(picture(source, (width, height), theme, keys)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
