@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from textual.command import CommandPalette
+from textual.screen import Screen
+
+from stoker.config.themes import Theme
+from stoker.model import events as ev
+from stoker.model.update import Link
+from stoker.show.tui import actions
+from stoker.show.tui.app import StokerApp
+from stoker.show.tui.screens.boxes import HelpBox, StopBox
+from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
+from stoker.show.tui.screens.failures import FailuresScreen
+from stoker.show.tui.screens.output import OutputScreen
+
+from . import builds
+from .apps import THEMES, settle, shown
+from .builds import FakeSource
+from .pictures import text_of
+
+
+def live(**options: object) -> FakeSource:
+    return FakeSource(builds.running(12).state, log=builds.output_log(), **options)  # type: ignore[arg-type]
+
+
+def screen_of(app: StokerApp) -> type[Screen[object]]:
+    return type(app.screen)
+
+
+async def test_leaving_a_running_build_gives_nothing_and_stops_nothing() -> None:
+    source = live()
+    async with shown(source, "q") as (app, _pilot):
+        assert not app.is_running
+    assert app.return_value is None
+    assert app.return_code == 0
+    assert source.commands == []
+
+
+@pytest.mark.parametrize(("story", "status"), [(builds.failed, 1), (builds.done, 0)])
+async def test_leaving_an_ended_build_gives_its_status(story: object, status: int) -> None:
+    source = FakeSource(story().state, "ended")  # type: ignore[operator]
+    async with shown(source, "q") as (app, _pilot):
+        pass
+    assert app.return_value == status
+
+
+@pytest.mark.parametrize(("key", "force"), [("s", False), ("k", True)])
+@pytest.mark.parametrize("asks", ["s", "ctrl+c"])
+async def test_stopping_asks_first(asks: str, key: str, force: bool) -> None:
+    source = live()
+    async with shown(source, asks) as (app, pilot):
+        assert isinstance(app.screen, StopBox)
+        assert source.commands == []
+        await pilot.press(key)
+        await settle(pilot)
+        assert source.commands == [("stop", {"force": force})]
+        assert isinstance(app.screen, DashboardScreen)
+
+
+@pytest.mark.parametrize("key", ["escape", "enter", "q"])
+async def test_any_other_answer_goes_on_building(key: str) -> None:
+    source = live()
+    async with shown(source, "s", key) as (app, _pilot):
+        assert isinstance(app.screen, DashboardScreen)
+        assert app.is_running
+    assert source.commands == []
+
+
+async def test_ctrl_c_twice_asks_once() -> None:
+    async with shown(live(), "ctrl+c", "ctrl+c") as (app, _pilot):
+        assert [type(s) for s in app.screen_stack] == [DashboardScreen, StopBox]
+
+
+async def test_a_refused_stop_says_why() -> None:
+    source = live()
+    source.refusal = "the build of [bold]bob[/] is not yours\x1b[2J"
+    async with shown(source, "s", "s") as (app, pilot):
+        await settle(pilot)
+        assert [n.message for n in app._notifications] == ["the build of [bold]bob[/] is not yours"]
+        assert app.is_running
+
+
+async def test_a_read_only_viewer_is_offered_no_stop() -> None:
+    source = live(read_only=True)
+    async with shown(source, "s") as (app, pilot):
+        assert isinstance(app.screen, DashboardScreen)
+        assert "stop" not in text_of(app).splitlines()[-1]
+        assert "read-only" in text_of(app)
+        await pilot.press("ctrl+c")
+    assert app.return_value is None
+    assert source.commands == []
+
+
+@pytest.mark.parametrize(
+    ("key", "screen"), [("o", OutputScreen), ("t", TimelineScreen), ("f", FailuresScreen), ("question_mark", HelpBox)]
+)
+async def test_every_screen_opens_and_closes_by_its_key(key: str, screen: type[Screen[object]]) -> None:
+    async with shown(live(), key) as (app, pilot):
+        assert isinstance(app.screen, screen)
+        await pilot.press(key)
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+
+
+async def test_screens_replace_each_other() -> None:
+    async with shown(live(), "o", "t", "f", "d", "t") as (app, pilot):
+        assert len(app.screen_stack) == 2
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+
+
+async def test_the_cursor_stays_on_its_job() -> None:
+    story = builds.running(5)
+    source = FakeSource(story.state)
+    async with shown(source, "down", "down", "down") as (app, pilot):
+        dashboard = app.screen
+        assert isinstance(dashboard, DashboardScreen)
+        assert dashboard.cursor == 3
+        story.add(3724, ev.JobFinished(1, 1, builds.OUTPUTS[0][0], "nvcc", 100, "ok"))
+        source.put(story.state)
+        await settle(pilot)
+        app.tick()
+        assert dashboard.cursor == 3
+        story.add(3725, ev.JobFinished(3, 1, builds.OUTPUTS[2][0], "cxx", 100, "ok"))
+        source.put(story.state)
+        await settle(pilot)
+        app.tick()
+        assert dashboard.cursor == 4
+        await pilot.press("escape")
+        assert dashboard.cursor is None
+
+
+async def test_a_job_shows_its_whole_output_path_and_pid() -> None:
+    async with shown(live(), "down", "down", "enter") as (app, pilot):
+        text = text_of(app)
+        assert "4001" in text
+        assert "running for" in text
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+
+
+async def test_a_lost_engine_is_said_and_a_found_one_forgotten() -> None:
+    source = live()
+    async with shown(source) as (app, pilot):
+        source.put(source.last.state, "lost", "no answer for 5 s")
+        await settle(pilot)
+        text = text_of(app)
+        assert "engine lost, reconnecting" in text
+        assert "The build goes on" in text
+        source.put(source.last.state, "live")
+        await settle(pilot)
+        assert "engine lost" not in text_of(app)
+
+
+async def test_the_end_comes_up_by_itself_and_stays() -> None:
+    source = live()
+    async with shown(source) as (app, pilot):
+        source.put(builds.failed().state, "ended")
+        await settle(pilot)
+        assert isinstance(app.screen, EndScreen)
+        assert "exit code 1" in text_of(app)
+        app.tick()
+        await pilot.press("o")
+        await settle(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, EndScreen)
+        assert app.is_running
+
+
+async def test_the_end_does_not_take_a_reader_away_from_the_output() -> None:
+    source = live()
+    async with shown(source, "o") as (app, pilot):
+        source.put(builds.failed().state, "ended")
+        await settle(pilot)
+        assert isinstance(app.screen, OutputScreen)
+        assert any("has ended" in n.message for n in app._notifications)
+
+
+async def test_a_replay_is_steered_and_never_stopped() -> None:
+    source = live(link="replay")
+    async with shown(source, "space", "left", "right", "plus", "minus", "s") as (app, _pilot):
+        assert isinstance(app.screen, DashboardScreen)
+        assert "stop" not in text_of(app).splitlines()[-1]
+    assert source.commands == [
+        ("replay_pause", {}),
+        ("replay_seek", {"seconds": -10.0, "relative": True}),
+        ("replay_seek", {"seconds": 10.0, "relative": True}),
+        ("replay_speed", {"factor": 2.0}),
+        ("replay_speed", {"factor": 0.5}),
+    ]
+
+
+async def test_a_live_build_has_no_replay_keys() -> None:
+    source = live()
+    async with shown(source, "space", "plus", "left"):
+        pass
+    assert source.commands == []
+
+
+async def test_a_replay_that_goes_back_leaves_the_end_screen() -> None:
+    replay: Link = "replay"
+    source = FakeSource(builds.failed().state, replay)
+    async with shown(source) as (app, pilot):
+        assert screen_of(app) is EndScreen
+        source.put(builds.running(3).state, replay)
+        await settle(pilot)
+        app.tick()
+        await settle(pilot)
+        assert screen_of(app) is DashboardScreen
+
+
+async def test_keys_can_be_changed() -> None:
+    async with shown(live(), "x", keymap={"output": "x"}) as (app, pilot):
+        assert screen_of(app) is OutputScreen
+        await pilot.press("escape", "o")
+        await settle(pilot)
+        assert screen_of(app) is DashboardScreen
+        assert "x output" in text_of(app).splitlines()[-1]
+
+
+async def test_wrong_keys_are_told_with_the_nearest_name() -> None:
+    async with shown(live(), keymap={"outputt": "x"}) as (app, _pilot):
+        assert any("'output'" in n.message for n in app._notifications)
+
+
+def test_a_key_given_twice_is_told() -> None:
+    assert actions.keymap_errors({"output": "t"}) == ["keys: 't' is given to both 'output' and 'timeline'"]
+    assert actions.keymap_errors({"output": "x", "timeline": "o"}) == []
+    assert actions.keymap_errors({}) == []
+
+
+async def test_every_action_has_a_method() -> None:
+    places = {"app": StokerApp, "dashboard": DashboardScreen, "output": OutputScreen, "failures": FailuresScreen}
+    for action in actions.TABLE:
+        if action.scope in places:
+            assert hasattr(places[action.scope], f"action_{action.method}"), action.id
+
+
+async def test_the_palette_holds_the_actions_and_themes() -> None:
+    async with shown(live()) as (app, _pilot):
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert "Stop the build (asks first)" in titles
+        assert "Theme: light" in titles
+        assert "Pause or go on with the replay" not in titles
+
+
+async def test_the_palette_changes_the_theme_at_once() -> None:
+    async with shown(live(), "colon", *"theme: light") as (app, pilot):
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if not isinstance(app.screen, CommandPalette):
+                break
+            await pilot.press("enter")
+        assert app.palette.theme.name == "light"
+
+
+async def test_themes_reload_while_they_are_edited() -> None:
+    changes: asyncio.Queue[tuple[Mapping[str, Theme], Sequence[object]]] = asyncio.Queue()
+
+    async def watch() -> AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]:
+        while True:
+            yield await changes.get()
+
+    async with shown(live(), watch_themes=watch) as (app, pilot):
+        dark = THEMES["dark"]
+        changes.put_nowait(({"dark": replace(dark, colors={**dark.colors, "accent": "#010203"})}, []))
+        await settle(pilot)
+        assert app.palette.style("accent").color.name == "#010203"  # type: ignore[union-attr]
+        assert app.current_theme.accent == "#010203"
+        changes.put_nowait(({}, ["dark.yaml:3: [oops] no such key"]))
+        await settle(pilot)
+        assert app.palette.style("accent").color.name == "#010203"  # type: ignore[union-attr]
+        assert [n.message for n in app._notifications] == ["dark.yaml:3: [oops] no such key"]
+
+
+async def test_a_failure_leads_to_its_place_in_the_output() -> None:
+    log = builds.output_log()
+    state = builds.failed().state
+    at = log.index(b"a/b499")
+    state = replace(state, failures=tuple(replace(f, log_start=at) for f in state.failures))
+    async with shown(FakeSource(state, "ended", log=log), "f", "enter") as (app, _pilot):
+        assert isinstance(app.screen, OutputScreen)
+        assert "Foo499" in text_of(app)

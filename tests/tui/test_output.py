@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+
+from stoker.show.tui.screens.output import OutputScreen
+from stoker.show.tui.textlog import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
+
+from . import builds
+from .apps import settle, shown
+from .builds import FakeLog, FakeSource
+from .pictures import text_of
+
+logs = st.lists(st.binary(max_size=6).map(lambda b: b.replace(b"\n", b"")), max_size=20).flatmap(
+    lambda rows: st.sampled_from([b"\n".join(rows), b"".join(row + b"\n" for row in rows)])
+)
+
+
+def split(data: bytes) -> list[bytes]:
+    rows = data.split(b"\n")
+    return rows[:-1] if not rows[-1] else rows
+
+
+@given(logs, st.integers(0, 25))
+def test_lines_are_those_of_the_file(data: bytes, count: int) -> None:
+    log = TextLog(FakeLog(data))
+    rows = split(data)
+    assert [line.raw for line in log.lines(0, count)] == rows[:count]
+    tail = log.lines(log.tail(max(1, count)), max(1, count))
+    assert [line.raw for line in tail] == rows[-max(1, count) :]
+
+
+@given(logs, st.integers(0, 80), st.integers(0, 25))
+def test_going_back_and_forth_meets_the_same_lines(data: bytes, offset: int, count: int) -> None:
+    log = TextLog(FakeLog(data))
+    starts = [0, *(m.end() for m in re.finditer(b"\n", data))]
+    start = log.start_of(offset)
+    assert start in starts
+    assert start <= min(offset, len(data))
+    back = log.back(start, count)
+    assert back == starts[max(0, starts.index(start) - count)]
+
+
+def test_a_huge_line_is_read_in_bounded_pieces() -> None:
+    source = FakeLog(b"a\n" + b"x" * 10_000_000 + b"\nb\n")
+    log = TextLog(source)
+    first, huge, last = log.lines(0, 9)
+    assert (first.raw, last.raw) == (b"a", b"b")
+    assert len(huge.raw) == SHOWN
+    assert log.back(last.start, 1) == 2
+    assert source.longest_read <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"FAILED: [code=1] foo.o", True),
+        (b"foo.c:1:2: error: no", True),
+        (b"foo.c:1:2: \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno", True),
+        (b"foo.c:1:2: \x1b[0;1;31mfatal error: \x1b[0mno", True),
+        (b"x.cc:(.text+0x5): undefined reference to `f'", True),
+        (b"c++: fatal error: Killed signal terminated program cc1plus", True),
+        (b"ninja: build stopped: subcommand failed.", True),
+        (b"make: *** [Makefile:2: all] Error 1", True),
+        (b"ModuleNotFoundError: No module named 'x'", True),
+        (b"CMake Error at CMakeLists.txt:1:", True),
+        (b"[1/2] Building CXX object error.cpp.o", False),
+        (b"-- Performing Test HAS_WERROR - Success", False),
+        (b"nothing went wrong, no errors", False),
+    ],
+)
+def test_what_looks_like_an_error(line: bytes, found: bool) -> None:
+    assert bool(ERRORS.search(line)) is found
+
+
+def test_words_are_found_through_colours_and_case() -> None:
+    assert pattern_of("foo.c: error").search(b"Foo.c: \x1b[31m\x1b[KError")
+    assert not pattern_of("Error").search(b"error")
+    assert not pattern_of("a.b").search(b"axb")
+
+
+async def test_a_scan_finds_everything_across_its_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stoker.show.tui.textlog.SCAN", 7)
+    data = b"..needle......needleneedle......needle"
+    places = [m.start() for m in re.finditer(b"needle", data)]
+    forth = [hit async for part in scan(FakeLog(data), re.compile(b"needle"), 0, len(data)) for hit in part.hits]
+    back = [
+        hit
+        async for part in scan_back(FakeLog(data), re.compile(b"needle"), 0, len(data))
+        for hit in reversed(part.hits)
+    ]
+    assert forth == places
+    assert back == places[::-1]
+
+
+async def find(pilot: Pilot[Any], words: str) -> None:
+    await pilot.press("slash")
+    await settle(pilot)
+    await pilot.press(*words)
+    await pilot.press("enter")
+    await searched(pilot)
+
+
+async def searched(pilot: Pilot[Any]) -> None:
+    await settle(pilot)
+    for _ in range(400):
+        if not any(worker.group == "search" and worker.is_running for worker in pilot.app.workers):
+            break
+        await pilot.pause(0.02)
+    await settle(pilot)
+
+
+def output(app: Any) -> OutputScreen:
+    assert isinstance(app.screen, OutputScreen)
+    return app.screen
+
+
+async def test_following_shows_the_end_as_it_grows() -> None:
+    source = FakeSource(builds.running(3).state, log=b"first\n")
+    async with shown(source, "o") as (app, pilot):
+        assert "first" in text_of(app)
+        source.log.data += b"".join(b"line %d\n" % i for i in range(100))
+        app.tick()
+        await settle(pilot)
+        assert "line 99" in text_of(app)
+        await pilot.press("up")
+        source.log.data += b"newest\n"
+        app.tick()
+        await settle(pilot)
+        assert "newest" not in text_of(app)
+        await pilot.press("end")
+        await settle(pilot)
+        assert "newest" in text_of(app)
+
+
+async def test_home_end_pages_and_sides() -> None:
+    log = b"".join(b"line %d %s END\n" % (i, b"x" * 100) for i in range(200))
+    async with shown(FakeSource(builds.running(3).state, log=log), "o", "home") as (app, pilot):
+        assert text_of(app).startswith("line 0 ")
+        await pilot.press("pagedown")
+        await settle(pilot)
+        assert text_of(app).startswith("line 22 ")
+        await pilot.press("down", "up", "pageup")
+        await settle(pilot)
+        assert text_of(app).startswith("line 0 ")
+        await pilot.press("right", "right")
+        await settle(pilot)
+        assert "END" in text_of(app).splitlines()[0]
+        await pilot.press("left", "left", "end")
+        await settle(pilot)
+        assert "line 199" in text_of(app)
+        await pilot.press("up", "down")
+        assert output(app).follow
+
+
+async def test_search_goes_forth_and_back_and_around() -> None:
+    log = b"".join(b"line %d%s\n" % (i, b" Needle" if i % 50 == 7 else b"") for i in range(200))
+    async with shown(FakeSource(builds.running(3).state, log=log), "o", "home") as (app, pilot):
+        await find(pilot, "needle")
+        assert "line 7 Needle" in text_of(app)
+        await pilot.press("n")
+        await searched(pilot)
+        assert "line 57 Needle" in text_of(app)
+        await pilot.press("N")
+        await searched(pilot)
+        assert "line 7 Needle" in text_of(app)
+        await pilot.press("N")
+        await searched(pilot)
+        assert "line 157 Needle" in text_of(app)
+        assert "began anew at the end" in text_of(app)
+        await find(pilot, "nowhere")
+        assert "not found" in text_of(app)
+
+
+async def test_keys_typed_into_the_search_are_words_not_commands() -> None:
+    source = FakeSource(builds.running(3).state, log=builds.output_log())
+    async with shown(source, "o", "slash", "q", "s", "e") as (app, pilot):
+        assert app.is_running
+        assert source.commands == []
+        await pilot.press("escape")
+        await settle(pilot)
+        output(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert not isinstance(app.screen, OutputScreen)
+
+
+async def test_errors_first() -> None:
+    source = FakeSource(builds.running(3).state, log=builds.output_log())
+    async with shown(source, "o", "e") as (app, pilot):
+        await searched(pilot)
+        assert "Foo499" in text_of(app)
+        await pilot.press("e")
+        await searched(pilot)
+        assert "Foo999" in text_of(app)
+        await pilot.press("E")
+        await searched(pilot)
+        listed = text_of(app)
+        assert all(f"Foo{i}" in listed for i in (499, 999, 1499, 1999, 2499, 2999))
+        assert "Building" not in listed
+        await pilot.press("E")
+        await settle(pilot)
+        assert "Building" in text_of(app)
+
+
+async def test_a_ten_megabyte_line_is_just_a_long_line() -> None:
+    log = b"before\n" + b"y" * 10_000_000 + b"\nafter\n"
+    async with shown(FakeSource(builds.running(3).state, log=log), "o") as (app, pilot):
+        text = text_of(app)
+        assert "before" in text
+        assert "after" in text
+        await find(pilot, "after")
+        assert "after" in text_of(app)
+        await pilot.press("home", "right", "down", "end")
+        await settle(pilot)
+        assert app.is_running
+
+
+async def test_no_output_at_all() -> None:
+    async with shown(FakeSource(builds.running(3).state), "o", "home", "down", "up", "e", "E", "end") as (app, pilot):
+        await find(pilot, "x")
+        assert "not found" in text_of(app)
