@@ -12,8 +12,8 @@ from pathlib import Path
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.view import pick_screen, show_build
-from stoker.config.paths import UnsafeFolderError
-from stoker.record.builds import prune_builds
+from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.record.builds import is_live, prune_builds
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,7 +24,12 @@ def run(args: argparse.Namespace) -> int:
     if words[0].startswith("-"):
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
     _check_command(words[0])
-    return _start_and_show(args, words, args.name or _default_name(words))
+    screen = None if args.detach else pick_screen(args)
+    paths = _start(words, args.name or _default_name(words))
+    if screen is None:
+        print(paths.id)
+        return 0
+    return show_build(paths, screen, owner=True)
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -33,28 +38,28 @@ def demo(args: argparse.Namespace) -> int:
 
     if not 1.0 <= args.seconds <= 3600.0:
         raise CliError("--seconds is a number from 1 to 3600")
+    screen = pick_screen(args)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(
         folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=_available_memory(), fail=args.fail
     )
-    args.detach = False
-    return _start_and_show(args, list(command), "demo")
+    paths = _start(command, "demo")
+    try:
+        return show_build(paths, screen, owner=True)
+    finally:
+        if not is_live(paths):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start_and_show(args: argparse.Namespace, words: Sequence[str], name: str) -> int:
-    screen = None if args.detach else pick_screen(args)
+def _start(words: Sequence[str], name: str) -> BuildPaths:
     try:
         cwd = os.getcwd()
         prune_builds()
-        paths = launch(Spec(tuple(words), cwd, name))
+        return launch(Spec(tuple(words), cwd, name))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:
         raise CliError(str(err), OWN_FAILURE) from err
-    if screen is None:
-        print(paths.id)
-        return 0
-    return show_build(paths, screen, owner=True)
 
 
 def _check_command(command: str) -> None:

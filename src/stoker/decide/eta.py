@@ -27,6 +27,12 @@ LEARNING_SPREAD = 0.6
 LEAST_SPREAD = 0.08
 """The band never claims more than this: the last jobs of a build differ from the first."""
 
+Z_80_PERCENT = 1.28
+"""Standard deviations on either side of the mean that hold 80 % of a normal distribution."""
+
+OVERDUE_SHARE = 0.3
+"""A job older than expected is taken to need this share of its age again: compile times have long tails."""
+
 PERCENT_SPREAD = 1.5
 """CMake counts steps, not seconds; half as much again either way covers targets of unlike weight."""
 
@@ -89,31 +95,36 @@ def _width(state: BuildState, schedulers: list[Scheduler]) -> float:
 
 def _remaining(state: BuildState, now: float, left: Mapping[str, int], width: float, end: str) -> float:
     """Work over width, but never less than the longest job that must still run to its end."""
-    seconds = {tool: _seconds(state.tool_stats, tool, end) for tool in left}
-    work = sum(n * seconds[tool] for tool, n in left.items())
-    gone: dict[str, float] = {}
-    longest = 0.0
+    seconds = {tool: _seconds(state.tool_stats, tool, n, end) for tool, n in left.items()}
     waiting = dict(left)
+    running: list[float] = []
     for job in state.jobs.values():
         if job.tool in seconds:
-            age = max(0.0, now - job.started)
-            gone[job.tool] = gone.get(job.tool, 0.0) + min(age, seconds[job.tool])
-            longest = max(longest, seconds[job.tool] - age)
             waiting[job.tool] -= 1
-    for tool, n in waiting.items():
-        if n > 0:
-            longest = max(longest, seconds[tool])
-    work -= sum(gone.values())
-    return max(work / width, longest, 0.0)
+            running.append(_residual(seconds[job.tool], max(0.0, now - job.started)))
+    to_start = {tool: n for tool, n in waiting.items() if n > 0}
+    work = sum(running) + sum(n * seconds[tool] for tool, n in to_start.items())
+    longest = max([*running, *(seconds[tool] for tool in to_start)], default=0.0)
+    return max(work / width, longest)
 
 
-def _seconds(stats: Mapping[str, ToolStats], tool: str, end: str) -> float:
-    """Seconds of one job of `tool`: its mean so far, moved to the wanted end of the band."""
+def _residual(expected: float, age: float) -> float:
+    """What a running job still needs. One that has outlived its expectation is of the slow kind, and goes on."""
+    return max(expected - age, OVERDUE_SHARE * age)
+
+
+def _seconds(stats: Mapping[str, ToolStats], tool: str, left: int, end: str) -> float:
+    """Seconds of one of `left` jobs of `tool`: the mean so far, moved to the wanted end of the band.
+
+    The band holds what is not known of the mean (few jobs seen) and the luck of the draw (few jobs left).
+    """
     own = stats.get(tool)
     if own is not None and own.count:
         mean = own.seconds_sum / own.count
-        spread = max(LEAST_SPREAD, LEARNING_SPREAD / math.sqrt(own.count))
-        return mean * {"middle": 1.0, "low": 1.0 - min(0.9, spread), "high": 1.0 + spread}[end]
+        variance = max(0.0, own.seconds_square_sum / own.count - mean**2)
+        drawn = Z_80_PERCENT * math.sqrt(variance * (1 / own.count + 1 / left)) / mean if mean else 0.0
+        spread = max(LEAST_SPREAD, math.hypot(LEARNING_SPREAD / math.sqrt(own.count), drawn))
+        return mean * {"middle": 1.0, "low": 1.0 / (1.0 + spread), "high": 1.0 + spread}[end]
     guess = _compile_seconds(stats) * RELATIVE_SECONDS.get(tool, 1.0)
     return guess * {"middle": 1.0, "low": 1.0 / UNSEEN_SPREAD, "high": UNSEEN_SPREAD}[end]
 
