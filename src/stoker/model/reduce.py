@@ -130,6 +130,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         jobs=jobs,
         recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
         heaviest=_with_heaviest(state.heaviest, finished),
+        slowest=_ranked(state.slowest, finished, lambda j: j.seconds),
         tool_stats=_with_stats(state.tool_stats, e),
     )
     scheduler = state.schedulers.get(e.sid)
@@ -144,12 +145,16 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
 
 
 def _with_heaviest(heaviest: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
-    if not job.peak_rss:
-        return heaviest
-    if len(heaviest) == MAX_HEAVIEST and job.peak_rss <= (heaviest[-1].peak_rss or 0):
-        return heaviest
-    ranked = sorted((*heaviest, job), key=lambda j: j.peak_rss or 0, reverse=True)
-    return tuple(ranked[:MAX_HEAVIEST])
+    return _ranked(heaviest, job, lambda j: j.peak_rss or 0) if job.peak_rss else heaviest
+
+
+def _ranked(
+    top: tuple[FinishedJob, ...], job: FinishedJob, size: Callable[[FinishedJob], float]
+) -> tuple[FinishedJob, ...]:
+    """The largest jobs so far with `job` among them if it belongs there; of equals, the one that ended first leads."""
+    if len(top) == MAX_HEAVIEST and size(job) <= size(top[-1]):
+        return top
+    return tuple(sorted((*top, job), key=size, reverse=True)[:MAX_HEAVIEST])
 
 
 def _with_stats(stats: Mapping[str, ToolStats], e: ev.JobFinished) -> Mapping[str, ToolStats]:

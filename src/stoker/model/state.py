@@ -236,6 +236,7 @@ class BuildState:
     estimate: Estimate | None = None
     tool_stats: Mapping[str, ToolStats] = field(default_factory=dict)
     heaviest: tuple[FinishedJob, ...] = ()
+    slowest: tuple[FinishedJob, ...] = ()
     recent: tuple[FinishedJob, ...] = ()
     timeline: tuple[TimelinePoint, ...] = ()
     timeline_spacing: float = 1.0

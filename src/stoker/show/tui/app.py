@@ -112,7 +112,9 @@ class StokerApp(ControlApp):
                 self.use_theme(self.theme_name)
 
     def tick(self) -> None:
-        """Draw the newest state on what can be seen."""
+        """Draw the newest state on what can be seen; nothing before the first screen and after the last."""
+        if not self.screen_stack:
+            return
         self._turn_to_end()
         for screen in reversed(self.screen_stack):
             if isinstance(screen, PageScreen | Box):

@@ -173,7 +173,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ),
         (
             "memory",
-            f"{format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
+            f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
         ),
         ("written", format_bytes(state.build_written)),
         ("command", views.shown_command(state)),
@@ -198,9 +198,9 @@ def _not_run(left: int) -> str:
 
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
-    """The heaviest jobs, and the slowest of those that were kept, in what room there is."""
+    """The heaviest and the slowest jobs, in what room there is."""
     heaviest = list(state.heaviest)
-    slowest = sorted({*state.recent, *state.heaviest}, key=lambda j: -j.seconds)[:10]
+    slowest = list(state.slowest)
     if room < 4 or not slowest:
         return []
     if width >= 110 and heaviest:

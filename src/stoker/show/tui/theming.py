@@ -99,6 +99,8 @@ def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> Textua
         dark=theme.dark,
         ansi=theme.ansi or no_colour,
         variables={
+            "ansi-background": tokens["background"],  # Textual's own styles name these two in an ansi theme
+            "ansi-foreground": tokens["text"],
             "border": tokens["rule"],
             "border-blurred": tokens["rule"],
             "block-cursor-background": tokens["cursor"],

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+
+import pytest
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import CursorPosition
+
+from stoker.show.tui import driver as driver_module
+from stoker.show.tui.driver import SWITCH, CellDriver, driver_class
+
+FRAME = "\x1b[?2026h\x1b[1;1H\x1b[31mone {}\x1b[0m\x1b[?2026l"
+
+
+class Stdin:
+    """A terminal to read from."""
+
+    def fileno(self) -> int:
+        return 0
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What reaches the terminal."""
+    out: list[str] = []
+    monkeypatch.setattr(LinuxDriver, "write", lambda _self, data: out.append(data))
+    monkeypatch.setattr("sys.__stdin__", Stdin())
+    monkeypatch.setattr(CellDriver, "_terminal_size", lambda _self: (80, 24))
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGTSTP, signal.SIGCONT)}
+    yield out
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def make() -> CellDriver:
+    return CellDriver(App())
+
+
+async def test_frames_wait_for_the_terminals_answer_and_are_merged(written: list[str]) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    assert written[-1].endswith("\x1b[6n")
+    sent = len(written)
+    for i in range(2, 9):
+        driver.write(FRAME.format(i))
+    assert len(written) == sent
+    driver.process_message(CursorPosition(0, 0))
+    await asyncio.sleep(0)
+    assert len(written) == sent + 1
+    assert "8" in written[-1]
+    assert "7" not in written[-1].replace("\x1b[?2026", "")
+
+
+async def test_an_unchanged_frame_sends_nothing(written: list[str]) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    driver.process_message(CursorPosition(0, 0))
+    await asyncio.sleep(0)
+    sent = len(written)
+    driver.write(FRAME.format(1))
+    assert len(written) == sent
+
+
+async def test_a_terminal_that_never_answers_is_asked_no_more(
+    written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "ANSWER_TIMEOUT", 0.0)
+    driver = make()
+    for i in range(4):
+        driver.write(FRAME.format(i))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    asked = [w for w in written if w.endswith("\x1b[6n")]
+    assert len(asked) == driver_module.MAX_SILENCE
+    assert "3" in written[-1]
+
+
+async def test_modes_pass_through_at_once(written: list[str]) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    driver.write("\x1b[?25l")
+    assert written[-1] == "\x1b[?25l"
+
+
+async def test_a_resize_begins_a_new_picture(written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    driver.process_message(CursorPosition(0, 0))
+    await asyncio.sleep(0)
+    monkeypatch.setattr(CellDriver, "_terminal_size", lambda _self: (40, 10))
+    driver.write(FRAME.format(1))
+    assert "one 1" in written[-1]
+
+
+async def test_ascii_only_whoever_draws(written: list[str]) -> None:
+    cls = driver_class(ascii_only=True)
+    assert cls is not None
+    cls(App()).write("\x1b[1;1H╭─ naïve ─╮")
+    assert all(data.isascii() for data in written)
+    assert "+- na?ve -+" in written[-1]
+
+
+def test_the_switch_brings_textuals_own_driver_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    assert driver_class(ascii_only=False) is None
+    monkeypatch.setenv(SWITCH, "0")
+    assert driver_class(ascii_only=False) is CellDriver

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+from textual.color import Color
+
+from stoker.model.text import Ink
+from stoker.show.tui.theming import Palette, textual_theme
+
+from . import builds
+from .apps import THEMES, shown
+from .builds import FakeSource
+
+
+@pytest.mark.parametrize("name", THEMES)
+async def test_every_theme_draws_every_screen(name: str) -> None:
+    source = FakeSource(builds.running(12).state, log=builds.output_log(50))
+    async with shown(source, "o", "t", "f", "d", "s", theme=name) as (app, _pilot):
+        assert app.is_running
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_every_token_is_a_colour_to_rich_and_to_textual(name: str) -> None:
+    palette = Palette(THEMES[name])
+    for token in THEMES[name].colors:
+        assert palette.style(token).color is not None
+    colors = textual_theme(THEMES[name], "x").to_color_system().generate()
+    assert Color.parse(colors["accent"])
+
+
+def test_without_colour_meaning_stays_as_attributes() -> None:
+    palette = Palette(THEMES["dark"], no_colour=True)
+    inks: list[str | Ink] = [*THEMES["dark"].colors, "cursor_text on cursor", Ink(fg="red", bg="#123456", bold=True)]
+    for ink in inks:
+        style = palette.style(ink)
+        assert style.color is None
+        assert style.bgcolor is None
+    assert palette.style("cursor_text on cursor").reverse
+    assert palette.style("error bold").bold
+    assert palette.style(Ink(fg="red", bold=True)).bold
+
+
+async def test_no_colour_reaches_the_screen() -> None:
+    source = FakeSource(builds.running(12).state, log=builds.output_log(50))
+    async with shown(source, "s", no_colour=True) as (app, _pilot):
+        for strip in app.screen._compositor.render_strips():
+            for segment in strip:
+                style = segment.style
+                assert style is None or style.color is None or style.color.is_default
+                assert style is None or style.bgcolor is None or style.bgcolor.is_default

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from stoker.model import events as ev
+from stoker.model.events import Pressure
+from stoker.model.state import BuildState, Estimate, Level
+from stoker.model.update import Update
+from stoker.show.tui import dashboard, views
+from stoker.show.tui.chart import sample
+from stoker.show.tui.glyphs import ASCII, UNICODE
+from stoker.show.tui.jobs import details, moved, ordered, table
+from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
+from stoker.show.tui.moment import Clock, Moment
+
+from . import builds
+from .builds import GIB, MACHINE, START
+
+STATES = (
+    BuildState(),
+    builds.started().state,
+    builds.configuring().state,
+    builds.running(30).state,
+    builds.failed().state,
+    builds.done().state,
+)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z", "M")), max_size=60)
+
+
+def at(state: BuildState, now: float = 3723, **options: object) -> Moment:
+    return Moment(Update(state, "live"), START + now, **options)  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.sampled_from(STATES), st.integers(1, 250), st.integers(1, 80), st.sampled_from([UNICODE, ASCII]))
+def test_no_page_is_larger_than_its_screen(state: BuildState, width: int, height: int, g: object) -> None:
+    m = at(state)
+    tail: list[Line] = [(Part("output " * 50),)] * 10
+    assert len(dashboard.dashboard(m, width, height, UNICODE, 3, tail)) <= max(height, 9)
+    for line in dashboard.dashboard(m, width, height, UNICODE, 3, tail):
+        assert width_of(fit(line, width)) == width
+    for make in (dashboard.timeline, dashboard.summary):
+        for line in make(m, width, height, UNICODE):
+            assert width_of(fit(line, width)) == width
+
+
+@given(texts, st.integers(0, 70))
+def test_elided_text_fits(text: str, width: int) -> None:
+    for elide in (elide_end, elide_middle, elide_path):
+        assert cell_len(elide(text, width)) <= width
+        if cell_len(text) <= width:
+            assert elide(text, width) == text
+
+
+@given(texts, st.integers(2, 70), st.integers(1, 5))
+def test_wrapped_text_fits(text: str, width: int, limit: int) -> None:
+    pieces = wrap(text, width, limit)
+    assert len(pieces) <= limit
+    assert all(cell_len(piece) <= width for piece in pieces)
+
+
+@given(st.lists(texts, max_size=4), st.integers(0, 40), st.integers(1, 40))
+def test_a_window_over_a_line_has_its_width(parts: list[str], start: int, width: int) -> None:
+    assert width_of(crop([Part(text) for text in parts], start, width)) == width
+
+
+def test_a_path_keeps_its_file_name() -> None:
+    path = "caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/native/cuda/ReduceSumProdKernel.cu.o"
+    assert elide_path(path, 40).endswith("…/ReduceSumProdKernel.cu.o")
+    assert elide_path(path, 12) == "Reduce….cu.o"
+
+
+def text(line: object) -> str:
+    return text_of(line).strip()  # type: ignore[arg-type]
+
+
+def test_progress_with_a_known_total() -> None:
+    line = text(views.progress(at(builds.running(3).state), 80, UNICODE))
+    assert line.endswith("1204/6579  18 %  ETA 24–31 min")
+
+
+def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
+    story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 9, "/b", "1.11.1", 8))
+    story.add(6, ev.JobFinished(None, 1, "a.o", "cxx", 1, "ok"))
+    line = text(views.progress(at(story.state), 80, UNICODE))
+    assert line.endswith("1 done")
+    assert "%" not in line
+    assert "━" not in line
+
+
+def test_progress_of_make_shows_its_percent_and_no_total() -> None:
+    story = builds.started().add(5, ev.SchedulerStarted(1, "make", 9, "/b", "4.3", 8))
+    story.add(6, ev.SchedulerPlanned(1, None, "percent", percent=37.0))
+    line = text(views.progress(at(story.state), 80, UNICODE))
+    assert line.endswith("0 done  37 %")
+
+
+def test_a_nearly_full_bar_is_not_full_and_100_percent_is_not_rounded_up_to() -> None:
+    bar = text(views.progress_bar(0.9999, 40, UNICODE))
+    assert bar.endswith("─")
+
+
+def test_failures_are_counted_with_a_mark() -> None:
+    assert "✗ 2 failed" in text(views.progress(at(builds.failed().state), 80, UNICODE))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "now", "words"),
+    [
+        (None, 3723, "ETA after the first jobs"),
+        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 60 s–3 min"),
+        (Estimate(100, 60, 180, START + 3700), 3760, "ETA 0 s–2 min"),
+        (Estimate(100, 60, 180, START + 3700), 9999, "ETA any moment"),
+    ],
+)
+def test_the_remaining_time_is_a_band_that_runs_down(estimate: Estimate | None, now: float, words: str) -> None:
+    state = replace(builds.running(3).state, estimate=estimate)
+    assert words in text(views.progress(at(state, now), 80, UNICODE))
+
+
+def test_no_remaining_time_once_it_is_over() -> None:
+    assert "ETA" not in text(views.progress(at(builds.done().state), 80, UNICODE))
+
+
+def meters(machine: ev.MachineSample, width: int = 80, rows: int = 6) -> str:
+    state = builds.running(3, machine).state
+    return "\n".join(text(line) for line in views.meters(at(state), width, UNICODE, rows))
+
+
+def test_memory_names_the_limit_swap_and_stall() -> None:
+    machine = replace(MACHINE, swap_used=3 * GIB, pressure_memory=Pressure(12.0, 4.0))
+    shown = meters(machine, 160)
+    assert "22.9 of 55.0 GiB" in shown
+    assert "limit of /docker/4f9c2a77d01be1" in shown
+    assert "swap 3.0 GiB" in shown
+    assert "! stalled 12 %" in shown
+    assert "cgroup limit" in meters(MACHINE)
+    assert "limit" not in meters(replace(MACHINE, memory_limit_source="machine"), 160)
+
+
+def test_the_builds_own_memory_is_drawn_apart_without_colour() -> None:
+    line = meters(MACHINE).splitlines()[0]
+    assert "━━━━━━━┅────" in line
+
+
+def test_gpus_and_their_absence() -> None:
+    assert "no NVIDIA driver" in meters(replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver"))
+    two = replace(MACHINE, gpus=(*MACHINE.gpus, replace(MACHINE.gpus[0], index=1, utilisation=None, memory_used=None)))
+    assert "gpu 0" in meters(two, rows=7)
+    assert "use unknown" in meters(two, rows=7)
+    many = replace(MACHINE, gpus=tuple(replace(MACHINE.gpus[0], index=i) for i in range(8)))
+    shown = meters(many, rows=6)
+    assert len(shown.splitlines()) == 6
+    assert "running" in shown
+
+
+def test_the_level_line_tells_who_sets_it() -> None:
+    state = builds.running(3).state
+    assert "watching" in text(views.meters(at(state), 120, UNICODE, 6)[-1])
+    governed = replace(state, level=Level("auto", 12, 48))
+    line = text(views.meters(at(governed), 120, UNICODE, 6)[-1])
+    assert "level 12" in line
+    assert "window 48" in line
+    assert "0 on deck" in line
+    assert "automatic" in line
+
+
+def test_a_person_and_the_governor_are_told_apart_by_a_mark() -> None:
+    lines = [text(line) for line in views.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
+    assert "· governor" in lines[0]
+    assert "▸ ann" in lines[1]
+    assert lines[2].startswith("15:14:50 ! pidfd_open")
+
+
+def test_jobs_keep_their_order_when_their_figures_change() -> None:
+    state = builds.running(5).state
+    changed = {jid: replace(job, rss=10**10 - jid, cpu=jid) for jid, job in reversed([*state.jobs.items()])}
+    assert [job.jid for job in ordered(replace(state, jobs=changed))] == [1, 2, 3, 4, 5]
+
+
+def test_frozen_and_waiting_jobs_are_marked_and_said() -> None:
+    state = builds.running(3).state
+    jobs = dict(state.jobs)
+    jobs[1], jobs[2] = replace(jobs[1], state="frozen"), replace(jobs[2], state="on_deck")
+    lines = [text(line) for line in table(at(replace(state, jobs=jobs)), 80, 9, None, UNICODE)]
+    assert lines[1].startswith("‖")
+    assert "frozen" in lines[1]
+    assert lines[2].startswith("○")
+    assert "on deck" in lines[2]
+
+
+def test_the_cursor_begins_at_the_top_and_stops_at_both_ends() -> None:
+    jobs = ordered(builds.running(5).state)
+    assert moved(jobs, None, 1) == 1
+    assert moved(jobs, 5, 1) == 5
+    assert moved(jobs, 1, -9) == 1
+    assert moved([], 3, 1) is None
+
+
+def test_details_show_the_whole_path() -> None:
+    state = builds.running(1).state
+    lines = details(state.jobs[1], state, START + 3723, 40)
+    assert "".join(text_of(line) for line in lines[:3]).startswith(builds.OUTPUTS[0][0][:100])
+    assert all(width_of(line) <= 40 for line in lines)
+
+
+def test_a_column_keeps_the_peak_of_its_span() -> None:
+    assert sample([0, 1, 2, 3], [1, 9, 2, 3], 2, 0, 4) == [9, 3]
+    assert sample([0, 9], [5, 1], 5, 0, 10) == [5, 5, 5, 5, 1]
+
+
+def test_the_clock_ticks_between_updates_and_never_back() -> None:
+    clock = Clock()
+    state = replace(builds.running(1).state, time=1000.0)
+    assert clock.now(Update(state, "live"), 50.0) == 1000.0
+    assert clock.now(Update(state, "live"), 52.5) == 1002.5
+    late = replace(state, time=1002.0)
+    assert clock.now(Update(late, "live"), 53.0) == 1003.0
+    early = replace(state, time=1006.0)
+    assert clock.now(Update(early, "live"), 54.0) == 1006.0
+    over = replace(state, time=1010.0, ended=1008.0, outcome="done")
+    assert clock.now(Update(over, "ended"), 99.0) == 1008.0
+    assert clock.now(Update(replace(state, time=3.0), "replay"), 99.0) == 3.0
