@@ -8,6 +8,8 @@ JOURNAL is a build's journal.jsonl, SECONDS the moment of it to show. Further wo
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 import sys
 from collections.abc import AsyncIterator, Sequence
 from itertools import takewhile
@@ -53,13 +55,34 @@ async def picture(source: Still, size: tuple[int, int], theme: str, keys: Sequen
         return app.export_screenshot(title="stoker")
 
 
+FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+"""Fonts from somebody's server: a picture in a checkout asks nobody."""
+
+LEADING_SPACES = re.compile(r'x="([\d.]+)"( y="[\d.]+") textLength="([\d.]+)"([^>]*)>((?:&#160;)+)([^<]+)</text>')
+
+
+def shift_leading_spaces(svg: str) -> str:
+    """Some renderers drop spaces at a text's beginning, and columns would not line up: begin behind them instead."""
+
+    def shifted(match: re.Match[str]) -> str:
+        x, y, length, rest, spaces, text = match.groups()
+        count = spaces.count(";")
+        cell = float(length) / (count + len(html.unescape(text)))
+        left = float(x) + count * cell
+        return f'x="{left:.1f}"{y} textLength="{float(length) - count * cell:.1f}"{rest}>{text}</text>'
+
+    return LEADING_SPACES.sub(shifted, svg)
+
+
 def main(words: Sequence[str]) -> None:
     """Parse the words, write the picture."""
     journal, seconds, *rest = words
     size, theme, out, *keys = [*rest, *("100x30", "dark", "docs/dashboard.svg")[len(rest) :]]
     width, height = (int(n) for n in size.split("x"))
     source = Still(Path(journal), float(seconds))
-    Path(out).write_text(asyncio.run(picture(source, (width, height), theme, keys)))
+    svg = asyncio.run(picture(source, (width, height), theme, keys))
+    svg = FONT_FACE.sub("", svg)
+    Path(out).write_text(shift_leading_spaces(svg))
 
 
 if __name__ == "__main__":
