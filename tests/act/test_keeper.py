@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from stoker.act import launch as launch_module
-from stoker.act.keeper import descendants, start_ticks
+from stoker.act.keeper import ENGINE_REST_SECONDS, ENGINE_RESTARTS_PER_MINUTE, Keeper, descendants, start_ticks
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths
@@ -36,6 +36,26 @@ import sys
 with open(sys.argv[1] + "/engines", "a") as file:
     file.write("x\\n")
 sys.exit(1)
+"""
+
+LATE_ENGINE = """
+import os, sys, time
+folder = sys.argv[1]
+with open(folder + "/engines", "a") as file:
+    file.write("x\\n")
+if not os.path.exists(folder + "/exit.json"):
+    sys.exit(1)
+open(folder + "/last-words", "w").close()
+"""
+
+CLEANS_UP = """
+import signal, sys, time
+def clean(*_):
+    time.sleep(1)
+    sys.exit(9)
+signal.signal(signal.SIGTERM, clean)
+print("ready", flush=True)
+time.sleep(1000)
 """
 
 Start = Callable[..., BuildPaths]
@@ -142,7 +162,16 @@ def test_a_stop_ends_the_whole_tree_orphans_too(start: Start) -> None:
     until(lambda: not any(map(alive, tree)))
 
 
-def test_a_process_that_ignores_sigterm_is_killed_by_a_second_request(start: Start) -> None:
+def test_asking_twice_to_stop_leaves_the_grace_time_alone(start: Start) -> None:
+    paths = start(sys.executable, "-c", CLEANS_UP)
+    until(lambda: paths.output.exists() and b"ready" in paths.output.read_bytes())
+    stop_build(paths, force=False)
+    time.sleep(0.3)
+    stop_build(paths, force=False)
+    assert exit_of(paths)["exit_code"] == 9
+
+
+def test_a_process_that_ignores_sigterm_is_killed_at_once_by_force(start: Start) -> None:
     paths = start("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done")
     until(lambda: paths.output.exists() and b"ready" in paths.output.read_bytes())
     stop_build(paths, force=True)
@@ -171,7 +200,34 @@ def test_an_engine_that_cannot_come_back_leaves_nothing_frozen(start: Start) -> 
     script = "sh -c 'kill -STOP $$; exit 0' & child=$!; sleep 0.1; touch frozen; wait $child"
     paths = start("sh", "-c", script, engine="import time; time.sleep(0.5);" + DYING_ENGINE)
     assert exit_of(paths)["exit_code"] == 0
-    assert len((paths.root / "engines").read_text().split()) == 7
+    # Seven in the minute, and one more for the end of the journal.
+    until(lambda: len((paths.root / "engines").read_text().split()) == 8)
+
+
+def test_an_engine_that_was_given_up_gets_to_finish_the_journal(start: Start, tmp_path: Path) -> None:
+    paths = start("sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 6", engine=LATE_ENGINE)
+    engines = paths.root / "engines"
+    until(lambda: engines.exists() and len(engines.read_text().split()) == 7)
+    (tmp_path / "go").touch()
+    assert exit_of(paths)["exit_code"] == 6
+    until((paths.root / "last-words").exists)
+
+
+def test_an_engine_that_was_given_up_comes_back_after_a_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spec.json").write_text("{}")
+    keeper = Keeper(str(tmp_path))
+    clock, starts = [1000.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(keeper, "start_engine", lambda: starts.append(clock[0]))
+    for _ in range(ENGINE_RESTARTS_PER_MINUTE + 1):
+        keeper.engine_ended()
+    assert len(starts) == ENGINE_RESTARTS_PER_MINUTE
+    assert keeper.patience() == ENGINE_REST_SECONDS
+    keeper.revive_engine()
+    assert len(starts) == ENGINE_RESTARTS_PER_MINUTE
+    clock[0] += ENGINE_REST_SECONDS
+    keeper.revive_engine()
+    assert starts[-1] == clock[0]
 
 
 def test_without_its_keeper_a_build_can_still_be_stopped(start: Start) -> None:

@@ -23,7 +23,9 @@ STOP_POLL_SECONDS = 0.05
 """How often the tree is read while it is being ended."""
 
 ENGINE_RESTARTS_PER_MINUTE = 6
-"""More deaths than this mean that the engine cannot come back; the build then goes on without it."""
+ENGINE_REST_SECONDS = 60.0
+"""More deaths than this mean that something kills every engine, such as a machine out of memory; the build then goes
+on without one for this long."""
 
 ENGINE_LAST_WORDS_SECONDS = 30.0
 """How long the engine may take to write the end of the journal once the build is over."""
@@ -46,6 +48,7 @@ class Keeper:
         self.build_pid = 0
         self.engine_pid = 0
         self.engine_deaths: list[float] = []
+        self.engine_back_at = 0.0
         self.exit_code: int | None = None
         self.build_signal: int | None = None
         self.stop_requests = 0
@@ -68,6 +71,7 @@ class Keeper:
             self.wait_for_something(self.patience())
             self.reap()
             self.press_stop()
+            self.revive_engine()
         self.write_exit_file()
         self.await_last_words()
 
@@ -76,8 +80,10 @@ class Keeper:
         return self.build_pid == 0 and not (self.stop_requests and self.tree())
 
     def patience(self) -> float | None:
-        """Seconds to sleep when nothing happens: for ever, or a moment while a stop is under way."""
-        return STOP_POLL_SECONDS if self.stop_requests else None
+        """Seconds to sleep when nothing happens: for ever, unless a stop is under way or the engine rests."""
+        if self.stop_requests:
+            return STOP_POLL_SECONDS
+        return None if self.engine_pid else ENGINE_REST_SECONDS
 
     # -- the build ---------------------------------------------------------------------------------------------
 
@@ -126,11 +132,13 @@ class Keeper:
             },
         )
 
-    def stop_requested(self) -> None:
-        """The first request is SIGTERM, with SIGKILL after the grace time; the second is SIGKILL now."""
+    def stop_requested(self, signum: int) -> None:
+        """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now."""
+        if signum == signal.SIGINT:
+            self.kill_at = time.monotonic()
+        elif not self.stop_requests:
+            self.kill_at = time.monotonic() + STOP_GRACE_SECONDS
         self.stop_requests += 1
-        grace = STOP_GRACE_SECONDS if self.stop_requests == 1 else 0.0
-        self.kill_at = time.monotonic() + grace
 
     def press_stop(self) -> None:
         """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up.
@@ -170,20 +178,28 @@ class Keeper:
             os._exit(COMMAND_NOT_FOUND)
 
     def engine_ended(self) -> None:
-        """Start it again, unless it keeps dying: then everything that it may have stopped is set going."""
+        """Start it again, unless it keeps dying: then it rests, and all that it may have stopped is set going."""
         self.engine_pid = 0
         now = time.monotonic()
         self.engine_deaths = [t for t in self.engine_deaths if now - t < 60.0] + [now]
         if len(self.engine_deaths) <= ENGINE_RESTARTS_PER_MINUTE:
             self.start_engine()
         else:
+            self.engine_back_at = now + ENGINE_REST_SECONDS
             signal_tree(self.tree(), signal.SIGCONT)
 
+    def revive_engine(self) -> None:
+        """Try again after its rest: hours of a build must not go unseen because of one bad minute."""
+        if not self.engine_pid and time.monotonic() >= self.engine_back_at:
+            self.start_engine()
+
     def await_last_words(self) -> None:
-        """The build is over: let the engine finish the journal, and give it another try if it dies over it."""
+        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
         deadline = time.monotonic() + ENGINE_LAST_WORDS_SECONDS
         if self.engine_pid:
             os.kill(self.engine_pid, signal.SIGCONT)
+        else:
+            self.start_engine()
         while self.engine_pid and time.monotonic() < deadline:
             self.wait_for_something(deadline - time.monotonic())
             self.reap(restart_engine_on_success=False)
@@ -199,7 +215,7 @@ class Keeper:
         else:
             info = signal.sigtimedwait(WAKE_UP_SIGNALS, max(0.0, timeout))
         if info is not None and info.si_signo != signal.SIGCHLD:
-            self.stop_requested()
+            self.stop_requested(info.si_signo)
 
     def reap(self, restart_engine_on_success: bool = True) -> None:
         """Collect every child that has ended: the build, the engine, and orphans that were handed to us."""

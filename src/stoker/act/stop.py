@@ -25,9 +25,7 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
         raise NothingToStopError(f"{paths.id} has no keeper") from None
     keeper, build = known["keeper_pid"], known["build_pid"]
     if start_ticks(keeper) == known["keeper_start"]:
-        os.kill(keeper, signal.SIGTERM)
-        if force:
-            os.kill(keeper, signal.SIGINT)
+        os.kill(keeper, signal.SIGINT if force else signal.SIGTERM)
     elif start_ticks(build) == known["build_start"]:
         tree = [build, *descendants(build)]
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
