@@ -148,6 +148,17 @@ def test_writing_outside_of_the_screen_is_dropped() -> None:
     assert model.difference() == "\x1b[1;3H\x1b[mab"
 
 
+def test_nothing_is_drawn_once_the_screen_is_left_and_all_when_it_is_entered_again() -> None:
+    model = Screen(20, 2)
+    out = model.feed("\x1b[?1049h\x1b[1;1Hpicture") + model.difference()
+    assert "picture" in out
+    assert model.feed("\x1b[?1049l\x1b[?25h") + model.difference() == "\x1b[?1049l\x1b[?25h"
+    assert model.feed("\x1b[2;1Hmore") + model.difference() == ""
+    again = model.feed("\x1b[?1049h") + model.difference()
+    assert "picture" in again
+    assert "more" in again
+
+
 FRAME_END = b"\x1b[1;1H\x1b[?2026l"
 
 CHILD = """

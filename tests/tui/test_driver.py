@@ -81,6 +81,17 @@ async def test_a_terminal_that_never_answers_is_asked_no_more(
     assert "3" in written[-1]
 
 
+async def test_after_a_while_in_the_shell_frames_go_out_again(written: list[str]) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    driver.exit_event.set()
+    driver._answered.set()
+    driver.disable_input()
+    driver.exit_event.clear()
+    driver.write(FRAME.format(2))
+    assert "2" in written[-1].replace("\x1b[?2026", "")
+
+
 async def test_modes_pass_through_at_once(written: list[str]) -> None:
     driver = make()
     driver.write(FRAME.format(1))

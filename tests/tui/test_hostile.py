@@ -133,6 +133,7 @@ def test_nothing_hostile_reaches_a_real_terminal(tmp_path: Path) -> None:
     text = ALLOWED.sub("", terminal.data)
     assert_harmless(text.replace("\r", ""))
     assert "\x1b]52" not in terminal.data
+    assert "decisions" not in terminal.data.rpartition("\x1b[?1049l")[2], "drawn over what was there before"
 
 
 class Terminal:

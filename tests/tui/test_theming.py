@@ -39,7 +39,8 @@ def test_without_colour_meaning_stays_as_attributes() -> None:
     assert palette.style(Ink(fg="red", bold=True)).bold
 
 
-async def test_no_colour_reaches_the_screen() -> None:
+async def test_no_colour_reaches_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
     source = FakeSource(builds.running(12).state, log=builds.output_log(50))
     async with shown(source, "s", no_colour=True) as (app, _pilot):
         for strip in app.screen._compositor.render_strips():

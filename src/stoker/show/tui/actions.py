@@ -48,6 +48,7 @@ TABLE: tuple[Action, ...] = (
     Action("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay"),
     Action("slower", "app", "minus", "Replay at half the speed", "slower", needs="replay"),
     Action("faster", "app", "plus", "Replay at twice the speed", "faster", needs="replay"),
+    Action("suspend-process", "app", "ctrl+z", "Back to the shell for a while (fg returns)", palette=False),
     Action("help", "app", "question_mark", "All keys", "help"),
     Action("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
     Action("back", "app", "escape", "Back to the screen before", palette=False),
@@ -92,7 +93,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
 
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "escape": "esc",
-    "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p",
+    "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p", "ctrl+z": "^z",
 }  # fmt: skip
 
 

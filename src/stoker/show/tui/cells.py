@@ -18,8 +18,8 @@ _TOKEN = re.compile(
 )
 """What Textual writes: styles, moves, sync marks, line feeds, text, private modes, bell."""
 
-_CLEARING = frozenset({"\x1b[?1049h", "\x1b[?1049l", "\x1b[?47h", "\x1b[?47l"})
-"""Private modes that change what the terminal shows."""
+_ENTER, _LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+"""The terminal's other screen, which is ours, and back to the one that is not: nothing of ours may be drawn there."""
 
 _ATTRIBUTES = frozenset({"1", "2", "3", "4", "5", "7", "8", "9", "21", "51", "52", "53"})
 
@@ -119,6 +119,7 @@ class Screen:
         self._out: list[str] = []
         self._at: tuple[int, int] | None = None
         self._out_pen: Pen | None = None
+        self._away = False
 
     def feed(self, data: str) -> str:
         """Play a write on the grid. Returns what must go to the terminal at once, ahead of the next `difference`."""
@@ -159,7 +160,8 @@ class Screen:
     def _pass(self, data: str) -> str:
         """Let unknown or mode-setting data through; what was changed before it is written before it."""
         before = self.difference()
-        if data in _CLEARING or _TOKEN.fullmatch(data) is None or data.endswith(("m", "H")):
+        self._away = data == _LEAVE or (self._away and data != _ENTER)
+        if data in (_ENTER, _LEAVE) or _TOKEN.fullmatch(data) is None or data.endswith(("m", "H")):
             self.forget()
         return before + data
 
@@ -216,6 +218,8 @@ class Screen:
 
     def difference(self) -> str:
         """What turns the picture that is seen into the one that should be; empty if they are the same."""
+        if self._away:
+            return ""
         for y in sorted(self._dirty):
             self._row_difference(y, self._wanted[y], self._shown[y])
         self._dirty.clear()

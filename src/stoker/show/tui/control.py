@@ -43,7 +43,8 @@ class ControlApp(App[int], inherit_bindings=False):
         ascii_only: bool,
         no_colour: bool,
     ) -> None:
-        super().__init__(driver_class=driver_class(ascii_only=ascii_only))
+        # Textual turns colours into greys for NO_COLOR, unless they are the terminal's own: then it leaves them out.
+        super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.source = source
         self.newest = Update(BuildState(), "live")
         self.keymap = dict(keymap)

@@ -108,6 +108,7 @@ class CellDriver(LinuxDriver):
         """Stop reading the terminal, after its last answer."""
         if self._waiting is not None:
             self._waiting.cancel()
+            self._waiting = None
             self._answered.wait(LAST_ANSWER_TIMEOUT)
         super().disable_input()
 

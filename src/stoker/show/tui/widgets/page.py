@@ -50,7 +50,7 @@ class Page(Widget, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """One row as Textual wants it."""
         if self._palette is None:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, self.rich_style)
         style = self._palette.style
         parts = fit(_at(self._lines, y), self.size.width)
         if self._ascii_only:
