@@ -83,3 +83,25 @@ def test_an_unreadable_theme_is_named_with_its_line_and_does_not_stop_the_build(
     assert b"'memory'" in result.stderr
     folder = write_ninja(tmp_path / "p", [("o", "touch o")])
     assert stoker.run("run", "--plain", "--", "ninja", "-C", str(folder)).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["status"], ["events"], ["attach", "--plain"], ["attach", "--json"], ["replay"]])
+def test_a_journal_of_another_version_is_named_in_one_line(stoker: Stoker, words: list[str]) -> None:
+    folder = stoker.folder("older")
+    folder.mkdir(parents=True)
+    (folder / "journal.jsonl").write_text('{"v":2,"seq":1,"t":1.0,"type":"build_started"}\n')
+    result = stoker.run(*words, "older")
+    assert result.returncode == 1
+    assert b"journal version 2 is not 1; use the stoker that wrote it" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_working_folder_that_is_gone_is_named_and_nothing_runs(stoker: Stoker, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD"; exec "$@"'
+    words = ["sh", "-c", script, "sh", *stoker.argv("run", "--plain", "--", "touch", str(tmp_path / "ran"))]
+    result = subprocess.run(words, cwd=gone, env=stoker.env, capture_output=True, check=False)
+    assert result.returncode == 125
+    assert result.stderr == b"stoker: the working folder is gone; cd to one that exists\n"
+    assert not (tmp_path / "ran").exists()

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from stoker import __version__
 from stoker.cli import verify
-from stoker.cli.errors import USAGE, CliError
+from stoker.cli.errors import FAILURE, USAGE, CliError
 
 DESCRIPTION = "Watch a long build from any terminal; nothing that happens to the terminal touches it."
 
@@ -35,10 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         _check_command(words)
-        args = _parsed(words)
-        module, _, function = args.handler.partition(":")
-        handler = getattr(importlib.import_module(module), function)
-        return int(handler(args))
+        return _handled(_parsed(words))
     except CliError as err:
         print(f"stoker: {err}", file=sys.stderr)
         return err.status
@@ -48,6 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
         sys.stderr.close()
         return 141
+
+
+def _handled(args: argparse.Namespace) -> int:
+    """What the sub-command says; of files that cannot be read it says so in one line."""
+    from stoker.record.journal import JournalError
+
+    module, _, function = args.handler.partition(":")
+    handler = getattr(importlib.import_module(module), function)
+    try:
+        return int(handler(args))
+    except JournalError as err:
+        raise CliError(str(err), FAILURE) from err
+    except PermissionError as err:
+        raise CliError(f"{err.filename}: {err.strerror}; is HOME, or XDG_STATE_HOME, yours?", FAILURE) from err
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:

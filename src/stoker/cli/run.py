@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import tempfile
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
     _check_command(words[0])
     screen = None if args.detach else pick_screen(args)
-    paths = _start(words, args.name or _default_name(words))
+    paths = _start(words, args.name)
     if screen is None:
         print(paths.id)
         return 0
@@ -51,11 +52,12 @@ def demo(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(words: Sequence[str], name: str) -> BuildPaths:
+def _start(words: Sequence[str], name: str | None) -> BuildPaths:
     try:
         cwd = os.getcwd()
-        prune_builds()
-        return launch(Spec(tuple(words), cwd, name))
+        with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
+            prune_builds()
+        return launch(Spec(tuple(words), cwd, name or _default_name(words)))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:

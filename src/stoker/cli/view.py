@@ -20,7 +20,6 @@ from stoker.model.text import clean
 from stoker.model.units import format_duration
 from stoker.model.update import CommandRefused
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
-from stoker.record.journal import JournalError
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
 from stoker.show.source import Source
@@ -41,13 +40,10 @@ def replay(args: argparse.Namespace) -> int:
     journal = path if path.is_file() else find(args.id).journal
     screen = pick_screen(args)
     source = ReplaySource(journal, args.speed, hold_at_end=isinstance(screen, TuiOptions))
-    try:
-        if isinstance(screen, TuiOptions):
-            run_screens(source, screen)
-        else:
-            asyncio.run(_run_lines(source, screen))
-    except JournalError as err:
-        raise CliError(str(err), FAILURE) from err
+    if isinstance(screen, TuiOptions):
+        run_screens(source, screen)
+    else:
+        asyncio.run(_run_lines(source, screen))
     return 0
 
 
