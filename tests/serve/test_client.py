@@ -134,6 +134,18 @@ async def test_a_live_build_is_shown_as_it_goes_and_ends(paths: BuildPaths, star
     assert rest[-1] == Update(engine.state, "ended")
 
 
+async def test_a_reader_that_is_busy_while_the_build_ends_hears_of_the_end(paths: BuildPaths, start: Start) -> None:
+    engine = await start()
+    engine.emit(BEGIN, SCHEDULER)
+    updates = BuildSource(paths).updates()
+    await anext(updates)
+    following = [task for task in asyncio.all_tasks() if "BuildSource._follow" in repr(task)]
+    engine.emit(END)
+    async with asyncio.timeout(20):
+        await asyncio.wait(following)
+        assert [u.link async for u in updates] == ["ended"]
+
+
 async def test_a_slow_reader_gets_the_newest_state_and_no_backlog(paths: BuildPaths, start: Start) -> None:
     engine = await start()
     engine.emit(BEGIN, SCHEDULER)

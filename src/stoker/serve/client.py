@@ -56,16 +56,13 @@ class BuildSource:
 
     async def updates(self) -> AsyncIterator[Update]:
         """The state now and whenever it changes, until the build has ended. Raises JournalError, OSError."""
+        latest = self._latest = _Latest()
         following = asyncio.create_task(self._follow())
-        following.add_done_callback(lambda _: self._latest.wake())
+        following.add_done_callback(lambda _: latest.close())
         try:
-            while True:
-                update = await self._latest.take()
-                if update is not None:
-                    yield update
-                elif following.done():
-                    await following
-                    return
+            while (update := await latest.take()) is not None:
+                yield update
+            await following
         finally:
             following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -146,19 +143,22 @@ class _Latest:
 
     def __init__(self) -> None:
         self._update: Update | None = None
+        self._closed = False
         self._changed = asyncio.Event()
 
     def put(self, update: Update) -> None:
         self._update = update
         self._changed.set()
 
-    def wake(self) -> None:
+    def close(self) -> None:
+        self._closed = True
         self._changed.set()
 
     async def take(self) -> Update | None:
-        """The newest update once there is one; None after `wake`."""
-        await self._changed.wait()
-        self._changed.clear()
+        """The newest update once there is one; None when there is none and none will come."""
+        if self._update is None and not self._closed:
+            self._changed.clear()
+            await self._changed.wait()
         update, self._update = self._update, None
         return update
 
