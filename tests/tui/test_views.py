@@ -226,3 +226,24 @@ def test_the_clock_ticks_between_updates_and_never_back() -> None:
     over = replace(state, time=1010.0, ended=1008.0, outcome="done")
     assert clock.now(Update(over, "ended"), 99.0) == 1008.0
     assert clock.now(Update(replace(state, time=3.0), "replay"), 99.0) == 3.0
+
+
+def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_place_that_does_not_jump() -> None:
+    def page(running: int) -> list[str]:
+        story = builds.started()
+        story.add(2, ev.SchedulerStarted(9, "ninja", 77, "/b", "1.13.2", 4))
+        for n in range(6):
+            outcome: ev.JobOutcome = "failed" if n == 4 else "ok"
+            story.add(3 + n, ev.JobFinished(None, 9, f"obj/unit{n}.o", "cxx", 2.0 + n, outcome, peak_rss=n << 20))
+        story.add(20, *(ev.JobStarted(50 + n, 9, 500 + n, f"obj/run{n}.o", "cxx", START) for n in range(running)))
+        return [text_of(line) for line in dashboard.dashboard(at(story.state, 60), 80, 24, UNICODE, None, [])]
+
+    lines = page(2)
+    heading = next(i for i, line in enumerate(lines) if line.startswith("finished lately"))
+    assert [line.split()[:2] for line in lines[heading + 1 : heading + 4]] == [
+        ["✓", "obj/unit5.o"],
+        ["✗", "obj/unit4.o"],
+        ["✓", "obj/unit3.o"],
+    ]
+    assert lines[heading + 1].split()[2:] == ["c++", "0:07", "5.0", "MiB"]
+    assert next(i for i, line in enumerate(page(4)) if line.startswith("finished lately")) == heading

@@ -12,7 +12,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui import views
 from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
 from stoker.show.tui.glyphs import Glyphs
-from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, table
+from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, lately, table
 from stoker.show.tui.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, pad, width_of
 from stoker.show.tui.moment import Moment
 
@@ -20,6 +20,9 @@ WIDE = 160
 """Screen width from which decisions stand beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
+LEAST_FINISHED = 3
+"""Lines below the running jobs from which the finished ones are worth a heading."""
+
 TALL = 36
 """Lines of the work panel from which the end of the output is shown below the jobs too."""
 
@@ -72,7 +75,7 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
         return []
     if m.state.jobs:
         below = rows // 4 if rows >= TALL and tail else 0
-        lines = table(m, width, rows - below, cursor, g)
+        lines = _jobs_panel(m, width, rows - below, cursor, g)
         lines += [BLANK] * (rows - below - len(lines))
         return [*lines, *([views.section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
     activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
@@ -81,6 +84,20 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
     head = views.section("output", width, g)
     lines = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
     return [*lines, *_last(tail, rows - 2, width)][:rows]
+
+
+def _jobs_panel(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
+    """The running jobs, and in room that they will not need the ones that ended last.
+
+    The place of the latter hangs on the scheduler's width, not on the jobs of the moment, so that it does not jump.
+    """
+    needed = 1 + max(len(m.state.jobs), m.state.level.window or 0)
+    spare = rows - needed - 1
+    if spare < LEAST_FINISHED or not m.state.recent:
+        return table(m, width, rows, cursor, g)
+    lines = table(m, width, needed, cursor, g)
+    lines += [BLANK] * (needed + 1 - len(lines))
+    return [*lines, *lately(m.state, width, spare, g)]
 
 
 def _last(tail: list[Line], rows: int, width: int) -> list[Line]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stoker.model.state import BuildState, Job
+from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.glyphs import Glyphs
@@ -82,6 +82,30 @@ def table(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> li
     lines = [_heading(title, columns, width, g)]
     lines += [_job_line(job, m.now, columns, width, cursor, g) for job in shown]
     return lines
+
+
+def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns."""
+    columns = _columns(state, width)
+    heading = (Part("finished lately ", "text_dim"), Part(g.rule * max(0, width - 16), "rule"))
+    jobs = state.recent[: -max(1, rows) : -1]
+    return [fit(heading, width), *(_finished_line(job, columns, width, g) for job in jobs)]
+
+
+def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyphs) -> Line:
+    told = {
+        "tool": TOOL_NAMES[job.tool],
+        "phase": "failed" if job.outcome == "failed" else "",
+        "time": format_duration(job.seconds),
+        "peak": format_bytes(job.peak_rss) if job.peak_rss else "",
+    }
+    tail = [Part(" " + pad(told.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
+    room = max(1, width - width_of(tail) - 2)
+    failed = job.outcome == "failed"
+    mark = Part(f"{g.fail if failed else g.ok} ", "error" if failed else "ok")
+    return fit(
+        (mark, Part(pad(elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis), room), "text_dim"), *tail), width
+    )
 
 
 def _columns(state: BuildState, width: int) -> list[Column]:
