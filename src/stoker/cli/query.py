@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.view import find
+from stoker.cli.view import find, in_colour
 from stoker.config.paths import BuildPaths
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
@@ -129,9 +128,8 @@ def _copy(file: Any, *, terminal: bool) -> None:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    colour = "NO_COLOR" not in os.environ
     while line := file.readline(1 << 16):
-        print(sgr(spans(line.rstrip(b"\n")), colour=colour))
+        print(sgr(spans(line.rstrip(b"\n")), colour=in_colour()))
     sys.stdout.flush()
 
 

@@ -24,7 +24,7 @@ def _check(files: list[Path]) -> int:
     status = 0
     for file in files:
         for fault in check_theme(file, theme_folders()):
-            print(f"stoker: {'warning: ' if fault.severity == 'warning' else ''}{clean(str(fault))}", file=sys.stderr)
+            print(f"stoker: {fault}", file=sys.stderr)
             if fault.severity == "error":
                 status = FAILURE
     return status

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stoker.cli.errors import CliError
 from stoker.config.settings import Settings, load_settings, settings_path
-from stoker.config.themes import Theme, load_themes, pick_theme, theme_folders, watch_themes
+from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
 from stoker.show.source import Source
 
@@ -39,10 +39,10 @@ def tui_options(theme_name: str | None) -> TuiOptions:
     wanted = theme_name or settings.theme
     try:
         theme = pick_theme(wanted, themes, os.environ)
-    except KeyError as err:
+    except NoSuchThemeError as err:
         if theme_name is not None:
-            raise CliError(f"{err.args[0]}; 'stoker themes list' shows them") from err
-        print(f"stoker: {settings_path()}: {err.args[0]}", file=sys.stderr)
+            raise CliError(f"{err}; 'stoker themes list' shows them") from err
+        print(f"stoker: {settings_path()}: {err}", file=sys.stderr)
         theme = pick_theme("auto", themes, os.environ)
     ascii_only = settings.ascii == "yes" or (settings.ascii == "auto" and _locale_is_ascii())
     return TuiOptions(themes, theme, settings, ascii_only)

@@ -71,6 +71,12 @@ def running_in_terminal() -> bool:
     return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
 
 
+def in_colour() -> bool:
+    """Whether stdout is a terminal that has colours, before a person who has not asked for none (no-color.org)."""
+    has_colours = sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+    return has_colours and not os.environ.get("NO_COLOR")
+
+
 def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False) -> int:
     """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
     source = BuildSource(paths, read_only)
@@ -143,5 +149,4 @@ async def _run_lines(source: Source, screen: Screen) -> None:
         return
     from stoker.show.plain import run_plain
 
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    await run_plain(source, sys.stdout, sys.stderr, colour=colour)
+    await run_plain(source, sys.stdout, sys.stderr, colour=in_colour())
