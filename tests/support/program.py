@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -130,7 +131,8 @@ class Stoker:
             for pid, start in (("keeper_pid", "keeper_start"), ("build_pid", "build_start")):
                 if start_ticks(keeper[pid]) == keeper[start] is not None:
                     for p in [*descendants(keeper[pid]), keeper[pid]]:
-                        os.kill(p, signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(p, signal.SIGKILL)
 
 
 def write_project(folder: Path, units: int = 6, *, broken: Sequence[int] = ()) -> Path:
