@@ -109,6 +109,19 @@ def test_two_ninjas_at_once_are_both_counted(stoker: Stoker, tmp_path: Path) -> 
     assert status["progress"]["finished"] == 6
 
 
+def test_of_two_ninjas_after_each_other_in_one_folder_each_has_its_own_jobs(stoker: Stoker, tmp_path: Path) -> None:
+    jobs = [(f"a{n}", f"sleep 0.3; touch a{n}") for n in range(5)] + [(f"b{n}", f"touch b{n}") for n in range(20)]
+    folder = write_ninja(tmp_path / "two", jobs)
+    first, second = (" ".join(o for o, _ in jobs if o[0] == letter) for letter in "ab")
+    script = f"{PYPI_NINJA} -j1 {first} && {PYPI_NINJA} -j1 {second} b-slow"
+    with (folder / "build.ninja").open("a") as file:
+        file.write("build b-slow: sh\n  cmd = sleep 2; touch b-slow\n")
+    build = stoker.detach("sh", "-c", script, cwd=folder)
+    assert stoker.ended(build)["progress"]["finished"] == 26
+    finished = [(e["sid"], e["output"][0]) for e in stoker.events(build) if e["type"] == "job_finished"]
+    assert sorted(finished) == [(1, "a")] * 5 + [(2, "b")] * 21
+
+
 def test_the_log_keeps_every_byte_and_plain_shows_it_harmlessly(stoker: Stoker, tmp_path: Path) -> None:
     nasty = (
         b"\x1b]52;c;ZXZpbA==\x07 \x1b[2J error [/usr/include/x.h] [@click=app.quit]x[/] "

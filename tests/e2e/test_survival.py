@@ -39,6 +39,15 @@ def fill(path: Path) -> None:
     assert os.statvfs(path).f_bavail == 0
 
 
+def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "many", [(f"o{n}", "sleep 1") for n in range(5000)])
+    build = stoker.detach("ninja", "-C", str(folder), "-j2")
+    until(lambda: list(stoker.folder(build).glob("plan-*.work")), "a plan in the making")
+    os.kill(stoker.engine_pid(build), signal.SIGKILL)
+    until(lambda: any(e["type"] == "scheduler_planned" and e["source"] == "dry-run" for e in stoker.events(build)))
+    assert stoker.status(build)["progress"]["total"] == 5000
+
+
 def test_a_killed_engine_loses_no_job_and_the_build_ends_as_it_would(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     until(lambda: len(finished_outputs(stoker, build)) >= 2, "two jobs")

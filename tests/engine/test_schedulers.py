@@ -103,3 +103,19 @@ def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
     b.runs(1, use("a.o"))
     (finished,) = b.vanished(1, use("a.o"), START + 2)
     assert (finished.outcome, finished.output) == ("unknown", "a.o")
+
+
+def test_the_jobs_of_a_make_that_ended_between_two_looks_have_ended() -> None:
+    b = book("make")
+    b.runs(1, use("a.o"))
+    assert [(f.output, f.outcome) for f in b.all_vanished(START + 2)] == [("a.o", "unknown")]
+    assert b.all_vanished(START + 2) == []
+
+
+def test_a_job_that_ran_when_its_ninja_was_killed_has_failed_once_no_record_comes() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.runs(2, use("b.o"))
+    assert b.all_vanished(START + 2) == []
+    assert [f.output for f in recorded(b, entry("b.o"))] == ["b.o"]
+    assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("a.o", "failed")]

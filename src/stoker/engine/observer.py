@@ -20,7 +20,7 @@ from stoker.sense.classify import describe
 from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
 from stoker.sense.ninja_files import log_path
-from stoker.sense.ninja_log import NinjaLog
+from stoker.sense.ninja_log import CLOCK_SLACK, Entry, NinjaLog
 from stoker.sense.phase import innermost
 from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
 from stoker.sense.processes import (
@@ -192,7 +192,8 @@ class Observer:
         """Learn what is to come, in a process of its own, and tell at the next look."""
         book, scheduler = tracked.book, tracked.book.scheduler
         request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
-        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
+        # The planner of a killed engine may still be at work under its own name.
+        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}-{os.getpid()}.json")
         if note:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:
@@ -218,6 +219,7 @@ class Observer:
         if tracked.plan_task is not None:
             tracked.plan_task.cancel()
         return [
+            *tracked.book.all_vanished(self._last_look),
             *self._read_log(tracked, now, just_scanned=True),
             *tracked.book.settle(at_once=True),
             ev.SchedulerEnded(tracked.book.sid),
@@ -301,6 +303,8 @@ class Observer:
         """Jobs that ninja has recorded since. Behind a scan, vanished jobs without a record grow a look older."""
         events: list[ev.Event] = []
         for tracked in self._tracked.values():
+            if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
+                continue  # The next ninja may write this log already; the look that finds it tells them apart.
             events += self._read_log(tracked, now, just_scanned=just_scanned)
             if just_scanned:
                 events += tracked.book.settle(at_once=False)
@@ -311,10 +315,18 @@ class Observer:
         if log is None:
             return []
         if tracked.met_log:
-            return book.recorded(log.read_new(), just_scanned=just_scanned)
+            entries, heir = log.read_new(), self._heir(tracked)
+            cut = _end_of_run(entries, heir.started) if heir is not None else len(entries)
+            finished = book.recorded(entries[:cut], just_scanned=just_scanned)
+            return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
         tracked.met_log = True
-        entries = log.first_read(book.started, now, book.scheduler.manifest).this_run
-        return book.recorded(entries, just_scanned=just_scanned)
+        first = log.first_read(book.started, now, book.scheduler.manifest)
+        return book.recorded(first.this_run, just_scanned=just_scanned)
+
+    def _heir(self, tracked: _Tracked) -> SchedulerBook | None:
+        """The ninja that writes this log now, after the one that is tracked: `ninja a && ninja b`."""
+        books = [t.book for t in self._tracked.values() if t.log is tracked.log and t is not tracked]
+        return next((b for b in books if b.started > tracked.book.started), None)
 
     # -- figures -----------------------------------------------------------------------------------------------
 
@@ -355,6 +367,15 @@ def _activity(processes: Mapping[int, Process]) -> str:
     """What runs when no scheduler does: the innermost command in a few words."""
     process = innermost(processes.values())
     return describe(read_cmdline(process.pid)) if process is not None else ""
+
+
+def _end_of_run(entries: Sequence[Entry], next_start: float) -> int:
+    """How many of `entries` come before those of a ninja that began at Unix time `next_start`.
+
+    Ninja 1.11 and later record when a command began, and so when that ninja did; before, all count for the first.
+    """
+    starts = (e.mtime / 1e9 - e.start_ms / 1000 for e in entries)
+    return next((i for i, start in enumerate(starts) if start >= next_start - CLOCK_SLACK), len(entries))
 
 
 def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:

@@ -82,6 +82,10 @@ class SchedulerBook:
         self._gone[jid] = _Gone(use, last_seen)
         return []
 
+    def all_vanished(self, last_seen: float) -> list[JobFinished]:
+        """The scheduler is gone, and with it the jobs that ran at the last look, at Unix time `last_seen`."""
+        return [f for jid, use in list(self._running.items()) for f in self.vanished(jid, use, last_seen)]
+
     def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished]:
         """Ninja's records of jobs that ended well, matched with the jobs that were seen.
 
