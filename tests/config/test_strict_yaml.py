@@ -57,10 +57,10 @@ def test_no_settings_file_means_defaults(tmp_path: Path) -> None:
 
 
 def test_settings_are_read(tmp_path: Path) -> None:
-    text = "theme: light\ntick: 2\nascii: yes\nnotify: bell\nkeys:\n  detach: ctrl+d\n  stop: no\n"
+    text = "theme: light\ntick: 2\nascii: yes\nkeys:\n  detach: ctrl+d\n  stop: no\n"
     settings, errors = load_settings(write(tmp_path, text), {"detach", "stop"})
     assert errors == []
-    assert settings == Settings("light", {"detach": "ctrl+d", "stop": "no"}, 2.0, "yes", "bell")
+    assert settings == Settings("light", {"detach": "ctrl+d", "stop": "no"}, 2.0, "yes")
 
 
 def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path
         "tick: fast",
         "ascii: ja",
         "theme: light",
-        "notify:",
         "keys:",
         "  detatch: d",
+        "  detach:",
         "  stop: s",
         "  help: s",
         "theme: dark",
@@ -83,8 +83,8 @@ def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path
             f"{path}:1: unknown setting 'them'; did you mean 'theme'?",
             f"{path}:2: 'tick' is a number from 0.5 to 5, not 'fast'",
             f"{path}:3: 'ascii' cannot be 'ja'; known are auto, no, yes",
-            f"{path}:5: 'notify' has no value (one that starts with # needs quotes)",
-            f"{path}:7: unknown action 'detatch'; did you mean 'detach'?",
+            f"{path}:6: unknown action 'detatch'; did you mean 'detach'?",
+            f"{path}:7: 'detach' has no value (one that starts with # needs quotes)",
             f"{path}:9: key 's' is for 'stop' already",
             f"{path}:10: 'theme' is here already, in line 4",
         ]

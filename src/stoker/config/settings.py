@@ -11,7 +11,7 @@ from stoker.config.errors import ConfigError
 from stoker.config.paths import config_dir
 from stoker.config.strict_yaml import Section, load
 
-_KEYS = ("theme", "keys", "tick", "ascii", "notify")
+_KEYS = ("theme", "keys", "tick", "ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,6 @@ class Settings:
 
     ascii: Literal["auto", "yes", "no"] = "auto"
     """Whether to draw with ASCII characters alone; "auto" does so where the locale is not UTF-8."""
-
-    notify: Literal["no", "bell"] = "no"
-    """Whether to ring the terminal's bell when a build ends."""
 
 
 def settings_path() -> Path:
@@ -57,7 +54,6 @@ def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[S
         keys=_keys(section.section("keys"), actions),
         tick=section.number("tick", defaults.tick, 0.5, 5.0),
         ascii=cast('Literal["auto", "yes", "no"]', section.choice("ascii", ("auto", "yes", "no"), defaults.ascii)),
-        notify=cast('Literal["no", "bell"]', section.choice("notify", ("no", "bell"), defaults.notify)),
     )
     return settings, section.errors
 
