@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import sys
 import time
@@ -254,9 +255,9 @@ def test_a_state_folder_that_cannot_be_written_is_named_before_anything_runs(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_systemd_scope_is_used_where_a_user_manager_is_and_given_up_where_it_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
-) -> None:
+@pytest.fixture
+def scopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user manager that starts no scope; the calls to systemd-run."""
     (tmp_path / "run" / "systemd" / "private").mkdir(parents=True)
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -265,5 +266,42 @@ def test_a_systemd_scope_is_used_where_a_user_manager_is_and_given_up_where_it_f
     fake.chmod(0o755)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setattr(launch_module, "LINGER", tmp_path / "linger")
+    return tmp_path / "calls"
+
+
+def test_a_systemd_scope_is_used_where_the_user_lingers_and_given_up_where_it_fails(
+    tmp_path: Path, scopes: Path, start: Start
+) -> None:
+    (tmp_path / "linger").mkdir()
+    (tmp_path / "linger" / pwd.getpwuid(os.getuid()).pw_name).touch()
     assert exit_of(start("true"))["exit_code"] == 0
-    assert "--user --scope" in (tmp_path / "calls").read_text()
+    assert "--user --scope" in scopes.read_text()
+
+
+def test_no_scope_is_used_that_the_last_logout_would_end(scopes: Path, start: Start) -> None:
+    assert exit_of(start("true"))["exit_code"] == 0
+    assert not scopes.exists()
+
+
+def test_a_keeper_that_does_not_get_going_leaves_no_build_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(launch_module, "START_SECONDS", 1.0)
+    fake = tmp_path / "keeper.py"
+    fake.write_text(
+        f"import os; os.fork() or os.setpgid(0, 0); open('{tmp_path}/' + str(os.getpid()), 'w')\nwhile 1: pass"
+    )
+    monkeypatch.setattr(launch_module, "KEEPER", fake)
+    with pytest.raises(LaunchError, match="keeper did not start"):
+        launch(Spec(("true",), str(tmp_path), "x"))
+    pids = [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]
+    assert len(pids) == 2
+    until(lambda: not any(map(alive, pids)))
+
+
+def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) -> None:
+    paths = start("true")
+    exit_of(paths)
+    assert {f.stat().st_mode & 0o777 for f in (paths.spec, paths.exit, paths.keeper)} == {0o600}

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -16,11 +18,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.act.keeper import descendants, signal_tree
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 10.0
 """How long the keeper may take to say that it has started; on a machine that swaps even Python is slow."""
+
+LINGER = Path("/var/lib/systemd/linger")
+"""Holds a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
 
 MAX_NAME = 24
 """Longest name inside an ID: an ID must stay typable, and fit a socket's path."""
@@ -45,7 +51,8 @@ def launch(spec: Spec) -> BuildPaths:
         private_dir(state_dir())
         private_dir(builds_dir())
         paths = _make_folder(spec.name)
-        paths.spec.write_text(json.dumps(_spec_file(spec)), encoding="utf-8", errors="surrogateescape")
+        with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
+            json.dump(_spec_file(spec), file)
         _reserve(paths)
     except OSError as err:
         raise LaunchError(
@@ -83,20 +90,32 @@ def _spec_file(spec: Spec) -> dict[str, object]:
 
 def _reserve(paths: BuildPaths) -> None:
     """Find out now, not in an hour, that the disk is full: the exit status needs a block of its own."""
-    with open(paths.exit.with_suffix(".json.new"), "wb") as file:
+    with open(paths.exit.with_suffix(".json.new"), "wb", opener=_private) as file:
         file.write(b" " * 4096)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _prefixes(build_id: str) -> list[list[str]]:
-    """Ways to start the keeper, best first: a systemd scope of its own outlives the login's scope."""
+    """Ways to start the keeper, best first: a systemd scope of its own outlives the login's scope.
+
+    Only where the user lingers: else the user's manager ends with the last logout, and every scope of its with it,
+    while a process that stays behind in the login's scope is left alone (KillUserProcesses=no, logind.conf(5)).
+    """
     plain: list[list[str]] = [[]]
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and Path(runtime, "systemd", "private").exists() and (run := shutil.which("systemd-run")):
+    if runtime and _lingers() and Path(runtime, "systemd", "private").exists() and (run := shutil.which("systemd-run")):
         scope = [run, "--user", "--scope", "--quiet", "--collect", f"--unit=stoker-{build_id}", "--"]
         return [scope, *plain]
     return plain
+
+
+def _lingers() -> bool:
+    """Whether `loginctl enable-linger` was said for this user."""
+    try:
+        return (LINGER / pwd.getpwuid(os.getuid()).pw_name).exists()
+    except KeyError:
+        return False
 
 
 def _start(paths: BuildPaths, prefix: Sequence[str]) -> bool:
@@ -119,7 +138,8 @@ def _start(paths: BuildPaths, prefix: Sequence[str]) -> bool:
         if keeper.poll() is not None:
             return False
         time.sleep(0.005)
-    keeper.kill()
+    # Its children too: a build that was just forked must not go on beside the one of the next attempt.
+    signal_tree([keeper.pid, *descendants(keeper.pid)], signal.SIGKILL)
     keeper.wait()
     return False
 
