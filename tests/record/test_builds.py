@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from stoker.config.paths import BuildPaths, builds_dir
+from stoker.engine.ending import ending_of
 from stoker.model import events as ev
 from stoker.record.builds import (
     LOST_REASON,
@@ -144,6 +145,7 @@ def test_a_zombie_is_no_keeper(keeper: subprocess.Popen[bytes]) -> None:
         ({"exit_code": 3, "signal": None, "ended": T0 + 60, "stopped": False}, "failed", "exit status 3"),
         ({"exit_code": 137, "signal": 9, "ended": T0 + 60, "stopped": False}, "failed", "killed by SIGKILL"),
         ({"exit_code": 143, "signal": 15, "ended": T0 + 60, "stopped": True}, "stopped", "stopped by a person"),
+        ({"exit_code": 0, "signal": None, "ended": T0 + 60, "stopped": True}, "stopped", "stopped by a person"),
     ],
 )
 def test_an_end_that_no_engine_wrote_comes_from_the_keeper(ended: dict[str, Any], outcome: str, reason: str) -> None:
@@ -151,6 +153,8 @@ def test_an_end_that_no_engine_wrote_comes_from_the_keeper(ended: dict[str, Any]
     state = final_state(paths)
     assert (state.outcome, state.exit_code, state.reason) == (outcome, ended["exit_code"], reason)
     assert state.ended == T0 + 60
+    told = ending_of(paths, state)
+    assert (told.outcome, told.exit_code) == (state.outcome, state.exit_code), "as an engine would have written it"
     row = list_builds()[0]
     assert (row.phase, row.exit_code, row.ended, row.live) == (outcome, ended["exit_code"], T0 + 60, False)
 

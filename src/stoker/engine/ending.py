@@ -18,10 +18,11 @@ def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
     except (OSError, ValueError):
         return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
     code = int(ended["exit_code"])
+    if ended["stopped"]:
+        # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
+        return BuildEnded("stopped", code, "stopped by a person")
     if code == 0:
         return BuildEnded("done", 0, "")
-    if ended["stopped"]:
-        return BuildEnded("stopped", code, "stopped by a person")
     return BuildEnded("failed", code, _reason(code, ended["signal"], state))
 
 
