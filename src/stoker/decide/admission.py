@@ -5,24 +5,18 @@ Pure. Unaware of the emergency, of processes and of clocks.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
-from stoker.decide.curves import Curve
-from stoker.decide.outlook import EDGES, Outlook, Promise, from_birth, outlook
-from stoker.decide.standing import climb_left, locate, rough_peak
-from stoker.decide.view import Candidate, Decision, LiveJob, View
+from stoker.decide.outlook import Outlook
+from stoker.decide.situation import Situation, age_order
+from stoker.decide.view import Candidate, Decision
 from stoker.model.units import format_bytes, format_duration
-
-CAUTION = 1.5
-"""Standard deviations of the summed doubt that stay free. The freeze before a climb covers what is rarer."""
-
-SMALL = 0.01
-"""Jobs below this share of the budget are counted with their peak for all of their life: exactness would not show."""
 
 PATIENCE = 64
 """A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
+
+CLIMB_WEIGHT = 1.3
+"""What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
 
 THAW_SHARE = 0.3
 """Share of the reserve that thawed jobs may be promised: less than the brake's share, or it would freeze them again."""
@@ -31,57 +25,13 @@ THAW_SPACING = 2.0
 """Seconds between two thaws for memory's sake, so that the effect of one is seen before the next."""
 
 
-def capacity_of(view: View) -> float:
-    """Bytes that the build's jobs may hold together: what they hold and what is left, less the reserve.
-
-    What others take on this machine shrinks it, whether or not the build's own figures are exact.
-    """
-    own = sum(j.rss for j in view.running) + sum(j.rss for j in view.frozen)
-    return min(view.budget, own + view.available) - view.reserve
-
-
-def promise_of(view: View, caution: float = CAUTION) -> Promise:
-    """What the jobs that run, and those that are frozen, are expected to hold from now on."""
-    promise = Promise(capacity_of(view), caution)
-    small = view.budget * SMALL
-    for job in view.running:
-        promise.add(outlook_of(job, small))
-    for job in view.frozen:
-        promise.hold(job.rss)
-    return promise
-
-
-def outlook_of(job: LiveJob, small: float) -> Outlook:
-    """What a live job is expected to hold from now on."""
-    if job.curve.peak <= small and job.rss <= small:
-        return _plain(rough_peak(job), max(1.0, 1.5 * (job.curve.duration - job.age)))
-    return outlook(locate(job))
-
-
-def outlook_at_birth(curve: Curve, small: float) -> Outlook:
-    """What a candidate is expected to hold if it starts now."""
-    if curve.peak <= small:
-        return _plain(curve.peak * (1 + curve.spread + curve.bias), 1.5 * curve.duration)
-    return from_birth(curve)
-
-
-def _plain(size: float, seconds: float) -> Outlook:
-    slots = _slots(math.ceil(seconds))
-    return Outlook((size,) * slots, (0.0,) * slots, size)
-
-
-@lru_cache(maxsize=16384)
-def _slots(seconds: int) -> int:
-    return next((slot for slot in range(1, len(EDGES)) if EDGES[slot] >= seconds), len(EDGES) - 1)
-
-
 class Deck:
     """One round of admissions: what is promised so far, how many run, and the job that room is kept for."""
 
-    def __init__(self, view: View, promise: Promise, slots: int) -> None:
-        self.view = view
-        self.small = view.budget * SMALL
-        self.promise = promise
+    def __init__(self, situation: Situation, slots: int) -> None:
+        self.situation = situation
+        self.view = situation.view
+        self.promise = situation.promise
         self.slots = slots
         self.decisions: list[Decision] = []
         self.waiting: str = ""
@@ -97,10 +47,10 @@ class Deck:
         capacity = self.promise.capacity
         self.promise.capacity += THAW_SHARE * self.view.reserve
         waiting = []
-        for job in sorted(self.view.frozen, key=lambda j: (climb_left(j), *_age_order(j))):
+        for job in sorted(self.view.frozen, key=lambda j: (self.situation.climb_left(j), *age_order(j))):
             if job.by_person:
                 continue
-            rest = outlook(locate(job))
+            rest = self.situation.outlook(job)
             self.promise.hold(-job.rss)
             if rested and self.slots > 0 and self.promise.fits(rest):
                 self.promise.add(rest)
@@ -115,12 +65,26 @@ class Deck:
             self.promise.hold(-job.rss)
             self._keep_room(rest, job.name, job.rss)
 
+    def let_pass(self, now: float, room: float) -> None:
+        """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
+
+        Behind its peak it gives back more than that.
+        """
+        frozen = [j for j in self.view.frozen if not j.by_person]
+        if not frozen or now - self.view.last_freeze < THAW_SPACING:
+            return
+        climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)
+        if climb <= room:
+            why = f"needs ~{format_bytes(climb)} more to pass its peak, {format_bytes(self.view.available)} available"
+            self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
+            self.slots = 0
+
     def admit(self, candidates: Iterable[Candidate]) -> None:
         """Admit whatever fits, in order; the first that does not fit gets room kept for it, the others fill in."""
         for candidate in candidates:
             if self.slots <= 0:
                 return
-            job = outlook_at_birth(candidate.curve, self.small)
+            job = self.situation.outlook_at_birth(candidate.curve)
             if self.promise.fits(job):
                 self.promise.add(job)
                 self.slots -= 1
@@ -161,19 +125,25 @@ class Deck:
         )
 
 
-def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The order in which candidates are tried: those passed over too often, then the longest, then the oldest.
+def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
+    """The order in which candidates are tried: those passed over too often, then the pressing ones, then the oldest.
 
-    Long jobs first because a long job that starts last is a whole machine waiting for one core.
+    A job presses if it takes longer than all that is on deck would take together: started last, it would keep a whole
+    machine waiting for one core. The longest goes first. Jobs larger than a fair `share` of the memory press too, but
+    for them only the time after the peak counts, and the time before it against them: memory is what they wait for
+    until then, and those that come down early let others climb sooner.
+    The rest goes by age and not by length, since only what has left the deck makes room for jobs not yet seen.
     """
-    return sorted(candidates, key=_deck_order)
+    together = sum(c.curve.duration for c in candidates) / level
+    return sorted(candidates, key=lambda c: _deck_order(c, share, together))
 
 
-def _deck_order(candidate: Candidate) -> tuple[int, float, float, int]:
+def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[int, float, float, int]:
+    curve = candidate.curve
     if candidate.passed_over >= PATIENCE:
-        return 0, candidate.arrived, 0.0, candidate.jid
-    return 1, -candidate.curve.duration, candidate.arrived, candidate.jid
-
-
-def _age_order(job: LiveJob) -> tuple[float, int]:
-    return job.started, job.jid
+        return 0, 0.0, candidate.arrived, candidate.jid
+    if curve.peak > share:
+        return 1, CLIMB_WEIGHT * curve.peak_age - curve.duration, candidate.arrived, candidate.jid
+    if curve.duration > together:
+        return 1, -curve.duration, candidate.arrived, candidate.jid
+    return 2, 0.0, candidate.arrived, candidate.jid

@@ -5,8 +5,7 @@ Pure. Unaware of admissions, of processes and of clocks. One act at a time: the 
 
 from __future__ import annotations
 
-from stoker.decide.outlook import Promise
-from stoker.decide.standing import climb_left, locate
+from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Decision, LiveJob, View
 from stoker.model.units import format_bytes
 
@@ -19,6 +18,9 @@ BRAKE_SHARE = 0.5
 GROWING = 0.001
 """A job that grows by less than this share of the budget in these seconds is not what fills the memory."""
 
+PASSAGE = 0.6
+"""Share of what is left above the floor that a job may need to pass its peak; the oldest may climb meanwhile."""
+
 PRESSURE = 20.0
 """Percent of time stalled for memory that counts as an emergency of its own (systemd-oomd's default is 60)."""
 
@@ -26,53 +28,76 @@ SHED_SPACING = 2.0
 """Seconds from a freeze or a shed until the next shed: memory that was given back must have been seen."""
 
 
-def relieve(view: View, now: float) -> Decision | None:
+def relieve(situation: Situation, now: float) -> Decision | None:
     """When memory is below the floor or stalls the machine: freeze the youngest that grows; at the very last, shed.
 
     What does not grow goes on: it will fall or end, and that is what gives memory back.
     """
+    view = situation.view
     reason = _alarm(view)
     if not reason:
         return None
-    order = sorted(view.running, key=_age_order)
-    growing = [j for j in order[1:] if _growth(j, LOOK_AHEAD) > GROWING * view.budget]
+    order = situation.by_age
+    growing = climbing(situation)
     if growing:
         job = growing[-1]
         return Decision("freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows)")
-    victims = sorted(view.frozen, key=_age_order)
     rested = now - max(view.last_shed, view.last_freeze) >= SHED_SPACING
-    sinking = len(order) == 1 and _growth(order[0], LOOK_AHEAD) > 0
-    if not (victims and rested and sinking):
+    sinking = bool(order) and situation.growth(order[0], LOOK_AHEAD) > 0
+    if not (view.frozen and rested and sinking):
         return None
-    job = victims[-1]
-    why = f"{reason}; only the oldest runs and still grows; gives back {format_bytes(job.rss)}, runs alone later"
+    job = max(view.frozen, key=age_order)
+    why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs alone later"
     return Decision("shed", job.jid, f"shed {job.name} ({why})")
 
 
-def brake(view: View, promise: Promise) -> Decision | None:
-    """Freeze the job with most of its climb to come, if the next seconds would not fit.
-
-    The second test is a banker's: whatever else happens, the oldest job must be able to climb to its peak beside
-    what all others hold now. So there is always one job that can finish and give its memory back.
-    """
-    order = sorted(view.running, key=_age_order)
+def brake(situation: Situation) -> Decision | None:
+    """Freeze the job with most of its climb to come, if the next seconds would not fit or nothing could end any more."""
+    view, order = situation.view, situation.by_age
     if len(order) < 2:
         return None
-    line = promise.capacity + BRAKE_SHARE * view.reserve
-    most = max(promise.upper(slot) for slot in range(LOOK_AHEAD))
-    room = view.available - (1 - BRAKE_SHARE) * view.reserve
-    oldest_need = climb_left(order[0])
-    if most <= line and oldest_need <= room:
+    line = situation.capacity + BRAKE_SHARE * view.reserve
+    most = max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
+    short = _shortage(situation)
+    if most <= line and not short:
         return None
-    climbs = {j.jid: climb_left(j) for j in order[1:] if _growth(j, LOOK_AHEAD) > GROWING * view.budget}
-    if not climbs:
+    climbs = [(situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
+    if sum(c[0] for c in climbs) <= passage(view):
         return None
-    job = max((j for j in order[1:] if j.jid in climbs), key=lambda j: (climbs[j.jid], *_age_order(j)))
+    climb, *_, job = max(climbs)
     if most > line:
         why = f"{format_bytes(most)} expected within {LOOK_AHEAD} s, {format_bytes(line)} allowed"
     else:
-        why = f"the oldest needs {format_bytes(oldest_need)} more, {format_bytes(max(0.0, room))} free"
-    return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climbs[job.jid])})")
+        why = f"{short} more than could be given back before is needed"
+    return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climb)})")
+
+
+def climbing(situation: Situation) -> list[LiveJob]:
+    """The running jobs, but the oldest, that are about to grow noticeably."""
+    least = GROWING * situation.view.budget
+    return [j for j in situation.by_age[1:] if situation.growth(j, LOOK_AHEAD) > least]
+
+
+def passage(view: View) -> float:
+    """Bytes that jobs may still climb while the rest is stopped: those nearest to their peak pass, since each gives
+    back more behind it than it takes."""
+    return PASSAGE * max(0.0, view.available - view.floor)
+
+
+def _shortage(situation: Situation) -> str:
+    """The banker's test: is there an order in which all live jobs can climb to their peak and end, one by one?
+
+    Taken by what they still need, the least first; each gives back what it holds. Empty if all is well, else the
+    bytes that are missing at the first job that cannot.
+    """
+    view = situation.view
+    room = view.available - view.floor
+    jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
+    for need, held in sorted((situation.climb_left(j), j.rss) for j in jobs):
+        if need > room:
+            return format_bytes(need - room)
+        room += held
+    return ""
 
 
 def _alarm(view: View) -> str:
@@ -81,13 +106,3 @@ def _alarm(view: View) -> str:
     if view.pressure is not None and view.pressure >= PRESSURE:
         return f"memory pressure {view.pressure:.0f} %, from {PRESSURE:.0f} % on it is an emergency"
     return ""
-
-
-def _growth(job: LiveJob, seconds: int) -> float:
-    """Bytes by which a job is expected to grow within so many seconds."""
-    at = locate(job)
-    return max(0.0, at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss)
-
-
-def _age_order(job: LiveJob) -> tuple[float, int]:
-    return job.started, job.jid

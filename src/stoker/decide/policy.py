@@ -5,9 +5,9 @@ Pure: the time is an argument, and the same view gives the same decisions. Unawa
 
 from __future__ import annotations
 
-from stoker.decide.admission import Deck, in_order, promise_of
-from stoker.decide.emergency import brake, relieve
-from stoker.decide.outlook import Promise
+from stoker.decide.admission import Deck, in_order
+from stoker.decide.emergency import brake, climbing, passage, relieve
+from stoker.decide.situation import Situation
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.model.units import format_bytes
 
@@ -16,17 +16,13 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
     """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
     if view.paused == "hard":
         return tuple(Decision("freeze", j.jid, f"freeze {j.name} (paused: 0 of {len(view.running)} may run)") for j in view.running)
-    level = level_of(view)
-    for act in (_over_level(view, level), _one(relieve(view, now))):
+    level, situation = level_of(view), Situation(view)
+    for act in (_over_level(situation, level), _one(relieve(situation, now)), _one(brake(situation))):
         if act:
             return act
-    if not view.running and not view.frozen and not view.candidates:
+    if any(j.alone for j in view.running):
         return ()
-    promise = promise_of(view)
-    stop = _one(brake(view, promise))
-    if stop or any(j.alone for j in view.running):
-        return stop
-    return _starts(view, now, level, promise)
+    return _starts(situation, now, level)
 
 
 def level_of(view: View) -> int:
@@ -38,26 +34,28 @@ def _one(decision: Decision | None) -> tuple[Decision, ...]:
     return (decision,) if decision else ()
 
 
-def _over_level(view: View, level: int) -> tuple[Decision, ...]:
+def _over_level(situation: Situation, level: int) -> tuple[Decision, ...]:
     """A person's lower number takes effect at once: the youngest are frozen, never the oldest."""
-    excess = len(view.running) - level
-    if view.level is None or excess <= 0:
+    excess = len(situation.view.running) - level
+    if situation.view.level is None or excess <= 0:
         return ()
-    youngest = sorted(view.running, key=lambda j: (j.started, j.jid), reverse=True)[:excess]
-    why = f"level {level}, {len(view.running)} were running"
-    return tuple(Decision("freeze", j.jid, f"freeze {j.name} ({why})") for j in youngest)
+    why = f"level {level}, {len(situation.view.running)} were running"
+    return tuple(Decision("freeze", j.jid, f"freeze {j.name} ({why})") for j in situation.by_age[-excess:])
 
 
-def _starts(view: View, now: float, level: int, promise: Promise) -> tuple[Decision, ...]:
+def _starts(situation: Situation, now: float, level: int) -> tuple[Decision, ...]:
     """Thaws and admissions, and at least one job that runs whenever there is any."""
+    view = situation.view
     slots = level - len(view.running)
     together = [c for c in view.candidates if not c.alone]
     if slots <= 0 or not (view.frozen or (view.candidates and view.paused == "no")):
         return ()
-    deck = Deck(view, promise, slots)
+    deck = Deck(situation, slots)
     deck.thaw(now)
+    if not deck.decisions:
+        deck.let_pass(now, passage(view) - sum(situation.climb_left(j) for j in climbing(situation)))
     if view.paused == "no":
-        deck.admit(in_order(together))
+        deck.admit(in_order(together, situation.capacity / level, level))
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
         return tuple(deck.decisions)
     return _first(view, together)

@@ -53,18 +53,6 @@ def locate(job: LiveJob) -> Standing:
     return Standing(curve, position, pace * job.width, scale, curve.spread, curve.time_spread, curve.bias, job.rss)
 
 
-def climb_left(job: LiveJob) -> float:
-    """Bytes by which the job may still grow until its end, with its doubt."""
-    at = locate(job)
-    return max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss) * (1 + at.spread)
-
-
-def rough_peak(job: LiveJob) -> float:
-    """The most that the job may still hold, at a glance and never too little: for jobs too small to matter."""
-    standing = max(job.rss, job.peak_rss * FALLEN)
-    return max(job.curve.still(job.age) * (1 + job.curve.spread + job.curve.bias), standing)
-
-
 def _is_past_peak(job: LiveJob) -> bool:
     curve = job.curve
     return (

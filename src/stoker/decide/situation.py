@@ -1,0 +1,107 @@
+"""One look at the build, worked out once: where every job stands, what is promised, how much may be held.
+
+Pure. Unaware of what will be decided.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, lru_cache
+
+from stoker.decide.curves import Curve
+from stoker.decide.outlook import EDGES, Outlook, Promise, Standing, from_birth, outlook
+from stoker.decide.standing import locate
+from stoker.decide.view import LiveJob, View
+
+CAUTION = 1.4
+"""Standard deviations of the summed doubt that promises keep free. The freeze before a climb covers what is rarer:
+more caution leaves cores idle, less makes the brake work all the time (docs/policy.md has the figures)."""
+
+SMALL = 0.01
+"""Jobs below this share of the budget are counted with their peak for all of their life: exactness would not show."""
+
+
+class Situation:
+    """A view, and what follows from it before anything is decided."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.small = view.budget * SMALL
+        self._standings: dict[int, Standing] = {}
+
+    @cached_property
+    def by_age(self) -> list[LiveJob]:
+        """Running jobs, the oldest first."""
+        return sorted(self.view.running, key=age_order)
+
+    @cached_property
+    def capacity(self) -> float:
+        """Bytes that the build's jobs may hold together: what they hold and what is left, less the reserve.
+
+        What others take on this machine shrinks it, whether or not the build's own figures are exact.
+        """
+        own = sum(j.rss for j in self.view.running) + sum(j.rss for j in self.view.frozen)
+        return min(self.view.budget, own + self.view.available) - self.view.reserve
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What running and frozen jobs are expected to hold from now on; admissions add to it."""
+        promise = Promise(self.capacity, CAUTION)
+        for job in self.view.running:
+            promise.add(self.outlook(job))
+        for job in self.view.frozen:
+            promise.hold(job.rss)
+        return promise
+
+    def standing(self, job: LiveJob) -> Standing:
+        """Where the job stands on its curve."""
+        known = self._standings.get(job.jid)
+        if known is None:
+            known = self._standings[job.jid] = locate(job)
+        return known
+
+    def outlook(self, job: LiveJob) -> Outlook:
+        """What a live job is expected to hold if it goes on now."""
+        if job.curve.peak <= self.small and job.rss <= self.small:
+            curve = job.curve
+            return _plain(max(job.rss, curve.still(job.age) * _safe(curve)), max(1.0, _MORE * (curve.duration - job.age)))
+        return outlook(self.standing(job))
+
+    def outlook_at_birth(self, curve: Curve) -> Outlook:
+        """What a candidate is expected to hold if it starts now."""
+        if curve.peak <= self.small:
+            return _plain(curve.peak * _safe(curve), _MORE * curve.duration)
+        return from_birth(curve)
+
+    def climb_left(self, job: LiveJob) -> float:
+        """Bytes by which the job may still grow until its end, with its doubt."""
+        at = self.standing(job)
+        return max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss) * (1 + at.spread)
+
+    def growth(self, job: LiveJob, seconds: float) -> float:
+        """Bytes by which the job is expected to grow within so many seconds."""
+        at = self.standing(job)
+        return max(0.0, at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss)
+
+
+_MORE = 1.5
+"""A small job is counted for this much longer than it is expected to run."""
+
+
+def _safe(curve: Curve) -> float:
+    return 1 + curve.spread + curve.bias
+
+
+def _plain(size: float, seconds: float) -> Outlook:
+    slots = _slots(math.ceil(seconds))
+    return Outlook((size,) * slots, (0.0,) * slots, size)
+
+
+@lru_cache(maxsize=16384)
+def _slots(seconds: int) -> int:
+    return next((slot for slot in range(1, len(EDGES)) if EDGES[slot] >= seconds), len(EDGES) - 1)
+
+
+def age_order(job: LiveJob) -> tuple[float, int]:
+    """Sorts jobs by their age, the oldest first."""
+    return job.started, job.jid
