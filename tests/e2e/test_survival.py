@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -37,6 +38,20 @@ def fill(path: Path) -> None:
     os.posix_fallocate(fd, 0, free)
     os.close(fd)
     assert os.statvfs(path).f_bavail == 0
+
+
+def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(stoker: Stoker) -> None:
+    build = stoker.run("run", "--detach", "--name", "s", "--", "sleep", "30").stdout.decode().strip()
+    socket_file = stoker.root / "run" / "stoker" / f"{build}.sock"
+    until(socket_file.exists, "a socket")
+    shutil.rmtree(stoker.root / "run")
+    (stoker.root / "run").mkdir(mode=0o700)
+    until(socket_file.exists, "a socket again")
+    viewer = stoker.start("attach", "--json", build)
+    assert viewer.stdout is not None
+    assert json.loads(viewer.stdout.readline())["link"] == "live"
+    assert stoker.run("stop", build).returncode == 0
+    viewer.communicate(timeout=30)
 
 
 def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:

@@ -165,6 +165,8 @@ class Engine:
             events += [guess] if guess is not None else []
         self._write(events, now)
         self._watch_logs(observer.log_folders())
+        with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
+            await self._server.listen_again()
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look; ninja's records that arrive in between are written down at once."""

@@ -97,6 +97,15 @@ class Server:
         listening = self._endpoint.open()
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=MAX_CLIENT_FRAME)
 
+    async def listen_again(self) -> None:
+        """Where the socket's file is gone, make it anew; raises like `start`. Viewers that are connected stay.
+
+        The system removes $XDG_RUNTIME_DIR with a user's last logout, and makes it again at the next login.
+        """
+        if self._server is not None and not self._endpoint.path.exists():
+            self._server.close()
+            await self.start()
+
     def publish(self, lines: Sequence[bytes], records: Sequence[Record]) -> None:
         """Send records, whose journal lines are `lines`, to every viewer; once per tick. Never waits, never raises."""
         if not lines:
