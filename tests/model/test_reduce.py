@@ -15,6 +15,18 @@ from stoker.model.progress import progress_of
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.state import MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
+from stoker.model.verification import (
+    MAX_FILES,
+    MAX_PROBLEMS,
+    MAX_TEXT,
+    HeldArch,
+    JudgedDevice,
+    Problem,
+    TorchView,
+    Verification,
+    VerifiedFile,
+    bounded,
+)
 
 MACHINE = ev.MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
 
@@ -177,3 +189,41 @@ def test_a_newer_event_is_told_apart_from_a_broken_one() -> None:
         decode_record({"v": 1, "seq": 1, "t": 1.0, "type": "job_started", "jid": 1, "sid": 1, "pid": "x"})
     with pytest.raises(CodecError, match="journal version 2"):
         decode_record({"v": 2, "seq": 1, "t": 1.0, "type": "sampled"})
+
+
+FOUND = Verification(
+    ok=False,
+    files=(VerifiedFile("/b/libk.so", 9000, (HeldArch("cubin", "sm_80", 2, 4000),), ("native", "no")),),
+    devices=(JudgedDevice("A100", "8.0", "native", "fits"), JudgedDevice("T4", "7.5", "no", "no code for sm_75")),
+    problems=(Problem("error", "/b/libk.so", "will not run on T4", "build with 7.5"),),
+    torch=TorchView("2.9.1", "13.0", ("sm_80",)),
+)
+
+
+def test_a_verification_is_kept_and_told_to_scripts() -> None:
+    (record,) = records([ev.Verified(FOUND)])
+    line = json.loads(json.dumps(encode_record(record)))
+    state = reduce_all([*records(BEGIN), ev.Record(9, 2000.0, decode_record(line).event)])
+    assert state.verification == FOUND
+    told = status_of(state, 2000.0)["verification"]
+    assert told["ok"] is False
+    assert [(d["name"], d["verdict"]) for d in told["devices"]] == [("A100", "native"), ("T4", "no")]
+    assert told["problems"][0]["remedy"] == "build with 7.5"
+    assert status_of(reduce_all(records(BEGIN)), 2000.0)["verification"] is None
+
+
+def test_a_verification_of_any_size_becomes_a_bounded_line() -> None:
+    long = "x" * 100_000
+    huge = Verification(
+        ok=True,
+        files=tuple(VerifiedFile(long, 1, (HeldArch("ptx", long, 1, 1),) * 500) for _ in range(MAX_FILES + 7)),
+        problems=(Problem("info", long, long, long),) * (MAX_PROBLEMS + 3),
+        devices=(JudgedDevice(long, long, "no", long, None, long, long),) * 500,
+        torch=TorchView(long, long, (long,) * 500, long),
+    )
+    kept = bounded(huge)
+    assert kept.left_out == 10
+    assert max(len(p.what) for p in kept.problems) == MAX_TEXT
+    ordinary = Verification(ok=True, files=(FOUND.files[0],) * MAX_FILES, problems=FOUND.problems * MAX_PROBLEMS)
+    assert bounded(ordinary) == ordinary
+    assert len(json.dumps(encode_record(ev.Record(1, 1.0, ev.Verified(ordinary))))) < 100_000

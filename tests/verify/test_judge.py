@@ -6,7 +6,7 @@ import pytest
 
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
 from stoker.verify.devices import Device
-from stoker.verify.judge import judge_device, judge_requested, library
+from stoker.verify.judge import judge_device, judge_file, judge_requested, library
 from stoker.verify.report import ArchUse, Code, FileReport, Modules, Report
 
 CUDA_13 = (9, 0)
@@ -174,3 +174,18 @@ def test_the_exit_status_follows_from_the_report() -> None:
     assert Report((), (), devices=(good,)).exit_status == 0
     assert Report((), (), devices=(good, bad)).exit_status == 1
     assert Report((), (), requested=tuple(missing)).exit_status == 1
+
+
+@pytest.mark.parametrize(
+    ("modules", "verdict"),
+    [
+        (["sm_80", "sm_80 compute_80"], "native"),
+        (["compute_70", "compute_70", "sm_80"], "ptx-jit"),
+        (["sm_80", "sm_90"], "partly"),
+        (["sm_90"], "no"),
+        (["sm_90a"], "other"),
+        ([], ""),
+    ],
+)
+def test_a_file_gets_its_own_verdict_for_each_device(modules: list[str], verdict: str) -> None:
+    assert judge_file(binary(*modules), device("8.0")) == verdict

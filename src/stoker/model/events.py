@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from stoker.model.verification import Severity, Verification
+
 JOURNAL_VERSION = 1
 """Version of the journal's format; raised only when an older reader would misread a newer journal."""
 
@@ -18,7 +20,6 @@ Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
 
 Outcome = Literal["done", "failed", "stopped"]
 JobOutcome = Literal["ok", "failed", "unknown"]
-Severity = Literal["info", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +277,14 @@ class StopRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """What the binaries that the build wrote are good for; before the end of a build that ended well."""
+
+    kind: ClassVar[str] = "verified"
+    found: Verification
+
+
+@dataclass(frozen=True, slots=True)
 class BuildEnded:
     """The build's end; the last event that changes what a viewer shows.
 
@@ -304,6 +313,7 @@ Event = (
     | Decided
     | Noticed
     | StopRequested
+    | Verified
     | BuildEnded
 )
 
@@ -323,6 +333,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     Decided,
     Noticed,
     StopRequested,
+    Verified,
     BuildEnded,
 )
 

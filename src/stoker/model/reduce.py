@@ -251,6 +251,10 @@ def _stop_requested(state: BuildState, e: ev.StopRequested, time: float) -> Buil
     return state if state.over else replace(state, phase="stopping")
 
 
+def _verified(state: BuildState, e: ev.Verified, _time: float) -> BuildState:
+    return replace(state, verification=e.found)
+
+
 def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState:
     return replace(
         state,
@@ -281,5 +285,6 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.Decided: _decided,
     ev.Noticed: _noticed,
     ev.StopRequested: _stop_requested,
+    ev.Verified: _verified,
     ev.BuildEnded: _build_ended,
 }

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stoker.model.events import GpuSample, JobOutcome, MachineSample, Outcome, Pressure, Severity, Tool
+from stoker.model.events import GpuSample, JobOutcome, MachineSample, Outcome, Pressure, Tool
+from stoker.model.verification import Severity, Verification
 
 __all__ = [
     "BuildState",
@@ -243,6 +244,7 @@ class BuildState:
     decisions: tuple[Decision, ...] = ()
     failures: tuple[Failure, ...] = ()
     notices: tuple[Notice, ...] = ()
+    verification: Verification | None = None
 
     @property
     def over(self) -> bool:

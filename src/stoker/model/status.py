@@ -9,6 +9,7 @@ from typing import Any
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Job
+from stoker.model.verification import Verification
 
 MAX_STATUS_DECISIONS = 20
 
@@ -70,6 +71,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             for d in state.decisions[-MAX_STATUS_DECISIONS:]
         ],
         "jobs": [_job(job, now) for job in sorted(state.jobs.values(), key=lambda j: j.jid)],
+        "verification": None if state.verification is None else _verification(state.verification),
         "log": state.log_path,
     }
 
@@ -81,6 +83,18 @@ def _eta(state: BuildState, now: float) -> dict[str, float | None]:
     gone = now - e.time
     seconds, low, high = (round(max(0.0, value - gone), 1) for value in (e.seconds, e.low, e.high))
     return {"seconds": seconds, "low": low, "high": high}
+
+
+def _verification(found: Verification) -> dict[str, Any]:
+    return {
+        "ok": found.ok,
+        "devices": [
+            {"name": d.name, "capability": d.capability, "verdict": d.verdict, "why": d.why} for d in found.devices
+        ],
+        "problems": [
+            {"severity": p.severity, "file": p.file, "what": p.what, "remedy": p.remedy} for p in found.problems
+        ],
+    }
 
 
 def _job(job: Job, now: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_ptx
 from stoker.verify.devices import Device
-from stoker.verify.report import Code, DeviceReport, FileReport, Problem, Requested, Verdict
+from stoker.verify.report import Code, DeviceReport, FileReport, FileVerdict, Problem, Requested, Verdict
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "none"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
@@ -75,6 +75,16 @@ def tally(file: FileReport, device: Device) -> Tally:
     for modules in file.modules:
         found[fit(modules.codes, device)] += modules.count
     return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["none"])
+
+
+def judge_file(file: FileReport, device: Device) -> FileVerdict:
+    """How one file fares on a device, by itself."""
+    found = tally(file, device)
+    if not found.runs:
+        return "no" if found.fails else "other" if found.other_gpu else ""
+    if found.fails:
+        return "partly"
+    return "native" if found.native >= found.jit else "ptx-jit"
 
 
 def judge_device(files: Sequence[FileReport], device: Device) -> tuple[DeviceReport, list[Problem]]:

@@ -13,6 +13,10 @@ from stoker.verify.archs import Arch
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["native", "ptx-jit", "no"]
+FileVerdict = Literal["native", "ptx-jit", "partly", "no", "other", ""]
+"""How one file fares on one device: "partly" when some modules have no code for it, "other" when it is for other GPUs
+alone, "" without device code."""
+
 RequestState = Literal["present", "missing", "extra"]
 
 ALL_WILL_RUN, SOMETHING_WILL_NOT, CANNOT_BE_READ = 0, 1, 2
@@ -80,6 +84,8 @@ class FileReport:
     other: Mapping[str, int] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    verdicts: tuple[FileVerdict, ...] = ()
+    """In the order of the report's devices."""
 
     @property
     def has_code(self) -> bool:
@@ -203,6 +209,7 @@ def _file(file: FileReport) -> dict[str, Any]:
         ],
         "other": dict(file.other),
         "needed": list(file.needed),
+        "verdicts": list(file.verdicts),
         "problems": [_problem(p) for p in file.problems],
     }
 

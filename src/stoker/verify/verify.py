@@ -13,7 +13,7 @@ from stoker.verify.asking import python_of
 from stoker.verify.binary import Binary, read_binary
 from stoker.verify.devices import Device, device_of, local_devices
 from stoker.verify.discover import files_in, installed
-from stoker.verify.judge import judge_device, judge_requested, library
+from stoker.verify.judge import judge_device, judge_file, judge_requested, library
 from stoker.verify.libraries import Linker
 from stoker.verify.link_report import Linked, link_problems
 from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, TorchFacts
@@ -49,8 +49,11 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     files, problems = _read_all(wish, python, progress)
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
     problems += more
-    devices, more = _judge_devices(files, named, wanted)
+    gpus, more = _devices(files, named, wanted)
     problems += more
+    devices, more = _judge_devices(files, gpus)
+    problems += more
+    files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
     torch, runs, more = _ask(wish, files, python, progress)
     problems += more
     if not files and not problems:
@@ -137,18 +140,21 @@ def _forgive_other_builds(files: list[FileReport]) -> list[FileReport]:
     ]  # fmt: skip
 
 
-def _judge_devices(
+def _devices(
     files: list[FileReport], named: list[Device], wanted: Sequence[Wanted]
-) -> tuple[list[DeviceReport], list[Problem]]:
-    """Verdicts for the devices named, else for this machine's where there is code for a GPU at all."""
+) -> tuple[list[Device], list[Problem]]:
+    """The devices named, else this machine's where there is code for a GPU at all."""
+    if named or not any(f.has_code for f in files):
+        return named, []
+    devices, why = local_devices()
+    if not why or wanted:
+        return devices, []
+    remedy = "name the GPU it is meant for: --device H100"
+    return devices, [Problem("info", "", f"no GPU to judge for: {why}", remedy)]
+
+
+def _judge_devices(files: list[FileReport], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
     problems: list[Problem] = []
-    devices = list(named)
-    if not devices and any(f.has_code for f in files):
-        devices, why = local_devices()
-        if why and not wanted:
-            problems.append(
-                Problem("info", "", f"no GPU to judge for: {why}", "name the GPU it is meant for: --device H100")
-            )
     reports: list[DeviceReport] = []
     judged: dict[tuple[Arch, object, str], None] = {}
     for device in devices:
