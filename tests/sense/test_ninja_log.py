@@ -126,6 +126,23 @@ def test_a_rewritten_log_gives_only_what_is_new(log: NinjaLog) -> None:
     assert log.read_new() == []
 
 
+def test_what_was_written_before_the_log_was_deleted_is_still_read(tmp_path: Path) -> None:
+    log = NinjaLog(tmp_path / "build" / ".ninja_log")
+    log.path.parent.mkdir()
+    log.path.write_text(_line(0, 1, "a.o"))
+    assert _outputs(log.read_new()) == ["a.o"]
+    with log.path.open("a") as file:
+        file.write(_line(0, 2, "b.o"))
+    log.path.unlink()
+    log.path.parent.rmdir()
+    assert not log.lost
+    assert _outputs(log.read_new()) == ["b.o"]
+    assert log.read_new() == []
+    log.close()
+    assert log.read_new() == []
+    assert NinjaLog(log.path).lost
+
+
 def test_a_restarted_engine_goes_on_where_it_stopped(log: NinjaLog) -> None:
     log.path.write_text(_line(0, 1, "a.o") + _line(0, 2, "b.h", command="x"))
     offset = log.read_new()[-1].offset_after

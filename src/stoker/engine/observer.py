@@ -215,15 +215,19 @@ class Observer:
         return events
 
     def _close(self, tracked: _Tracked, now: float) -> list[ev.Event]:
-        """The last records of a scheduler; a job without one has failed."""
+        """The last records of a scheduler; a job without one has failed, if there were records at all."""
         if tracked.plan_task is not None:
             tracked.plan_task.cancel()
-        return [
+        lost = tracked.log is not None and tracked.log.lost
+        events: list[ev.Event] = [
             *tracked.book.all_vanished(self._last_look),
             *self._read_log(tracked, now, just_scanned=True),
-            *tracked.book.settle(at_once=True),
+            *tracked.book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
             ev.SchedulerEnded(tracked.book.sid),
         ]
+        if tracked.log is not None:
+            tracked.log.close()
+        return events
 
     def _unseen_ninja(self) -> list[ev.Event]:
         """A ninja that was over before the first look: its command line tells where its log is."""

@@ -165,7 +165,7 @@ class SchedulerBook:
     def _candidates(self) -> list[tuple[int, JobUse]]:
         return [*((jid, gone.use) for jid, gone in self._gone.items()), *self._running.items()]
 
-    def settle(self, *, at_once: bool) -> list[JobFinished]:
+    def settle(self, *, at_once: bool, unrecorded: JobOutcome = "failed") -> list[JobFinished]:
         """After each look at the log: vanished jobs without a record for long enough have failed."""
         failed: list[JobFinished] = []
         if at_once:
@@ -175,7 +175,7 @@ class SchedulerBook:
             gone.looks += 1
             if at_once or gone.looks >= PATIENCE_TICKS:
                 del self._gone[jid]
-                failed.append(self._finished(jid, gone.use, gone.last_seen, "failed"))
+                failed.append(self._finished(jid, gone.use, gone.last_seen, unrecorded))
         return failed
 
     def _finished(self, jid: int, use: JobUse, last_seen: float, outcome: JobOutcome) -> JobFinished:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from stoker.sense.procfs import Notes
 
@@ -74,6 +74,18 @@ class NinjaLog:
         self._last_edge: tuple[int, int, str] | None = None
         self._run_start: float | None = None
         self._manifest = "build.ninja"
+        self._kept: int | None = None
+
+    @property
+    def lost(self) -> bool:
+        """True if the log went with its folder before it was ever open: then it tells nothing about any job."""
+        return self._kept is None and not self.path.parent.is_dir()
+
+    def close(self) -> None:
+        """Let go of the file; the next read opens it again."""
+        if self._kept is not None:
+            os.close(self._kept)
+            self._kept = None
 
     def first_read(self, ninja_start: float, now: float, manifest: str = "build.ninja") -> FirstRead:
         """Read all there is, and tell this run's entries from those of earlier runs.
@@ -102,6 +114,8 @@ class NinjaLog:
         """The edges recorded since the last call; empty when there is no news, or no file."""
         try:
             info = self.path.stat()
+        except FileNotFoundError:
+            return list(self._read())
         except OSError:
             return []
         identity = (info.st_dev, info.st_ino)
@@ -145,9 +159,8 @@ class NinjaLog:
 
     def _read(self) -> Iterator[Entry]:
         """Whole lines from the offset on; a last line without its newline waits for the rest."""
-        try:
-            file = self.path.open("rb")
-        except OSError:
+        file = self._open()
+        if file is None:
             return
         with file:
             info = os.fstat(file.fileno())
@@ -164,6 +177,18 @@ class NinjaLog:
                 if len(rest) > MAX_LINE:
                     self.offset += len(rest)
                     rest = b""
+
+    def _open(self) -> BinaryIO | None:
+        """The log; once it is deleted, what it was: pip deletes its build folder as soon as ninja has ended."""
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return os.fdopen(os.dup(self._kept), "rb") if self._kept is not None else None
+        except OSError:
+            return None
+        self.close()
+        self._kept = os.dup(file.fileno())
+        return file
 
     def _entry(self, line: bytes) -> Entry | None:
         if line.startswith(b"#"):
