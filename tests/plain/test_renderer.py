@@ -2,13 +2,15 @@
 
 import re
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from stoker.model.state import BuildState, Decision, Failure, Job, Notice, Step
 from stoker.model.update import Link, Update
+from stoker.model.verification import HeldArch, JudgedDevice, Problem, RequestedArch, Verification, VerifiedFile
 from stoker.show.plain import MAX_BURST, PlainRenderer
+from stoker.show.verification import headline
 
 from .fakes import START, done, state
 
@@ -164,3 +166,50 @@ def test_ascii_and_colour() -> None:
     assert any("ETA 24-31 min" in line for line in lines)
     assert not any("\x1b" in line for line in lines)
     assert any("\x1b[" in line for line in PlainRenderer(colour=True).update(Update(news, "live"), START + 1))
+
+
+FOUND = Verification(
+    ok=False,
+    files=(VerifiedFile("/b/libk.so", 9, (HeldArch("cubin", "sm_80", 1, 9),), ("native", "no", "no")),),
+    requested=(RequestedArch("sm_80", "present", 9), RequestedArch("sm_90", "missing")),
+    devices=(
+        JudgedDevice("NVIDIA A100", "8.0", "native", "machine code for 1 of 1 modules"),
+        *(JudgedDevice("NVIDIA H100", "9.0", "no", "no code for sm_90"),) * 2,
+    ),
+    problems=(
+        Problem("error", "/b/libk.so", "will not run on NVIDIA H100", "build with 9.0"),
+        Problem("warning", "/b/libk.so", "\x1b[2J[bold]"),
+        Problem("info", "/b/libk.so", "some note"),
+    ),
+)
+
+
+def test_the_verdict_comes_once_and_before_the_end() -> None:
+    renderer = PlainRenderer()
+    told = [*tell(renderer, state()), *tell(renderer, state(verification=FOUND))][3:]
+    verdict = "sm_90 asked for and missing; will not run on 2 NVIDIA H100 (9.0); runs natively on NVIDIA A100 (8.0)"
+    assert told == [
+        f"stoker: verified: {verdict}",
+        "stoker:   NVIDIA H100 (9.0): will not run: no code for sm_90",
+        "stoker:   error: libk.so: will not run on NVIDIA H100 -> build with 9.0",
+        "stoker:   warning: libk.so: [bold]",
+    ]
+    assert tell(renderer, done(verification=FOUND)) == ["stoker: done in 12:34, 100 jobs, peak 5.0 GiB"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "runs natively on NVIDIA A100 (8.0)"),
+        ({"devices": ()}, "holds sm_80; no GPU here to judge for"),
+        ({"devices": (), "files": ()}, "no device code was found"),
+        ({"ok": False, "problems": FOUND.problems[:1]}, "1 error; runs natively on NVIDIA A100 (8.0)"),
+        (
+            {"devices": (JudgedDevice("compute capability 9.0", "9.0", "ptx-jit", ""),)},
+            "slow first start on compute capability 9.0",
+        ),
+    ],
+)
+def test_the_verdict_in_one_line(changes: dict[str, Any], verdict: str) -> None:
+    found = replace(FOUND, ok=True, requested=(), devices=FOUND.devices[:1], problems=())
+    assert headline(replace(found, **changes))[1] == verdict

@@ -23,6 +23,8 @@ from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.decide.eta import estimate
 from stoker.engine.ending import ending_of
 from stoker.engine.observer import Observer, Roots
+from stoker.engine.verification import announcement, verify_written
+from stoker.engine.written import find_written
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
@@ -72,7 +74,7 @@ class Engine:
             while not self._build_is_over():
                 await self._look(observer)
                 await self._sleep(observer)
-            self._end(observer)
+            await self._end(observer)
         finally:
             self._watch_logs(frozenset())
             observer.close()
@@ -197,12 +199,25 @@ class Engine:
             return True
         return not self._keeper_is_there() and start_ticks(self._keeper["build_pid"]) != self._keeper["build_start"]
 
-    def _end(self, observer: Observer) -> None:
+    async def _end(self, observer: Observer) -> None:
         now = time.time()
         self._write(observer.finish(now), now)
         ending = ending_of(self._paths, self._state)
+        if ending.outcome == "done" and self._state.verification is None:
+            await self._verify()
+            now = time.time()
         self._write([ev.StepEnded(1, ending.exit_code), ending], now)
         self._journal.close()
+
+    async def _verify(self) -> None:
+        """What the build wrote for GPUs; whatever comes of it, the build has ended well."""
+        try:
+            written = await asyncio.to_thread(find_written, self._paths.journal, self._state.started)
+            self._write(announcement(written), time.time())
+            if written.paths:
+                self._write(await verify_written(written, os.environ), time.time())
+        except Exception as err:  # noqa: BLE001  (a fault in here must not cost the build its end)
+            self._write([ev.Noticed("warning", f"verification failed: {err!r}")], time.time())
 
     # -- commands ----------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import Update
 from stoker.show.sink import Sink
 from stoker.show.source import OutputLog, Source
+from stoker.show.verification import closing_lines
 
 INTERVAL = 10.0
 """Seconds between two progress lines: CI systems take ten silent minutes for a hang, people get impatient sooner."""
@@ -28,6 +29,9 @@ MAX_BURST = 10
 
 MAX_NAME = 240
 """Characters of a name, command or reason in a narration line."""
+
+MAX_VERDICT = 600
+"""Characters of a line of the verdict: a path, what is wrong with it, and the remedy."""
 
 MAX_LINE = 64 * 1024
 """Bytes of one line of output that are passed on; the log file has the whole of it."""
@@ -115,6 +119,7 @@ class PlainRenderer:
         self._interval = interval
         self._told_start = False
         self._told_end = False
+        self._told_verdict = False
         self._lost = False
         self._step = 0
         self._schedulers: set[int] = set()
@@ -136,6 +141,7 @@ class PlainRenderer:
             *self._decisions(state),
             *self._new_failures(state),
             *self._progress(update, now),
+            *self._verdict(state),
             *self._end(update),
         ]
         return [self._finish(line) for line in lines]
@@ -206,6 +212,15 @@ class PlainRenderer:
         self._next_progress = now + self._interval
         self._next_percent = percent - percent % _STEP + _STEP
         return [_line(now, _progress_text(state, now))]
+
+    def _verdict(self, state: BuildState) -> list[list[Span]]:
+        if self._told_verdict or state.verification is None:
+            return []
+        self._told_verdict = True
+        inks = {"good": _GOOD, "warn": _WARN, "bad": _BAD}
+        (standing, text), *rest = closing_lines(state.verification)
+        head = [Span("stoker: "), Span("verified", inks[standing]), Span(f": {clean(text, MAX_VERDICT)}")]
+        return [head, *([Span("stoker:   "), Span(clean(line, MAX_VERDICT), inks[ink])] for ink, line in rest)]
 
     def _end(self, update: Update) -> list[list[Span]]:
         state = update.state

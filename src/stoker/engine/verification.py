@@ -1,0 +1,120 @@
+"""Verifies what a build has written, in a process of its own: a strange binary must not cost the engine anything.
+
+Whatever goes wrong here becomes a notice. Unaware of the journal's writing, and of how binaries are judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from asyncio import StreamReader
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from stoker.engine.written import Written
+from stoker.model.codec import CodecError, decode
+from stoker.model.events import Event, Noticed, Verified
+from stoker.model.verification import Verification, bounded
+from stoker.verify.archs import ArchError, parse_arch_list
+
+VERIFY_SECONDS = 15.0
+"""With the search for files less than 20 s, which the build's exit waits at most: a library of 1 GB takes 50 ms."""
+
+NICENESS = 10
+"""Behind whatever else the machine has to do, as `nice` without a number (nice(1))."""
+
+MAX_REPORT = 2 << 20
+"""Bytes of JSON that are read: 200 files take half of it."""
+
+MAX_COMPLAINT = 1 << 16
+_CHUNK = 1 << 16
+_ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
+
+
+def announcement(written: Written) -> list[Event]:
+    """A word before the wait, or on why there is nothing to wait for. Empty for a build without device code."""
+    count = len(written.paths)
+    if count:
+        more = f" (and {written.left_out} smaller ones not)" if written.left_out else ""
+        files = f"{count} file{'' if count == 1 else 's'} with device code"
+        return [Noticed("info", f"verifying {files}{more}")]
+    if written.nvcc:
+        text = "nothing is verified: what nvcc wrote is gone or holds no device code; by hand: stoker verify PATH"
+        return [Noticed("info", text)]
+    return []
+
+
+async def verify_written(written: Written, environment: Mapping[str, str]) -> list[Event]:
+    """The verdict, or why there is none. `environment` is the build's, where its list of architectures stands."""
+    events: list[Event] = []
+    arch_list = environment.get(_ARCH_LIST, "").strip()
+    try:
+        parse_arch_list(arch_list) if arch_list else ()
+    except ArchError as err:
+        events.append(Noticed("warning", f"{_ARCH_LIST} is not checked: {err}"))
+        arch_list = ""
+    wanted = [f"--arch-list={arch_list}"] if arch_list else []
+    try:
+        found = await _ask(["--json", *wanted, *(str(p) for p in written.paths)])
+    except _NoReportError as err:
+        text = f"verification gave no result: {err}; by hand: stoker verify {written.paths[0]}"
+        return [*events, Noticed("warning", text)]
+    return [*events, Verified(bounded(replace(found, left_out=written.left_out)))]
+
+
+class _NoReportError(Exception):
+    """Why there is no report, in a few words."""
+
+
+async def _ask(words: Sequence[str]) -> Verification:
+    # -P: as for the engine itself, the working folder must not shadow our modules.
+    command = [sys.executable, "-P", "-m", "stoker", "verify", *words]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
+        )
+    except OSError as err:
+        raise _NoReportError(f"it cannot be started: {err.strerror}") from err
+    try:
+        async with asyncio.timeout(VERIFY_SECONDS):
+            out, complaint = await _read(process)
+            await process.wait()
+    except TimeoutError as err:
+        raise _NoReportError(f"not done after {VERIFY_SECONDS:.0f} s") from err
+    finally:
+        await _end(process)
+    try:
+        return decode(Verification, json.loads(out))
+    except (ValueError, RecursionError, CodecError) as err:
+        last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise _NoReportError(last or f"exit status {process.returncode}") from err
+
+
+async def _read(process: Process) -> tuple[bytes, bytes]:
+    """Everything it says, within bounds."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+    out, complaint = await asyncio.gather(_bounded(process.stdout, MAX_REPORT), _bounded(process.stderr, MAX_COMPLAINT))
+    if len(out) > MAX_REPORT:
+        raise _NoReportError("the report is too long")
+    return out, complaint
+
+
+async def _bounded(stream: StreamReader | None, limit: int) -> bytes:
+    """Up to `limit` bytes, and one more if there is more. The rest is read too, lest the writer wait for ever."""
+    data = bytearray()
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        data += chunk[: limit + 1 - len(data)]
+    return bytes(data)
+
+
+async def _end(process: Process) -> None:
+    """Leave nothing behind: torch may have been asked, in a process below."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

@@ -1,0 +1,142 @@
+"""The binaries with device code that a build has just written, found from its journal. Unaware of how they are judged.
+
+Reads only what tells whether there is device code at all: section headers.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.model.codec import CodecError, decode_record
+from stoker.model.events import JobFinished, SchedulerStarted, Tool
+from stoker.record.jsonlines import BadLineError, parse_line
+from stoker.verify import archive
+from stoker.verify.binary import LINKED, RELOCATABLE
+from stoker.verify.elf import is_elf, read_elf
+from stoker.verify.source import Deadline, FileSource, Part, Source, UnreadableError
+
+MAX_CANDIDATES = 200
+"""Files judged, largest first: what is left out of a larger build is its small change."""
+
+MAX_OUTPUTS = 20_000
+"""Outputs remembered while the journal is read: PyTorch has some 2,000 that might hold device code."""
+
+SEARCH_SECONDS = 5.0
+"""Time for looking into files; thousands of section headers are read in one."""
+
+CLOCK_SLACK = 2.0
+"""Seconds by which a file may seem older than the build: file systems round, some to 2 s (FAT)."""
+
+_MAX_LINE = 1 << 16
+_OBJECT = re.compile(r".*\.(?:o|obj|lo)$")
+_CUDA_OUTPUT = re.compile(r".*\.(?:o|obj|lo|a|so|pyd|cubin|fatbin)$|.*\.so\.[\w.]+$")
+_TELLING = (b'"type":"scheduler_started"', b'"type":"job_finished"')
+_TOOLS = (b'"tool":"nvcc"', b'"tool":"link"', b'"tool":"archive"')
+
+
+class Output(NamedTuple):
+    """What a job wrote."""
+
+    path: Path
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files with device code, largest first; whether nvcc ran at all; how many more there were."""
+
+    paths: tuple[Path, ...]
+    nvcc: bool
+    left_out: int = 0
+
+
+def find_written(journal: Path, since: float) -> Written:
+    """What the build of this journal wrote since Unix time `since` and is still there, and holds device code.
+
+    Objects count only where nothing was linked or archived from them, as they are not what runs.
+    """
+    outputs = list(dict.fromkeys(_outputs(journal)))
+    nvcc = any(o.tool == "nvcc" for o in outputs)
+    files = _existing(outputs, since)
+    deadline = Deadline(SEARCH_SECONDS)
+    # Without nvcc, static libraries are left alone: looking into every member of LLVM's costs a second.
+    whole = [p for p in files if not _OBJECT.fullmatch(p.name) and (nvcc or p.suffix != ".a")]
+    found = [p for p in whole if _holds_device_code(p, deadline)]
+    if not found and nvcc:
+        found = [p for p in files if _OBJECT.fullmatch(p.name) and _holds_device_code(p, deadline)]
+    return Written(tuple(found[:MAX_CANDIDATES]), nvcc, max(0, len(found) - MAX_CANDIDATES))
+
+
+def _outputs(journal: Path) -> Iterator[Output]:
+    """Outputs of jobs that may hold device code. Most of a journal is samples, which are passed over undecoded."""
+    folders: dict[int, str] = {}
+    left = MAX_OUTPUTS
+    try:
+        file = journal.open("rb")
+    except OSError:
+        return
+    with file:
+        while left and (line := file.readline(_MAX_LINE)):
+            event = _event(line)
+            if isinstance(event, SchedulerStarted):
+                folders[event.sid] = event.directory
+            elif isinstance(event, JobFinished) and event.outcome != "failed":
+                left -= 1
+                if event.tool != "nvcc" or _CUDA_OUTPUT.fullmatch(event.output):
+                    yield Output(Path(folders.get(event.sid, "/"), event.output), event.tool)
+
+
+def _event(line: bytes) -> object:
+    if not any(t in line for t in _TELLING):
+        return None
+    if _TELLING[1] in line and not any(t in line for t in _TOOLS):
+        return None
+    try:
+        return decode_record(parse_line(line)).event
+    except (BadLineError, CodecError):
+        return None
+
+
+def _existing(outputs: Iterable[Output], since: float) -> list[Path]:
+    """Regular files written since then, each once, largest first."""
+    sizes: dict[tuple[int, int], tuple[int, Path]] = {}
+    for output in outputs:
+        try:
+            status = output.path.stat()
+        except (OSError, ValueError):  # a name with a NUL
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_mtime >= since - CLOCK_SLACK:
+            sizes.setdefault((status.st_dev, status.st_ino), (status.st_size, output.path))
+    return [path for _, path in sorted(sizes.values(), key=lambda s: s[0], reverse=True)]
+
+
+def _holds_device_code(path: Path, deadline: Deadline) -> bool:
+    """Whether some section is for device code. A file that cannot be read, or only in too much time, is passed over."""
+    try:
+        deadline.check()
+        with FileSource(path) as source:
+            if not archive.is_archive(source):
+                return _elf_holds(source)
+            return any(_member_holds(source, member, path, deadline) for member in archive.read_members(source))
+    except (OSError, UnreadableError):
+        return False
+
+
+def _member_holds(source: Source, member: archive.Member, path: Path, deadline: Deadline) -> bool:
+    deadline.check()
+    if member.offset is not None:
+        return _elf_holds(Part(source, member.offset, member.size))
+    with FileSource(path.parent / member.name) as beside:
+        return _elf_holds(beside)
+
+
+def _elf_holds(source: Source) -> bool:
+    if not is_elf(source):
+        return False
+    elf = read_elf(source)
+    return any(elf.named(name) for name in (LINKED, RELOCATABLE))

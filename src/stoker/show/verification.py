@@ -1,0 +1,129 @@
+"""A verification in words: the verdict in one line, and the lines that end a plain build. Pure.
+
+Unaware of screens. Text comes from binaries and drivers: whoever shows it passes it through the sanitiser.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from stoker.model.verification import FileVerdict, JudgedDevice, Problem, Severity, Verdict, Verification
+
+Standing = Literal["good", "warn", "bad"]
+
+VERDICTS: Mapping[Verdict, str] = {"native": "native", "ptx-jit": "PTX-JIT: slow first start", "no": "will not run"}
+FILE_VERDICTS: Mapping[FileVerdict, str] = {
+    "native": "native",
+    "ptx-jit": "PTX-JIT",
+    "partly": "in part",
+    "no": "no",
+    "other": "other GPUs",
+    "": "no code",
+}
+SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+STANDINGS: Mapping[Verdict, Standing] = {"native": "good", "ptx-jit": "warn", "no": "bad"}
+
+_VERDICT_CLAUSES: Sequence[tuple[Verdict, str]] = (
+    ("no", "will not run on"),
+    ("ptx-jit", "slow first start on"),
+    ("native", "runs natively on"),
+)
+MAX_NAMES = 3
+MAX_LINES = 6
+"""Problems told at the end of a plain build; the rest is on the screen and in `status --json`."""
+
+
+class ProblemGroup(NamedTuple):
+    """One problem and all files that have it."""
+
+    severity: Severity
+    what: str
+    remedy: str
+    files: tuple[str, ...]
+
+
+def headline(found: Verification) -> tuple[Standing, str]:
+    """The verdict in one line, worst news first."""
+    clauses = [
+        f"{words} {_and_more(_devices(d for d in found.devices if d.verdict == verdict))}"
+        for verdict, words in _VERDICT_CLAUSES
+        if any(d.verdict == verdict for d in found.devices)
+    ]
+    missing = [r.arch for r in found.requested if r.state == "missing"]
+    if missing:
+        clauses.insert(0, f"{_and_more(missing)} asked for and missing")
+    errors = sum(g.severity == "error" for g in problem_groups(found))
+    if errors and not missing and all(d.verdict != "no" for d in found.devices):
+        clauses.insert(0, "1 error" if errors == 1 else f"{errors} errors")
+    if not found.devices:
+        held = list(dict.fromkeys(a.arch for f in found.files for a in f.code))
+        clauses.append(f"holds {_and_more(held, 8)}; no GPU here to judge for" if held else "no device code was found")
+    return standing(found), "; ".join(clauses)
+
+
+def standing(found: Verification) -> Standing:
+    """Good when everything runs as it is, bad when something does not run at all or is missing."""
+    if not found.ok:
+        return "bad"
+    slow = any(d.verdict == "ptx-jit" for d in found.devices)
+    return "warn" if slow or any("partly" in f.verdicts for f in found.files) else "good"
+
+
+def problem_groups(found: Verification) -> list[ProblemGroup]:
+    """The problems, gravest first, each text once."""
+    groups: dict[tuple[Severity, str, str], list[str]] = {}
+    for problem in found.problems:
+        groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(problem.file)
+    return [ProblemGroup(*key, tuple(f for f in files if f)) for key, files in groups.items()]
+
+
+def problems_of(found: Verification, path: str) -> list[Problem]:
+    """What is wrong with one file, or with a member of it: a library's is LIBRARY(MEMBER)."""
+    return [p for p in found.problems if p.file == path or p.file.startswith(f"{path}(")]
+
+
+def closing_lines(found: Verification) -> list[tuple[Standing, str]]:
+    """The verdict, why, and what to do, for the end of a build in plain lines."""
+    lines = [headline(found)]
+    whys = dict.fromkeys((d.verdict, device_name(d), d.why) for d in found.devices if d.verdict != "native")
+    lines += [(STANDINGS[verdict], f"{name}: {VERDICTS[verdict]}: {why}") for verdict, name, why in whys]
+    grave = [g for g in problem_groups(found) if g.severity != "info"]
+    for group in grave[:MAX_LINES]:
+        remedy = f" -> {group.remedy}" if group.remedy else ""
+        place = f"{_and_more([short_name(f) for f in group.files])}: " if group.files else ""
+        colour: Standing = "bad" if group.severity == "error" else "warn"
+        lines.append((colour, f"{SEVERITIES[group.severity]}: {place}{group.what}{remedy}"))
+    if len(grave) > MAX_LINES:
+        lines.append(("warn", f"and {len(grave) - MAX_LINES} more: see stoker status --json"))
+    return lines
+
+
+def device_name(device: JudgedDevice) -> str:
+    """A GPU with its capability, which a name such as "compute capability 9.0" holds already."""
+    return device.name if device.capability in device.name else f"{device.name} ({device.capability})"
+
+
+def short_name(path: str) -> str:
+    """A path's last part."""
+    return path.rpartition("/")[2] or path
+
+
+def distinct(found: Verification) -> list[tuple[int, JudgedDevice, int]]:
+    """Each kind of GPU once: its first place among the devices, itself, and how many there are."""
+    counts = Counter((d.name, d.capability, d.verdict) for d in found.devices)
+    first: dict[tuple[str, str, Verdict], tuple[int, JudgedDevice]] = {}
+    for place, device in enumerate(found.devices):
+        first.setdefault((device.name, device.capability, device.verdict), (place, device))
+    return [(place, device, counts[key]) for key, (place, device) in first.items()]
+
+
+def _devices(devices: Iterable[JudgedDevice]) -> list[str]:
+    counts = Counter(device_name(d) for d in devices)
+    return [name if count == 1 else f"{count} {name}" for name, count in counts.items()]
+
+
+def _and_more(names: Sequence[str], most: int = MAX_NAMES) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} more"
