@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ def stoker(tmp_path: Path) -> Iterator[Stoker]:
     program = Stoker(tmp_path)
     yield program
     program.end_all()
+    shutil.rmtree(program.runtime, ignore_errors=True)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_full_disk_at_the_start_is_named_and_nothing_runs(stoker: Stoker, tmp_
 
 
 def test_a_runtime_folder_of_somebody_else_is_refused_not_used(stoker: Stoker, tmp_path: Path) -> None:
-    folder = stoker.root / "run" / "stoker"
+    folder = stoker.runtime / "stoker"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, 12345)
     build = stoker.detach("true")

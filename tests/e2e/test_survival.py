@@ -42,10 +42,10 @@ def fill(path: Path) -> None:
 
 def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(stoker: Stoker) -> None:
     build = stoker.run("run", "--detach", "--name", "s", "--", "sleep", "30").stdout.decode().strip()
-    socket_file = stoker.root / "run" / "stoker" / f"{build}.sock"
+    socket_file = stoker.socket(build)
     until(socket_file.exists, "a socket")
-    shutil.rmtree(stoker.root / "run")
-    (stoker.root / "run").mkdir(mode=0o700)
+    shutil.rmtree(stoker.runtime)
+    stoker.runtime.mkdir(mode=0o700)
     until(socket_file.exists, "a socket again")
     viewer = stoker.start("attach", "--json", build)
     assert viewer.stdout is not None
@@ -151,7 +151,7 @@ def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> 
     stoker.engine_pid(build)
     until(lambda: running(stoker, build), "a running job")
     with socket.socket(socket.AF_UNIX) as s:
-        s.connect(str(stoker.root / "run" / "stoker" / f"{build}.sock"))
+        s.connect(str(stoker.socket(build)))
         file = s.makefile("rwb")
         file.write(b'{"type":"hello","protocol":1,"resume":null,"read_only":true}\n')
         file.write(b'{"type":"command","n":1,"verb":"stop","args":{}}\n')
@@ -161,10 +161,25 @@ def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> 
     assert stoker.ended(build)["state"] == "done"
 
 
+def test_a_login_with_another_runtime_folder_finds_the_same_engine(stoker: Stoker, slow: Path, tmp_path: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    until(lambda: running(stoker, build), "a running job")
+    seen = stoker.run("status", "--json", build, XDG_RUNTIME_DIR=str(tmp_path / "elsewhere"))
+    assert json.loads(seen.stdout)["link"] == "live"
+
+
+def test_figures_that_no_engine_answers_for_are_told_as_such(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
+    build = stoker.detach("ninja", "-C", str(folder))
+    until(lambda: running(stoker, build), "a running job")
+    os.kill(stoker.engine_pid(build), signal.SIGSTOP)
+    assert b"no engine answers" in stoker.run("status", build).stdout
+
+
 def test_state_and_socket_are_private(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     stoker.engine_pid(build)
-    sock = stoker.root / "run" / "stoker" / f"{build}.sock"
+    sock = stoker.socket(build)
     until(sock.exists, "the socket")
     assert sock.stat().st_mode & 0o777 == 0o600
     assert sock.parent.stat().st_mode & 0o777 == 0o700

@@ -119,7 +119,7 @@ def test_a_real_ninja(ninja: str, tmp_path: Path, start: Callable[..., Any], unt
     (build / "build.ninja").write_text(WAITING)
     start(ninja, "-C", "out/build", "-j", "7", "a", cwd=tmp_path)
     watch = Watch()
-    until(watch.find)
+    until(lambda: len(watch.find()) == 1)
     [found] = watch.find()
     assert (found.tool, found.width, found.targets, found.parent) == ("ninja", 7, ("a",), None)
     assert found.directory == str(build.resolve())

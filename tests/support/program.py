@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,11 +50,12 @@ class Stoker:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.state = root / "state"
-        (root / "run").mkdir(mode=0o700)
+        # Short, since a socket's path must be; a test's own folder is not.
+        self.runtime = Path(tempfile.mkdtemp(prefix="stoker-test-"))
         self.env = {
             **os.environ,
             "XDG_STATE_HOME": str(self.state),
-            "XDG_RUNTIME_DIR": str(root / "run"),
+            "XDG_RUNTIME_DIR": str(self.runtime),
             "XDG_CONFIG_HOME": str(root / "config"),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "TERM": "xterm-256color",
@@ -110,6 +112,10 @@ class Stoker:
         journal = self.folder(build) / "journal.jsonl"
         lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
         return [json.loads(line) for line in lines]
+
+    def socket(self, build: str) -> Path:
+        """Where the engine of a build listens."""
+        return self.runtime / "stoker" / f"{build}.sock"
 
     def keeper(self, build: str) -> dict[str, int]:
         value: dict[str, int] = json.loads((self.folder(build) / "keeper.json").read_bytes())

@@ -157,7 +157,7 @@ class Terminal:
     def read_until(self, sign: str) -> None:
         give_up = time.monotonic() + 30
         while time.monotonic() < give_up:
-            if sign in "\n".join(self.screen.display):
+            if sign in self.text():
                 return
             if select.select([self.master], [], [], 0.2)[0]:
                 try:
@@ -167,4 +167,9 @@ class Terminal:
                 self.data += data
                 self.stream.feed(re.sub(r"\x1b\[[<>?][0-9;]*\$?[a-zA-Z]|\x1b\][^\x07]*\x07", "", data))
                 os.write(self.master, b"\x1b[1;1R" * data.count("\x1b[6n"))
-        raise AssertionError(f"{sign!r} never came; the screen is\n" + "\n".join(self.screen.display))
+        raise AssertionError(f"{sign!r} never came; the screen is\n{self.text()}")
+
+    def text(self) -> str:
+        """Not pyte's own `display`, which fails on the right half of a wide character whose left half is gone."""
+        rows = range(self.screen.lines)
+        return "\n".join("".join(self.screen.buffer[y][x].data or " " for x in range(80)) for y in rows)

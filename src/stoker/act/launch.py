@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.act.keeper import descendants, signal_tree
-from stoker.config.paths import BuildPaths, builds_dir, private_dir, state_dir
+from stoker.config.paths import BuildPaths, builds_dir, private_dir, runtime_dir, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 10.0
@@ -53,6 +53,8 @@ def launch(spec: Spec) -> BuildPaths:
         paths = _make_folder(spec.name)
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
             json.dump(_spec_file(spec), file)
+        with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
+            file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)
     except OSError as err:
         raise LaunchError(

@@ -14,6 +14,9 @@ NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 """A command that cannot be run, or found, as shells say it."""
 
+LEFT = 75
+"""Who started the build left before its end (EX_TEMPFAIL, sysexits.h): in `run && install`, install must wait."""
+
 STOPPED = 130
 """A person ended the build (128 + SIGINT)."""
 

@@ -12,6 +12,7 @@ from typing import NoReturn
 from stoker import __version__
 from stoker.cli import verify
 from stoker.cli.errors import FAILURE, USAGE, CliError
+from stoker.config.paths import UnsafeFolderError
 
 DESCRIPTION = "Watch a long build from any terminal; nothing that happens to the terminal touches it."
 
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CliError as err:
         print(f"stoker: {err}", file=sys.stderr)
         return err.status
+    except UnsafeFolderError as err:
+        print(f"stoker: {err}", file=sys.stderr)
+        return FAILURE
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

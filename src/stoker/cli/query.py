@@ -20,7 +20,7 @@ from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.text import clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
-from stoker.model.update import CommandRefused
+from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import final_state, is_live, list_builds
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
@@ -64,26 +64,26 @@ def ls(args: argparse.Namespace) -> int:
 
 def status(args: argparse.Namespace) -> int:
     """What a build is doing now, or how it ended."""
-    state = current_state(find(args.id))
+    update = asyncio.run(_current(find(args.id)))
     now = time.time()
     if args.json:
-        print(json.dumps(status_of(state, now)))
-    else:
-        print("\n".join(_status_lines(state, now)))
+        print(json.dumps({**status_of(update.state, now), "link": update.link, "as_of": update.state.time}))
+        return 0
+    print("\n".join(_status_lines(update.state, now)))
+    if update.link == "lost":
+        clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
+        print(f"  as of     {clock}: no engine answers; the build goes on")
     return 0
 
 
-def current_state(paths: BuildPaths) -> BuildState:
+async def _current(paths: BuildPaths) -> Update:
     """From the engine if it answers, else from the journal."""
-    return asyncio.run(_first_state(paths))
-
-
-async def _first_state(paths: BuildPaths) -> BuildState:
     async for update in BuildSource(paths, read_only=True).updates():
         if update.link != "lost":
-            return update.state
+            return update
         break
-    return final_state(paths)
+    state = final_state(paths)
+    return Update(state, "ended" if state.over else "lost")
 
 
 def _status_lines(state: BuildState, now: float) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.cli.errors import FAILURE, STOPPED, CliError
+from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
 from stoker.cli.tui import TuiOptions, run_screens, tui_options
 from stoker.config.paths import BuildPaths
 from stoker.model.state import BuildState
@@ -88,7 +88,7 @@ def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, ow
     state = final_state(paths)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
-        return 0
+        return LEFT if owner else 0
     if full_screen:
         print(_last_line(state), file=sys.stderr)
     return exit_status(state)

@@ -14,6 +14,10 @@ MAX_SOCKET_PATH = 107
 """Longest path that fits sockaddr_un.sun_path on Linux (108 bytes with the closing NUL; unix(7))."""
 
 
+LONGEST_SOCKET_NAME = len("/stoker/") + 39 + len(".sock")
+"""What comes behind the runtime folder: our own folder, an ID (a name of 24, a date and a number), the suffix."""
+
+
 class UnsafeFolderError(Exception):
     """A folder that must be private belongs to somebody else or may be entered by others."""
 
@@ -30,14 +34,17 @@ def config_dir() -> Path:
 
 def _xdg(variable: str, default: str) -> Path:
     base = os.environ.get(variable, "")
-    root = Path(base) if base.startswith("/") else Path.home() / default
+    try:
+        root = Path(base) if base.startswith("/") else Path.home() / default
+    except RuntimeError as err:
+        raise UnsafeFolderError(f"there is no home folder; set HOME or {variable}") from err
     return root / "stoker"
 
 
 def runtime_dir() -> Path:
     """$XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where there is none (or its path is too long for a socket)."""
     base = os.environ.get("XDG_RUNTIME_DIR", "")
-    if base.startswith("/") and len(os.fsencode(base)) + 40 <= MAX_SOCKET_PATH and Path(base).is_dir():
+    if base.startswith("/") and len(os.fsencode(base)) + LONGEST_SOCKET_NAME <= MAX_SOCKET_PATH and Path(base).is_dir():
         return Path(base) / "stoker"
     return Path(f"/tmp/stoker-{os.getuid()}")  # noqa: S108  (private_dir checks its owner and mode)
 
@@ -105,9 +112,18 @@ class BuildPaths:
         return self.root / "engine.log"
 
     @property
+    def socket_note(self) -> Path:
+        """Where the launcher wrote down the socket's path: another login may have another runtime folder."""
+        return self.root / "socket"
+
+    @property
     def socket(self) -> Path:
         """The engine's Unix socket."""
-        return runtime_dir() / f"{self.id}.sock"
+        try:
+            told = self.socket_note.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            told = ""
+        return Path(told) if told else runtime_dir() / f"{self.id}.sock"
 
 
 def builds_dir() -> Path:

@@ -20,10 +20,16 @@ def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
     code = int(ended["exit_code"])
     if ended["stopped"]:
         # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
-        return BuildEnded("stopped", code, "stopped by a person")
+        return BuildEnded("stopped", code, _who_stopped(state))
     if code == 0:
         return BuildEnded("done", 0, "")
     return BuildEnded("failed", code, _reason(code, ended["signal"], state))
+
+
+def _who_stopped(state: BuildState) -> str:
+    """A person through stoker, or whoever sent the keeper a signal: a logout, a shutdown, a supervisor."""
+    asked = state.phase == "stopping" and state.decisions
+    return f"stopped by {state.decisions[-1].who}" if asked else "stopped: the keeper was sent a signal"
 
 
 def _reason(code: int, signum: int | None, state: BuildState) -> str:

@@ -14,8 +14,8 @@ from stoker.model.state import BuildState
 from stoker.model.text import plain
 from stoker.sense.build_output import BuildOutput, FailedStep, PercentLine, StatusLine
 
-MAX_READS_AT_END = 256
-"""Looks at what is left when the build is over, 4 MiB each: enough for any build's last second, and bounded."""
+MAX_READS_AT_END = 512
+"""Looks at what is left when the build is over, 2 MiB each: enough for any build's last second, and bounded."""
 
 PLAUSIBLE_DISTANCE = 8
 """How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""
@@ -28,6 +28,7 @@ class OutputWatch:
         self._path = path
         self._reader = BuildOutput(path, max((f.log_end for f in state.failures), default=0))
         self._told: dict[int, tuple[int | None, float | None]] = {}
+        self._heard: dict[int, tuple[int, int]] = {}
 
     @property
     def size(self) -> int:
@@ -64,16 +65,29 @@ class OutputWatch:
         return events
 
     def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """Ninja's own total, which shrinks as restat rules prune; only where it is clear which ninja said it."""
+        """Ninja's own total, which shrinks as restat rules prune; only where it is clear which ninja said it.
+
+        A nested ninja's lines come in the outer one's output. So beside a plan a new total is believed when it is
+        heard again after another job has finished, and may only be smaller.
+        """
         if len(ninjas) != 1:
             return []
         book = ninjas[0]
         near = PLAUSIBLE_DISTANCE + (book.scheduler.width or 0)
         if abs(line.done - book.finished) > near or self._told.get(book.sid) == (line.total, None):
             return []
+        if book.plan is not None and not self._confirmed(line, book):
+            return []
         self._told[book.sid] = (line.total, None)
         tools = book.plan.summary.tools if book.plan is not None else {}
         return [ev.SchedulerPlanned(book.sid, line.total, "status", tools)]
+
+    def _confirmed(self, line: StatusLine, book: SchedulerBook) -> bool:
+        total, finished = self._heard.get(book.sid, (0, 0))
+        if total != line.total:
+            self._heard[book.sid] = (line.total, book.finished)
+        planned = book.plan.total if book.plan is not None else None
+        return total == line.total and book.finished > finished and (planned is None or line.total <= planned)
 
     def _percent(self, line: PercentLine, tops: Sequence[SchedulerBook]) -> list[ev.Event]:
         """CMake's percentage, where one make at the top is all there is."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from stoker.model.state import BuildState, Scheduler
 
-
 _BROKEN_OFF = ("stopping", "stopped", "failed")
 
 

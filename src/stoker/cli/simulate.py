@@ -1,0 +1,140 @@
+"""`stoker simulate`: a build on paper, under every policy or one, at any size of machine. Parses and prints only."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+from stoker.cli.errors import FAILURE, CliError
+from stoker.model.units import format_bytes, format_duration, parse_size
+from stoker.simulate.expectation import PREDICTIONS, Prediction
+from stoker.simulate.run import Result, UnknownPolicyError, best_fixed, driver_of, simulate
+from stoker.simulate.synthetic import BUILDS, Order
+from stoker.simulate.trace import TraceError, TraceJob, read, write
+
+HEAD = ("policy", "makespan", "x bound", "peak", "kills", "restarts", "lost", "idle")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's words."""
+    source = parser.add_argument_group("the build")
+    source.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="a trace: one JSON object a job and line")
+    source.add_argument("--synthetic", choices=sorted(BUILDS), help="a made-up build instead of a TRACE")
+    source.add_argument("--jobs", type=_positive, metavar="N", help="with --synthetic: so many jobs in all")
+    source.add_argument(
+        "--order", choices=get_args(Order), default="scattered", help="with --synthetic: where the heavy jobs stand"
+    )
+    source.add_argument("--seed", type=int, default=1, help="another build, and other noise (default: 1)")
+    source.add_argument("--write", type=Path, metavar="FILE", help="write the build as a trace and stop")
+    run = parser.add_argument_group("the machine and the policy")
+    run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G")
+    run.add_argument("--cores", type=_positive, metavar="N")
+    run.add_argument("--policy", metavar="NAME", help="stoker, fixed:N, kill-and-restart or psi (default: all of them)")
+    run.add_argument(
+        "--predictions", choices=PREDICTIONS, default="noisy", help="what stoker knows of the jobs (default: noisy)"
+    )
+    parser.add_argument("--json", action="store_true", help="JSON, for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate and print, or write a trace; the exit status."""
+    jobs = _jobs(args)
+    if args.write is not None:
+        return _write(jobs, args.write)
+    if args.ram is None or args.cores is None:
+        raise CliError("simulate needs a machine; add --ram 64G --cores 32")
+    results = _results(jobs, args)
+    if args.json:
+        print(json.dumps(_as_json(results)))
+    else:
+        print("\n".join(_table(results)))
+    return 0
+
+
+def _jobs(args: argparse.Namespace) -> Sequence[TraceJob]:
+    if (args.trace is None) == (args.synthetic is None):
+        raise CliError("simulate takes a TRACE, or --synthetic NAME for a made-up build")
+    if args.synthetic:
+        more = {} if args.jobs is None else {"jobs": args.jobs}
+        return BUILDS[args.synthetic](order=args.order, seed=args.seed, **more)
+    try:
+        return read(args.trace)
+    except OSError as err:
+        raise CliError(f"cannot read {args.trace}: {err.strerror}", FAILURE) from err
+    except (TraceError, UnicodeDecodeError) as err:
+        raise CliError(str(err), FAILURE) from err
+
+
+def _write(jobs: Iterable[TraceJob], path: Path) -> int:
+    try:
+        count = write(jobs, path)
+    except OSError as err:
+        raise CliError(f"cannot write {path}: {err.strerror}", FAILURE) from err
+    print(f"{count} jobs in {path}")
+    return 0
+
+
+def _results(jobs: Sequence[TraceJob], args: argparse.Namespace) -> list[Result]:
+    prediction: Prediction = args.predictions
+    if args.policy:
+        try:
+            driver_of(args.policy)
+        except UnknownPolicyError as err:
+            raise CliError(str(err)) from err
+        return [simulate(jobs, args.cores, args.ram, args.policy, prediction, args.seed)]
+    names = ("stoker", f"fixed:{args.cores}", "kill-and-restart", "psi")
+    results = [simulate(jobs, args.cores, args.ram, name, prediction, args.seed) for name in names]
+    best = best_fixed(jobs, args.cores, args.ram)
+    if best is not None and best.policy not in names:
+        results.insert(1, best)
+    return results
+
+
+def _as_json(results: list[Result]) -> dict[str, Any]:
+    """The first result; where several were asked for, all of them under `compared`."""
+    first = asdict(results[0])
+    return first if len(results) == 1 else {**first, "compared": [asdict(r) for r in results]}
+
+
+def _table(results: list[Result]) -> list[str]:
+    rows = [HEAD, *(_row(r) for r in results), ("lower bound", format_duration(results[0].bound), "1.00", *[""] * 5)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    return [
+        "  ".join(
+            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    return (
+        result.policy,
+        format_duration(result.makespan),
+        f"{result.ratio:.2f}",
+        format_bytes(result.peak),
+        str(result.kills),
+        str(result.restarts),
+        format_duration(result.lost_seconds),
+        format_duration(result.idle),
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    try:
+        size = parse_size(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err)) from err
+    if size <= 0:
+        raise argparse.ArgumentTypeError("a machine has some memory; write it as 64G")
+    return size
