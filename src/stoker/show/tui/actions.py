@@ -12,7 +12,7 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "end"]
+Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end"]
 Needs = Literal["", "control", "replay"]
 """control: a live build that may be stopped from here; replay: a recorded build that is being played."""
 
@@ -41,6 +41,7 @@ TABLE: tuple[Action, ...] = (
     Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
     Action("failures", "app", "f", "What failed, and why", "failures"),
     Action("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
+    Action("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
     Action("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
     Action("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
     Action("pause", "app", "space", "Pause or go on with the replay", "pause", needs="replay"),
@@ -79,6 +80,10 @@ TABLE: tuple[Action, ...] = (
     Action("entry.up", "decisions", "up,k", "One line up", palette=False),
     Action("entry.page-down", "decisions", "pagedown", "One page down", palette=False),
     Action("entry.page-up", "decisions", "pageup", "One page up", palette=False),
+    Action("verdict.next", "verification", "down,j", "The next row", palette=False),
+    Action("verdict.previous", "verification", "up,k", "The row before", palette=False),
+    Action("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False),
+    Action("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False),
 )
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in TABLE}
@@ -89,6 +94,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "output": "output",
     "failures": "failures",
     "decisions": "decisions",
+    "verification": "verification",
 }
 
 _KEY_NAMES = {

@@ -23,6 +23,7 @@ from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, Timeli
 from stoker.show.tui.screens.decisions import DecisionsScreen
 from stoker.show.tui.screens.failures import FailuresScreen
 from stoker.show.tui.screens.output import OutputScreen
+from stoker.show.tui.screens.verification import VerificationScreen
 
 TICK = 1.0
 """Seconds between frames: clocks show seconds, and a slow link should carry no more."""
@@ -35,6 +36,7 @@ PAGES: Mapping[str, type[PageScreen]] = {
     "timeline": TimelineScreen,
     "failures": FailuresScreen,
     "decisions": DecisionsScreen,
+    "verification": VerificationScreen,
     "end": EndScreen,
 }
 
@@ -158,6 +160,10 @@ class StokerApp(ControlApp):
     def action_decisions(self) -> None:
         """The decisions."""
         self._open("decisions")
+
+    def action_verification(self) -> None:
+        """The verification."""
+        self._open("verification")
 
     def show_output(self, offset: int) -> None:
         """The output at a byte offset."""

@@ -66,7 +66,11 @@ class ControlApp(App[int], inherit_bindings=False):
     def relevant(self, action: actions.Action) -> bool:
         """True if the action is worth a place in the footer: there is something to see or do."""
         state = self.newest.state
-        something = {"failures": bool(state.failures), "decisions": bool(state.decisions or state.notices)}
+        something = {
+            "failures": bool(state.failures),
+            "decisions": bool(state.decisions or state.notices),
+            "verification": state.verification is not None,
+        }
         return self.offers(action) and something.get(action.id, True)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.model.text import spans
-from stoker.show.tui import dashboard
+from stoker.show.tui import actions, dashboard, proof
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, from_spans
@@ -121,4 +121,9 @@ class EndScreen(PageScreen):
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The summary."""
-        return dashboard.summary(self.moment, width, height, self.glyphs)
+        found = self.moment.state.verification
+        lines = dashboard.summary(self.moment, width, height - (found is not None), self.glyphs)
+        if found is None:
+            return lines
+        key = actions.key_names(actions.BY_ID["verification"], self.stoker.keymap)[0]
+        return [lines[0], proof.verdict_line(found, width, self.glyphs, f"  ({key}: details)"), *lines[1:]]
