@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from stoker.engine.engine import Engine
 
 def main() -> None:
     """Run one engine until its build has ended."""
+    os.umask(0o077)
     asyncio.run(Engine(BuildPaths(Path(sys.argv[1]))).run())
 
 

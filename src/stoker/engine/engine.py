@@ -10,10 +10,12 @@ import contextlib
 import json
 import os
 import pwd
+import shutil
 import signal
 import socket
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from stoker import __version__
@@ -69,7 +71,8 @@ class Engine:
             return
         self._begin()
         await self._open_socket()
-        observer = Observer(self._roots(), self._state, self._paths.output, self._paths.root)
+        plans = self._empty_scratch()
+        observer = Observer(self._roots(), self._state, self._paths.output, plans)
         try:
             while not self._build_is_over():
                 await self._look(observer)
@@ -77,8 +80,18 @@ class Engine:
             await self._end(observer)
         finally:
             self._watch_logs(frozenset())
-            observer.close()
+            await observer.close()
+            shutil.rmtree(plans, ignore_errors=True)
         await self._server.close(LINGER_SECONDS)
+
+    def _empty_scratch(self) -> Path:
+        """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
+        folder = self._paths.root / "plans"
+        for old in folder.glob("*"):
+            shutil.rmtree(old, ignore_errors=True)
+        mine = folder / str(os.getpid())
+        mine.mkdir(parents=True, exist_ok=True)
+        return mine
 
     async def _open_socket(self) -> None:
         """Without a socket there are no live viewers and no commands, but a journal, and the build."""

@@ -83,6 +83,7 @@ class Observer:
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
+        self._plan_tasks: set[asyncio.Task[None]] = set()
         self._pending: list[ev.Event] = []
         self._written = state.build_written
         self._written_at = 0.0
@@ -121,11 +122,12 @@ class Observer:
         events += self._ended_schedulers({}, now)
         return events
 
-    def close(self) -> None:
-        """End what runs in the background."""
-        for tracked in self._tracked.values():
-            if tracked.plan_task is not None:
-                tracked.plan_task.cancel()
+    async def close(self) -> None:
+        """End what runs in the background, and let go of the GPU driver."""
+        for task in tuple(self._plan_tasks):
+            task.cancel()
+        await asyncio.gather(*self._plan_tasks, return_exceptions=True)
+        self._machine.close()
 
     def _build_processes(self) -> Mapping[int, Process]:
         """The tree without the engine itself and what the engine started."""
@@ -187,13 +189,14 @@ class Observer:
             if stamp != tracked.planned_stamp:
                 tracked.planned_stamp = stamp
                 tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
+                self._plan_tasks.add(tracked.plan_task)
+                tracked.plan_task.add_done_callback(self._plan_tasks.discard)
 
     async def _plan(self, tracked: _Tracked) -> None:
         """Learn what is to come, in a process of its own, and tell at the next look."""
         book, scheduler = tracked.book, tracked.book.scheduler
         request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
-        # The planner of a killed engine may still be at work under its own name.
-        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}-{os.getpid()}.json")
+        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
         if note:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:

@@ -145,6 +145,11 @@ class LineSplitter:
         self._pending = bytearray()
         self._skipping = False
 
+    @property
+    def idle(self) -> bool:
+        """Whether the next byte begins a line."""
+        return not self._pending and not self._skipping
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The lines that `data` completes."""
         start = 0
