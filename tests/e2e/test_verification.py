@@ -72,6 +72,7 @@ def test_a_cuda_build_ends_with_what_its_binaries_hold(stoker: Stoker, cuda_proj
     status = stoker.status()
     assert status["state"] == "done"
     assert status["verification"]["ok"] is False
+    assert b"verified  sm_90 asked for and missing; holds sm_80" in stoker.run("status").stdout
 
 
 @needs_nvcc

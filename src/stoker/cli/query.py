@@ -24,6 +24,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import final_state, is_live, list_builds
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
+from stoker.show.verification import headline
 
 POLL_SECONDS = 0.3
 ENGINE_PATIENCE_SECONDS = 3.0
@@ -102,6 +103,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.over:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
     lines += [f"  failed    {clean(f.output)}" for f in state.failures[:5]]
+    if state.verification is not None:
+        lines.append(f"  verified  {clean(headline(state.verification)[1])}")
     return [*lines, f"  output    {clean(state.log_path)}"]
 
 
