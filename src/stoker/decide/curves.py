@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 MAX_POINTS = 16
-"""Points kept of a measured curve. Real nvcc jobs have five passes (cudafe++, cicc's climb and tail, ptxas, cc1plus)."""
+"""Points kept of a measured curve. nvcc has five passes: cudafe++, cicc's climb and tail, ptxas, cc1plus."""
 
 
 class Point(NamedTuple):
@@ -124,10 +124,7 @@ def flat(size: float, seconds: float, source: str = "") -> Curve:
 
 
 def simplified(points: Iterable[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
-    """At most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak stays.
-
-    The first point of every pass stays before others do, so that a running job can be found on the curve by its pass.
-    """
+    """At most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak stays."""
     kept = list(points)
     if len(kept) <= limit:
         return tuple(kept)
@@ -138,8 +135,7 @@ def simplified(points: Iterable[Point], limit: int = MAX_POINTS) -> tuple[Point,
 
     def measure(i: int) -> float:
         a, b, c = kept[before[i]], kept[i], kept[after[i]]
-        triangle = abs((b.age - a.age) * (c.size - a.size) - (c.age - a.age) * (b.size - a.size))
-        return triangle * (4.0 if b.phase != kept[i - 1].phase else 1.0)
+        return abs((b.age - a.age) * (c.size - a.size) - (c.age - a.age) * (b.size - a.size))
 
     heap = []
     for i in range(1, len(kept) - 1):

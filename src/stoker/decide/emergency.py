@@ -34,7 +34,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     What does not grow goes on: it will fall or end, and that is what gives memory back.
     """
     view = situation.view
-    reason = _alarm(view)
+    reason = alarm(view)
     if not reason:
         return None
     order = situation.by_age
@@ -52,7 +52,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
 
 
 def brake(situation: Situation) -> Decision | None:
-    """Freeze the job with most of its climb to come, if the next seconds would not fit or nothing could end any more."""
+    """Freeze the job with most of its climb to come, if the next seconds would not fit or nothing could end."""
     view, order = situation.view, situation.by_age
     if len(order) < 2:
         return None
@@ -100,7 +100,8 @@ def _shortage(situation: Situation) -> str:
     return ""
 
 
-def _alarm(view: View) -> str:
+def alarm(view: View) -> str:
+    """What is wrong with the machine's memory, in numbers; empty if nothing is."""
     if view.available < view.floor:
         return f"{format_bytes(view.available)} left, below the floor of {format_bytes(view.floor)}"
     if view.pressure is not None and view.pressure >= PRESSURE:

@@ -107,7 +107,12 @@ class Learner:
     def _blend(self, family: tuple[str, str], tool: str) -> Curve:
         prior = self._priors.get(tool, self._priors["other"])
         start = _Belief(
-            prior.curve, math.log(prior.curve.peak), math.log(prior.curve.duration), prior.spread, prior.time_spread, 0.0
+            prior.curve,
+            math.log(prior.curve.peak),
+            math.log(prior.curve.duration),
+            prior.spread,
+            prior.time_spread,
+            0.0,
         )
         belief = start.after(self._tools.get(tool)).after(self._families.get(family))
         shape = belief.shape

@@ -86,7 +86,12 @@ def outlook(standing: Standing) -> Outlook:
 def _mixed(standing: Standing) -> tuple[list[float], list[float]]:
     """Mean and variance over the paces that the job may have."""
     courses = [
-        _course(standing.curve, standing.position, standing.pace * math.exp(deviations * standing.time_spread), standing.scale)
+        _course(
+            standing.curve,
+            standing.position,
+            standing.pace * math.exp(deviations * standing.time_spread),
+            standing.scale,
+        )
         for deviations, _ in PACES
     ]
     length = max(len(c) for c in courses)
@@ -122,7 +127,7 @@ def _course(curve: Curve, position: float, pace: float, scale: float) -> list[fl
         left = after - 1
         width = ages[after] - ages[left] if left >= 0 else 0.0
         start = sizes[after] if width <= 0 else sizes[left] + (sizes[after] - sizes[left]) * (end - ages[left]) / width
-        course.append((start if start > most else most) * scale)
+        course.append(max(most, start) * scale)
     return course
 
 

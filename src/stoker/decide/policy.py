@@ -6,7 +6,7 @@ Pure: the time is an argument, and the same view gives the same decisions. Unawa
 from __future__ import annotations
 
 from stoker.decide.admission import Deck, in_order
-from stoker.decide.emergency import brake, climbing, passage, relieve
+from stoker.decide.emergency import alarm, brake, climbing, passage, relieve
 from stoker.decide.situation import Situation
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.model.units import format_bytes
@@ -15,14 +15,44 @@ from stoker.model.units import format_bytes
 def decide(view: View, now: float) -> tuple[Decision, ...]:
     """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
     if view.paused == "hard":
-        return tuple(Decision("freeze", j.jid, f"freeze {j.name} (paused: 0 of {len(view.running)} may run)") for j in view.running)
+        return tuple(
+            Decision("freeze", j.jid, f"freeze {j.name} (paused: 0 of {len(view.running)} may run)")
+            for j in view.running
+        )
     level, situation = level_of(view), Situation(view)
+    if not alarm(view) and (plenty := _with_plenty(situation, level)) is not None:
+        return plenty
     for act in (_over_level(situation, level), _one(relieve(situation, now)), _one(brake(situation))):
         if act:
             return act
     if any(j.alone for j in view.running):
         return ()
     return _starts(situation, now, level)
+
+
+def _with_plenty(situation: Situation, level: int) -> tuple[Decision, ...] | None:
+    """Admissions where memory is no matter: the peaks of all that run and of all that start fit at the same time.
+
+    None if that cannot be said at a glance, or if there is more to decide than whom to admit.
+    """
+    view, peaks = situation.view, situation.peaks()
+    slots = level - len(view.running)
+    if (
+        view.frozen
+        or not peaks.fit()
+        or any(c.alone for c in view.candidates)
+        or (slots < 0 and view.level is not None)
+    ):
+        return None
+    decisions: list[Decision] = []
+    waiting = view.candidates if slots > 0 and view.paused == "no" else ()
+    for candidate in in_order(waiting, situation.capacity / level, level)[: max(0, slots)]:
+        peaks.add(candidate.curve)
+        if not peaks.fit():
+            return None
+        need, free = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
+        decisions.append(Decision("admit", candidate.jid, f"admit {candidate.name} (needs ~{need}, {free} stay free)"))
+    return tuple(decisions)
 
 
 def level_of(view: View) -> int:
@@ -66,7 +96,9 @@ def _first(view: View, together: list[Candidate]) -> tuple[Decision, ...]:
     frozen = [j for j in view.frozen if not j.by_person]
     if frozen:
         job: LiveJob = min(frozen, key=lambda j: (j.started, j.jid))
-        return (Decision("thaw", job.jid, f"thaw {job.name} (nothing else runs; {format_bytes(view.available)} available)"),)
+        return (
+            Decision("thaw", job.jid, f"thaw {job.name} (nothing else runs; {format_bytes(view.available)} available)"),
+        )
     if view.paused != "no" or not view.candidates:
         return ()
     alone = min(together or view.candidates, key=lambda c: (c.arrived, c.jid))

@@ -53,6 +53,13 @@ class Situation:
             promise.hold(job.rss)
         return promise
 
+    def peaks(self) -> Peaks:
+        """The sum of the peaks of all that runs."""
+        peaks = Peaks(self.capacity)
+        for job in self.view.running:
+            peaks.add(job.curve, job.rss)
+        return peaks
+
     def standing(self, job: LiveJob) -> Standing:
         """Where the job stands on its curve."""
         known = self._standings.get(job.jid)
@@ -64,7 +71,9 @@ class Situation:
         """What a live job is expected to hold if it goes on now."""
         if job.curve.peak <= self.small and job.rss <= self.small:
             curve = job.curve
-            return _plain(max(job.rss, curve.still(job.age) * _safe(curve)), max(1.0, _MORE * (curve.duration - job.age)))
+            return _plain(
+                max(job.rss, curve.still(job.age) * _safe(curve)), max(1.0, _MORE * (curve.duration - job.age))
+            )
         return outlook(self.standing(job))
 
     def outlook_at_birth(self, curve: Curve) -> Outlook:
@@ -83,6 +92,41 @@ class Situation:
         at = self.standing(job)
         return max(0.0, at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss)
 
+
+class Peaks:
+    """Sums of peaks, as if all came at once and stayed: a test that is quick to pass, and safe."""
+
+    def __init__(self, capacity: float) -> None:
+        self._capacity = capacity
+        self._sum = 0.0
+        self._variance = 0.0
+
+    def add(self, curve: Curve, held: float = 0.0) -> None:
+        """Add a job. What it holds already counts more where that is more than was expected of it."""
+        peak = max(curve.peak * (1 + curve.bias), _HELD * held)
+        self._sum += peak
+        self._variance += (curve.spread * peak) ** 2
+
+    @property
+    def room(self) -> float:
+        """Bytes of the capacity that are left."""
+        return self._capacity - self._sum - _PLENTY * math.sqrt(self._variance)
+
+    def fit(self) -> bool:
+        """Whether everything that was added fits, with much caution."""
+        return self.room >= 0
+
+
+_PLENTY = 3.0
+"""Standard deviations kept free where only peaks are compared."""
+
+_HELD = 1.3
+"""A job beyond its expected peak is taken for this much more than it holds."""
+
+_MORE = 1.5
+"""What a job holds is counted this often where memory is plenty."""
+
+_MANY_SPREADS = 3.0
 
 _MORE = 1.5
 """A small job is counted for this much longer than it is expected to run."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from stoker.decide.curves import Curve
 
-Action = Literal["admit", "hold", "freeze", "thaw", "shed", "level"]
+Action = Literal["admit", "hold", "freeze", "thaw", "shed"]
 Paused = Literal["no", "soft", "hard"]
 
 
@@ -40,8 +40,8 @@ class LiveJob:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job on deck. `passed_over` counts younger ones that were admitted while it did not fit; `alone` asks that
-    nothing runs beside it; `held` that its hold was told already."""
+    """A job on deck. `passed_over` counts younger ones that were admitted before it; `alone` asks that nothing runs
+    beside it; `held` says that its hold was told already, and need not be told again."""
 
     jid: int
     name: str
@@ -59,7 +59,8 @@ class View:
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
     kept free of promises, `floor` is where the emergency begins. `pressure` is the share (0..100) of time in which
     some task stalled for memory, None where the kernel does not tell. `cpu_slots` is the cores the build may use.
-    `level` is a person's number, or None for automatic. `last_thaw` and `last_freeze` are in the time of `now`.
+    `level` is a person's number, or None for automatic. `last_freeze` and `last_shed`, in the time of `now`, are those
+    for memory's sake: what a person froze goes on the moment the person says so.
     """
 
     budget: float
@@ -74,13 +75,16 @@ class View:
     frozen: tuple[LiveJob, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     last_freeze: float = -math.inf
-    last_thaw: float = -math.inf
     last_shed: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One thing to do to one job, and why, with the numbers that decided it."""
+    """One thing to do to one job, and why, with the numbers that decided it.
+
+    admit: let a candidate start. hold: a candidate waits for memory (told once). freeze, thaw: stop a running job, let
+    a frozen one go on. shed: kill a frozen job, to run it again alone.
+    """
 
     action: Action
     jid: int

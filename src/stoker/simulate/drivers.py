@@ -5,8 +5,11 @@ Each driver looks at a machine as it could look at a real one, and acts on it. U
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Protocol
 
+from stoker.decide.curves import Curve
 from stoker.decide.policy import decide
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.simulate.expectation import Oracle
@@ -46,31 +49,30 @@ class Stoker:
     def __init__(self, oracle: Oracle, level: int | None = None) -> None:
         self._oracle = oracle
         self._level = level
-        self._last = {"freeze": -NEVER, "thaw": -NEVER, "shed": -NEVER}
-        self._curves: dict[int, Candidate] = {}
-        self.decisions = 0
-        self.counts: dict[str, int] = {}
+        self._last = {"freeze": -NEVER, "shed": -NEVER}
+        self._candidates: dict[int, Candidate] = {}
+        self._expected: dict[int, Curve] = {}
+        self.asked = 0
+        self.counts: Counter[str] = Counter()
 
     def look(self, machine: Machine) -> float:
         """Ask and act until nothing more is decided, reading the machine anew each time."""
-        for live in machine.ended:
-            self._oracle.ended(live.job)
-        if machine.ended:
-            self._refresh(machine)
-        machine.ended.clear()
+        self._learn(machine)
         for _ in range(MAX_ROUNDS):
-            machine.offer(WINDOW_FACTOR * machine.cores)
+            for live in machine.offer(WINDOW_FACTOR * machine.cores):
+                self._candidates[live.jid] = self._candidate(machine, live)
             decisions = decide(self.view(machine), machine.now)
-            self.decisions += 1
-            if not [self._act(machine, d) for d in decisions if d.action != "hold"]:
-                for d in decisions:
-                    self._act(machine, d)
+            self.asked += 1
+            for decision in decisions:
+                self._act(machine, decision)
+            if all(d.action == "hold" for d in decisions) or self._full(machine, decisions):
                 break
-            for d in decisions:
-                if d.action == "hold":
-                    self._act(machine, d)
-        calm = machine.used < CALM * machine.ram
-        return machine.now + (CALM_LOOK if calm else LOOK)
+        return machine.now + (CALM_LOOK if machine.used < CALM * machine.ram else LOOK)
+
+    def _full(self, machine: Machine, decisions: tuple[Decision, ...]) -> bool:
+        """Whether nothing could follow: jobs were admitted up to the level, and nothing was frozen, thawed or shed."""
+        level = self._level or machine.cores
+        return len(machine.running) >= level and all(d.action in ("admit", "hold") for d in decisions)
 
     def view(self, machine: Machine) -> View:
         """What can be seen of the machine from outside."""
@@ -83,42 +85,46 @@ class Stoker:
             level=self._level,
             running=tuple(self._see(machine, live) for live in machine.running.values()),
             frozen=tuple(self._see(machine, live) for live in machine.frozen.values()),
-            candidates=tuple(self._candidate(machine, live) for live in machine.deck.values()),
+            candidates=tuple(self._candidates.values()),
             last_freeze=self._last["freeze"],
-            last_thaw=self._last["thaw"],
             last_shed=self._last["shed"],
         )
 
-    def _refresh(self, machine: Machine) -> None:
-        """What has been learnt changes what is expected of those that wait."""
-        self._curves.clear()
+    def _learn(self, machine: Machine) -> None:
+        """What ended changes, on a first build, what is expected of those that wait."""
+        for live in machine.ended:
+            self._oracle.ended(live.job)
+            self._expected.pop(live.jid, None)
+        if machine.ended and self._oracle.learns:
+            self._candidates = {jid: self._candidate(machine, live) for jid, live in machine.deck.items()}
+            self._expected.clear()
+        machine.ended.clear()
 
     def _candidate(self, machine: Machine, live: Live) -> Candidate:
-        known = self._curves.get(live.jid)
-        if known is None or known.passed_over != live.passed_over or known.held != live.held:
-            known = Candidate(
-                live.jid,
-                live.job.output,
-                live.arrived,
-                self._oracle.expect(live.job),
-                live.passed_over,
-                live.jid in machine.alone,
-                live.held,
-            )
-            self._curves[live.jid] = known
-        return known
+        return Candidate(
+            live.jid,
+            live.job.output,
+            live.arrived,
+            self._oracle.expect(live.job),
+            live.passed_over,
+            live.jid in machine.alone,
+            live.held,
+        )
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:
         rss, age = machine.size(live), machine.age(live)
         if rss > live.seen_peak:
             live.seen_peak, live.seen_peak_at = rss, age
+        curve = self._expected.get(live.jid)
+        if curve is None:
+            curve = self._expected[live.jid] = self._oracle.expect(live.job)
         return LiveJob(
             live.jid,
             live.job.output,
             live.started,
             age,
             rss,
-            self._oracle.expect(live.job),
+            curve,
             live.seen_peak,
             live.seen_peak_at,
             machine.phase(live),
@@ -128,28 +134,31 @@ class Stoker:
 
     def _act(self, machine: Machine, decision: Decision) -> None:
         jid, action = decision.jid, decision.action
-        self.counts[action] = self.counts.get(action, 0) + 1
+        self.counts[action] += 1
         if action == "admit":
             live = machine.deck[jid]
             machine.start(live)
-            self._curves.pop(jid, None)
+            del self._candidates[jid]
             self._pass_over(machine, live)
         elif action == "hold":
             machine.deck[jid].held = True
+            self._candidates[jid] = replace(self._candidates[jid], held=True)
         elif action == "freeze":
             machine.freeze(machine.running[jid])
         elif action == "thaw":
             machine.thaw(machine.frozen[jid])
         elif action == "shed":
-            machine.alone.add(jid)
             machine.kill(machine.frozen[jid], by_kernel=True)
         if action in self._last:
             self._last[action] = machine.now
 
     def _pass_over(self, machine: Machine, admitted: Live) -> None:
-        for live in machine.deck.values():
-            if live.held and (live.arrived, live.jid) < (admitted.arrived, admitted.jid):
-                live.passed_over += 1
+        for jid, candidate in self._candidates.items():
+            if candidate.arrived > admitted.arrived or (candidate.arrived == admitted.arrived and jid > admitted.jid):
+                return
+            live = machine.deck[jid]
+            live.passed_over += 1
+            self._candidates[jid] = replace(candidate, passed_over=live.passed_over)
 
 
 class Fixed:

@@ -26,6 +26,9 @@ EXACT_SPREAD = 0.02
 class Oracle(Protocol):
     """Tells what to expect of a job, and hears what it really took."""
 
+    learns: bool
+    """Whether what is expected of one job changes when another ends."""
+
     def expect(self, job: TraceJob) -> Curve:
         """The expected curve."""
 
@@ -42,6 +45,8 @@ def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
 
 class _History:
     """An earlier build's curves, each off by its own factors in size and time."""
+
+    learns = False
 
     def __init__(self, noise: float, seed: int) -> None:
         self._noise = noise
@@ -63,6 +68,8 @@ class _History:
 
 class _FirstBuild:
     """No history: class priors, corrected by what has finished in this build."""
+
+    learns = True
 
     def __init__(self) -> None:
         self._learner = Learner()

@@ -65,7 +65,7 @@ class Machine:
         self.frozen: dict[int, Live] = {}
         self.deck: dict[int, Live] = {}
         self.alone: set[int] = set()
-        """Jobs that were shed: they come again, and by themselves."""
+        """Jobs once killed for want of memory: a driver that can runs them by themselves."""
         self.ended: list[Live] = []
         """Jobs that ended since the driver looked last; it clears this."""
         self._jobs = tuple(jobs)
@@ -89,13 +89,16 @@ class Machine:
         """How many children the scheduler has: held, frozen or running."""
         return len(self.deck) + len(self.running) + len(self.frozen)
 
-    def offer(self, window: int) -> None:
-        """Let the scheduler start children until its window is full."""
+    def offer(self, window: int) -> list[Live]:
+        """Let the scheduler start children until its window is full; returns those that are new on deck."""
         room = window - self.in_window
+        new: list[Live] = []
         while room > 0 and self._ready:
             jid = self._ready.popleft()
-            self.deck[jid] = Live(jid, self._jobs[jid], self.now)
+            live = self.deck[jid] = Live(jid, self._jobs[jid], self.now)
+            new.append(live)
             room -= 1
+        return new
 
     def size(self, live: Live) -> float:
         """Bytes the job holds now."""
@@ -139,6 +142,7 @@ class Machine:
         self.tally.lost += live.at
         if by_kernel:
             self.tally.kills += 1
+            self.alone.add(live.jid)
             self._kills[live.jid] = self._kills.get(live.jid, 0) + 1
             if self._kills[live.jid] >= MAX_KILLS:
                 self.tally.given_up.append(live.job.output)
@@ -292,4 +296,3 @@ def _slope(job: TraceJob, segment: int) -> float:
         return 0.0
     width = points[segment + 1].age - points[segment].age
     return (points[segment + 1].size - points[segment].size) / width * job.width if width > 0 else 0.0
-

@@ -35,11 +35,16 @@ class Result:
     restarts: int = 0
     given_up: int = 0
     frozen: int = 0
-    decisions: int = 0
+    asked: int = 0
 
 
 def simulate(
-    jobs: Iterable[TraceJob], cores: int, ram: float, policy: str = "stoker", prediction: Prediction = "noisy", seed: int = 1
+    jobs: Iterable[TraceJob],
+    cores: int,
+    ram: float,
+    policy: str = "stoker",
+    prediction: Prediction = "noisy",
+    seed: int = 1,
 ) -> Result:
     """Run the whole build under a policy; raises UnknownPolicyError."""
     jobs = tuple(jobs)
@@ -50,7 +55,6 @@ def simulate(
     tally = machine.tally
     spent = sum(j.cpu for j in jobs) + tally.lost
     bound = lower_bound(jobs, cores, ram * (1 - RESERVE_SHARE))
-    counts = driver.counts if isinstance(driver, Stoker) else {}
     return Result(
         policy,
         machine.now,
@@ -62,8 +66,8 @@ def simulate(
         machine.now / bound,
         tally.restarts,
         len(tally.given_up),
-        counts.get("freeze", 0),
-        driver.decisions if isinstance(driver, Stoker) else 0,
+        driver.counts["freeze"] if isinstance(driver, Stoker) else 0,
+        driver.asked if isinstance(driver, Stoker) else 0,
     )
 
 
@@ -79,3 +83,15 @@ def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> D
     if kind == "fixed" and number.isdecimal() and int(number) > 0:
         return Fixed(int(number))
     raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, kill-and-restart and psi")
+
+
+FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
+"""Levels that a person might try by hand."""
+
+
+def best_fixed(jobs: Iterable[TraceJob], cores: int, ram: float) -> Result | None:
+    """The fastest `-j N` up to the number of cores that kills no job: what hindsight would have chosen."""
+    jobs = tuple(jobs)
+    levels = [n for n in FIXED_LEVELS if n < cores] + [cores]
+    results = [simulate(jobs, cores, ram, f"fixed:{n}") for n in levels]
+    return min((r for r in results if r.kills == 0), key=lambda r: r.makespan, default=None)

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,7 @@ class TraceJob:
     @property
     def memory_time(self) -> float:
         """Bytes times seconds, over the whole life."""
-        pairs = zip(self.points, self.points[1:], strict=False)
-        return sum((b.age - a.age) * (a.size + b.size) / 2 for a, b in pairs) / self.width
+        return sum((b.age - a.age) * (a.size + b.size) / 2 for a, b in pairwise(self.points)) / self.width
 
 
 def read(path: Path) -> tuple[TraceJob, ...]:
@@ -104,12 +104,16 @@ def _decode(data: dict[str, Any]) -> TraceJob:
         points.insert(0, points[0]._replace(age=0.0))
     if points[-1].age < cpu:
         points.append(points[-1]._replace(age=cpu))
-    if any(a.age > b.age for a, b in zip(points, points[1:], strict=False)):
+    if any(a.age > b.age for a, b in pairwise(points)):
         raise ValueError("samples are in the order of time and end with wall_s")
     deps = data.get("deps", ())
     width = max(1.0, cpu / wall)
     return TraceJob(
-        str(data["output"]), str(data.get("tool", "other")), simplified(points, TRUTH_POINTS), width, tuple(map(str, deps))
+        str(data["output"]),
+        str(data.get("tool", "other")),
+        simplified(points, TRUTH_POINTS),
+        width,
+        tuple(map(str, deps)),
     )
 
 
