@@ -75,7 +75,7 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
         return []
     if m.state.jobs:
         below = rows // 4 if rows >= TALL and tail else 0
-        lines = _jobs_panel(m, width, rows - below, cursor, g)
+        lines = _jobs_panel(m, width, rows - below - bool(below), cursor, g)
         lines += [BLANK] * (rows - below - len(lines))
         return [*lines, *([views.section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
     activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
