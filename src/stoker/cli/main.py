@@ -6,11 +6,10 @@ import argparse
 import difflib
 import importlib
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from stoker import __version__
-from stoker.cli import verify
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
 
@@ -55,8 +54,7 @@ def _handled(args: argparse.Namespace) -> int:
     """What the sub-command says; of files that cannot be read it says so in one line."""
     from stoker.record.journal import JournalError
 
-    module, _, function = args.handler.partition(":")
-    handler = getattr(importlib.import_module(module), function)
+    handler = _load(args.handler)
     try:
         return int(handler(args))
     except JournalError as err:
@@ -67,7 +65,7 @@ def _handled(args: argparse.Namespace) -> int:
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """The arguments; what a sub-command does not know is told with that sub-command's own help."""
-    args, unknown = build_parser().parse_known_args(words)
+    args, unknown = build_parser(words[0] if words else "").parse_known_args(words)
     if unknown:
         raise CliError(f"unrecognized arguments: {' '.join(unknown)}; see 'stoker {args.command} --help'")
     return args
@@ -82,8 +80,8 @@ def _check_command(words: Sequence[str]) -> None:
     raise CliError(f"no command {words[0]!r}; {hint}", USAGE)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all sub-commands."""
+def build_parser(chosen: str) -> argparse.ArgumentParser:
+    """The parser of all sub-commands; only the chosen one gets its arguments, which may need modules of its own."""
     parser = Parser(
         prog="stoker",
         description=DESCRIPTION,
@@ -95,7 +93,8 @@ def build_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (help_text, add_arguments, handler) in COMMANDS.items():
         sub = subparsers.add_parser(name, help=help_text, description=help_text.capitalize(), allow_abbrev=False)
-        add_arguments(sub)
+        if name == chosen:
+            (_load(add_arguments) if isinstance(add_arguments, str) else add_arguments)(sub)
         sub.set_defaults(handler=handler)
     return parser
 
@@ -167,7 +166,14 @@ def _themes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="theme files to check (default: all)")
 
 
-COMMANDS = {
+def _load(name: str) -> Callable[..., Any]:
+    """The function behind "module:function"."""
+    module, _, function = name.partition(":")
+    loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return loaded
+
+
+COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], str]] = {
     "run": ("run a build and watch it", _run, "stoker.cli.run:run"),
     "demo": ("a small real build that fights for memory, made on the spot", _demo, "stoker.cli.run:demo"),
     "attach": ("watch a build that runs or has ended", _attach, "stoker.cli.view:attach"),
@@ -177,6 +183,15 @@ COMMANDS = {
     "events": ("a build's journal", _events, "stoker.cli.query:events"),
     "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),
     "replay": ("play a recorded build in the same screens", _replay, "stoker.cli.view:replay"),
-    "verify": (verify.HELP, verify.add_arguments, "stoker.cli.verify:run"),
+    "verify": (
+        "prove that binaries will run, and on which GPU",
+        "stoker.cli.verify:add_arguments",
+        "stoker.cli.verify:run",
+    ),
+    "simulate": (
+        "run a build on paper: any policy, any memory, any cores",
+        "stoker.cli.simulate:add_arguments",
+        "stoker.cli.simulate:run",
+    ),
     "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
 }

@@ -8,8 +8,6 @@ import sys
 
 from stoker.cli.errors import CliError
 
-HELP = "prove that binaries will run, and on which GPU"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker verify`."""
