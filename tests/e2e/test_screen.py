@@ -282,8 +282,12 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
     assert stoker.status(build)["state"] == "running"
     terminal.send("s")
     terminal.wait_for("stop the build?")
-    terminal.send("s")
-    terminal.wait_for("exit code")
+
+    def answered() -> bool:
+        terminal.send("y")
+        return "exit code" in terminal.display
+
+    until(answered, "the end after an answer")
     assert "stopped" in terminal.display.splitlines()[0]
     terminal.send("q")
     assert terminal.wait() == 130
@@ -411,3 +415,35 @@ def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, 
     assert terminal.wait() == 75
     assert terminal.raw.isascii()
     assert not re.search(rb"\x1b\[[0-9;]*[34]8;[25];[0-9;]*m", terminal.raw)
+
+
+def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
+    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal.wait_for(three_of_seven)
+    terminal.send("o")
+    terminal.wait_for("follows the build")
+    terminal.send("/tasky")  # a paste, or a slow link: "s", "k" and "y" may arrive before the search line is open
+    terminal.send("t")
+    terminal.wait_for(lambda s: "stop the build?" in s or "search" in s or "running jobs" in s)
+    assert stoker.status()["state"] == "running"
+
+
+def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated: Path) -> None:
+    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal.wait_for(three_of_seven)
+    terminal.process.terminate()
+    terminal.wait()
+    assert terminal.restored
+    assert b"\x1b[?1049l" in terminal.raw
+
+
+def test_a_viewer_that_nobody_can_see_ends_even_where_hang_ups_are_ignored(
+    stoker: Stoker, open_terminal: Open, gated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        terminal = open_terminal("run", "--", *ninja(gated))
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+    terminal.wait_for(three_of_seven)
+    terminal.hang_up()  # fails by its patience: the viewer goes on at 90 % of a core

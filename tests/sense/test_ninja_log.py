@@ -199,3 +199,11 @@ async def test_a_change_of_the_log_wakes_the_watcher(tmp_path: Path) -> None:
         (tmp_path / ".ninja_log").write_text(str(time.time()))
         await asyncio.sleep(0.05)
     assert seen[0] == {str(tmp_path)}
+
+
+def test_a_look_that_was_held_up_still_knows_its_run_by_the_start(tmp_path: Path) -> None:
+    """An engine may be stopped between taking the time and reading; jobs that ended meanwhile count all the same."""
+    path = tmp_path / ".ninja_log"
+    start = 1_700_000_000.0
+    path.write_text(f"# ninja log v7\n10\t5000\t{int((start + 0.01) * 1e9)}\ta.o\tab\n")
+    assert [e.output for e in NinjaLog(path).first_read(start, start + 0.2).this_run] == ["a.o"]

@@ -119,8 +119,9 @@ def test_a_real_ninja(ninja: str, tmp_path: Path, start: Callable[..., Any], unt
     (build / "build.ninja").write_text(WAITING)
     start(ninja, "-C", "out/build", "-j", "7", "a", cwd=tmp_path)
     watch = Watch()
-    until(lambda: len(watch.find()) == 1)
-    [found] = watch.find()
+    until(watch.find)
+    # A job between fork and exec still looks like its ninja, on a busy machine for longer than two looks.
+    [found] = [s for s in watch.find() if s.parent is None]
     assert (found.tool, found.width, found.targets, found.parent) == ("ninja", 7, ("a",), None)
     assert found.directory == str(build.resolve())
     assert os.path.samefile(found.exe, ninja)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from stoker.show.tui.screens.boxes import StopBox
+
 
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -16,3 +18,8 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def _stop_box_hears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StopBox, "deaf_seconds", 0.0)

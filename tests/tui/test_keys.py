@@ -49,7 +49,7 @@ async def test_leaving_an_ended_build_gives_its_status(story: object, status: in
     assert app.return_value == status
 
 
-@pytest.mark.parametrize(("key", "force"), [("s", False), ("k", True)])
+@pytest.mark.parametrize(("key", "force"), [("y", False), ("k", True)])
 @pytest.mark.parametrize("asks", ["s", "ctrl+c"])
 async def test_stopping_asks_first(asks: str, key: str, force: bool) -> None:
     source = live()
@@ -71,6 +71,14 @@ async def test_any_other_answer_goes_on_building(key: str) -> None:
     assert source.commands == []
 
 
+async def test_a_burst_of_letters_answers_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StopBox, "deaf_seconds", 60.0)
+    source = live()
+    async with shown(source, "s", "k", "y") as (app, _pilot):
+        assert isinstance(app.screen, StopBox)
+    assert source.commands == []
+
+
 async def test_ctrl_c_twice_asks_once() -> None:
     async with shown(live(), "ctrl+c", "ctrl+c") as (app, _pilot):
         assert [type(s) for s in app.screen_stack] == [DashboardScreen, StopBox]
@@ -79,7 +87,7 @@ async def test_ctrl_c_twice_asks_once() -> None:
 async def test_a_refused_stop_says_why() -> None:
     source = live()
     source.refusal = "the build of [bold]bob[/] is not yours\x1b[2J"
-    async with shown(source, "s", "s") as (app, pilot):
+    async with shown(source, "s", "y") as (app, pilot):
         await settle(pilot)
         assert [n.message for n in app._notifications] == ["the build of [bold]bob[/] is not yours"]
         assert app.is_running

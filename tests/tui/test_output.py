@@ -225,3 +225,10 @@ async def test_no_output_at_all() -> None:
     async with shown(FakeSource(builds.running(3).state), "o", "home", "down", "up", "e", "E", "end") as (app, pilot):
         await find(pilot, "x")
         assert "not found" in text_of(app)
+
+
+async def test_at_the_end_of_the_output_it_says_that_the_build_has_ended() -> None:
+    source = FakeSource(builds.failed().state, "ended", log=builds.output_log(50))
+    async with shown(source, "o") as (app, pilot):
+        await settle(pilot)
+        assert "the build has ended: failed" in text_of(app)

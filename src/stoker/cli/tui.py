@@ -68,4 +68,5 @@ def run_screens(source: Source, options: TuiOptions) -> None:
         keymap=options.settings.keys,
         watch_themes=reload,
         ascii_only=options.ascii_only,
+        tick=options.settings.tick,
     )

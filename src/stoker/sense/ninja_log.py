@@ -240,10 +240,13 @@ class _LastRun:
         self.entries.append(entry)
 
     def _may_be_this_run(self, entry: Entry) -> bool:
-        """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0."""
-        run_start = entry.mtime / 1e9 - entry.start_ms / 1000
-        old = entry.mtime > 0 and run_start < self._earliest_start
-        return not old and entry.end_ms <= self._latest_end
+        """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0.
+
+        Only there the end is held against the time, which an engine that was stopped for a while has wrong.
+        """
+        if entry.mtime > 0:
+            return entry.mtime / 1e9 - entry.start_ms / 1000 >= self._earliest_start
+        return entry.end_ms <= self._latest_end
 
     def _restarted(self, before: Entry) -> bool:
         """Ninja counts its milliseconds anew once it has rebuilt its own manifest."""

@@ -5,7 +5,12 @@ Unaware of sockets, journals and how a build runs. Leaving it never touches the 
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
+import signal
+import sys
+import termios
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
@@ -24,6 +29,9 @@ from stoker.show.tui.screens.decisions import DecisionsScreen
 from stoker.show.tui.screens.failures import FailuresScreen
 from stoker.show.tui.screens.output import OutputScreen
 from stoker.show.tui.screens.verification import VerificationScreen
+
+HANG_UP = 129
+"""Exit status of a viewer whose terminal went away (128 + SIGHUP)."""
 
 TICK = 1.0
 """Seconds between frames: clocks show seconds, and a slow link should carry no more."""
@@ -64,12 +72,14 @@ class StokerApp(ControlApp):
         watch_themes: ThemeWatch | None = None,
         ascii_only: bool = False,
         no_colour: bool = False,
+        tick: float = TICK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour)
         self.glyphs = ASCII if ascii_only else UNICODE
         self.animation_level = "none"
         self._watch_themes = watch_themes
+        self._tick_seconds = tick
         self._monotonic = clock
         self._clock = Clock()
         self._end_shown = False
@@ -95,7 +105,9 @@ class StokerApp(ControlApp):
         self.run_worker(self._listen(), group="source")
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
-        self.set_interval(TICK, self.tick)
+        self.set_interval(self._tick_seconds, self.tick)
+        # Leave as with the key, which gives the terminal back; Python's default would end us in the middle of it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
 
     async def _listen(self) -> None:
         """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
@@ -117,6 +129,9 @@ class StokerApp(ControlApp):
         """Draw the newest state on what can be seen; nothing before the first screen and after the last."""
         if not self.screen_stack:
             return
+        if not self.is_headless and terminal_is_gone():
+            # Where hang-ups are ignored nothing else would tell, and Textual would read from nowhere for ever.
+            os._exit(HANG_UP)
         self._turn_to_end()
         for screen in reversed(self.screen_stack):
             if isinstance(screen, PageScreen | Box):
@@ -181,6 +196,15 @@ class StokerApp(ControlApp):
             self.pop_screen()
 
 
+def terminal_is_gone() -> bool:
+    """Whether what we draw on has hung up: then its attributes cannot be read any more (EIO, tty_ioctl(4))."""
+    try:
+        termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
+    except termios.error as err:
+        return bool(err.args[0] == errno.EIO)
+    return False
+
+
 def run_tui(
     source: Source,
     *,
@@ -189,6 +213,7 @@ def run_tui(
     keymap: Mapping[str, str] | None = None,
     watch_themes: ThemeWatch | None = None,
     ascii_only: bool = False,
+    tick: float = TICK,
 ) -> int | None:
     """Show a build until the person leaves.
 
@@ -203,5 +228,6 @@ def run_tui(
         watch_themes=watch_themes,
         ascii_only=ascii_only,
         no_colour=bool(os.environ.get("NO_COLOR")),
+        tick=tick,
     )
     return app.run(mouse=False)

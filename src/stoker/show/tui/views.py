@@ -198,10 +198,14 @@ def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: 
 
 
 def of_total(used: float, total: float) -> str:
-    """Two sizes with one unit where they share it: 22.9 of 55.0 GiB."""
-    first, whole = format_bytes(used), format_bytes(total)
-    number, _, unit = first.partition(" ")
-    return f"{number} of {whole}" if whole.endswith(unit) else f"{first} of {whole}"
+    """Two sizes in the unit of the whole, so that they fit and compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
+    whole = format_bytes(total)
+    number, _, unit = whole.partition(" ")
+    first, _, own_unit = format_bytes(used).partition(" ")
+    if own_unit != unit and (total or used):
+        scale = total / float(number) if float(number) else 1.0
+        first = f"{used / scale:.1f}" if used else "0"
+    return f"{first} of {whole}"
 
 
 def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:

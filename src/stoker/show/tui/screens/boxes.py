@@ -5,6 +5,7 @@ Unaware of builds: they show lines and answer with a value.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -77,25 +78,34 @@ class Box(ModalScreen[Answer | None]):
 
 
 class StopBox(Box):
-    """Asks before it stops a build; anything but s and k goes on."""
+    """Asks before it stops a build; anything but y and k goes on.
+
+    For a moment it hears no answer: a pasted word, or one that a slow link delivers in a piece, must not stop a build.
+    """
+
+    deaf_seconds: ClassVar[float] = 0.5
+    """Longer than a burst of letters takes to arrive, shorter than a person takes to read the question."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "answer('gracefully')", "Stop", show=False),
+        # Not "s": the key that asks must not answer, or a burst of letters meant for a search would stop the build.
+        Binding("y", "answer('gracefully')", "Stop", show=False),
         Binding("k", "answer('now')", "Kill", show=False),
     ]
 
     def __init__(self, name: str) -> None:
         super().__init__("stop the build?", lambda _width: stop_question(name))
+        self._asked_at = time.monotonic()
 
     def action_answer(self, answer: Answer) -> None:
         """Close with an answer."""
-        self.dismiss(answer)
+        if time.monotonic() - self._asked_at >= self.deaf_seconds:
+            self.dismiss(answer)
 
 
 def stop_question(name: str) -> list[Line]:
     """What is asked before a stop."""
     rows = (
-        ("s", "stop it: SIGTERM to every process, SIGKILL to what stays"),
+        ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
         ("k", "kill it now: SIGKILL to every process"),
         ("esc", "go on building"),
     )

@@ -39,7 +39,6 @@ class OutputScreen(PageScreen):
     BINDINGS = bindings("output")
     DEFAULT_CSS = """
     OutputScreen #search { height: 1; dock: bottom; display: none; }
-    OutputScreen #search.-open { display: block; }
     OutputScreen Input { height: 1; border: none; padding: 0; background: $surface; color: $foreground; }
     OutputScreen Input:focus { border: none; }
     """
@@ -108,7 +107,9 @@ class OutputScreen(PageScreen):
         return (*marked, *crop_text(line, done, len(text)))
 
     def _status(self, width: int, end: int, size: int) -> Line:
-        place = "follows the build" if self.follow else f"{100 * end // size if size else 100} %"
+        outcome = self.moment.state.outcome
+        following = f"the build has ended: {outcome}" if outcome else "follows the build"
+        place = following if self.follow else f"{100 * end // size if size else 100} %"
         if self.only_errors:
             place = f"{len(self.errors)} lines that look like errors"
         right = [
@@ -193,14 +194,15 @@ class OutputScreen(PageScreen):
 
     def action_log_search(self) -> None:
         """Ask for words."""
-        self.query_one("#search").add_class("-open")
-        self.query_one("#words", Input).focus()
+        self.query_one("#search").display = True
+        # At once, unlike Input.focus(): letters that come in the same burst are words, not keys.
+        self.set_focus(self.query_one("#words", Input))
 
     def undo(self) -> bool:
         """Take back the innermost thing: the search line, a running search, marked words; False if there was none."""
         row = self.query_one("#search")
-        if row.has_class("-open"):
-            row.remove_class("-open")
+        if row.display:
+            row.display = False
             self.set_focus(None)
         elif self.note or self.words or self.only_errors:
             self.workers.cancel_node(self)
