@@ -15,6 +15,9 @@ from stoker.model.units import format_bytes, format_duration
 PATIENCE = 64
 """A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
 
+PRESSING = 2.0
+"""A job presses when it takes this many times as long as all on deck would take together."""
+
 CLIMB_WEIGHT = 1.3
 """What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
 
@@ -126,13 +129,15 @@ class Deck:
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
-    """The order in which candidates are tried: those passed over too often, then the pressing ones, then the oldest.
+    """The order in which candidates are tried.
 
-    A job presses if it takes longer than all that is on deck would take together: started last, it would keep a whole
-    machine waiting for one core. The longest goes first. Jobs larger than a fair `share` of the memory press too, but
-    for them only the time after the peak counts, and the time before it against them: memory is what they wait for
-    until then, and those that come down early let others climb sooner.
-    The rest goes by age and not by length, since only what has left the deck makes room for jobs not yet seen.
+    1. Those passed over too often.
+    2. Those that take much longer than all that is on deck would take together: started last, such a job would keep a
+       whole machine waiting for one core. The longest first.
+    3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
+       come down early let others climb sooner. So the time after the peak counts for them, and the time before it
+       against them.
+    4. The rest by age and not by length, since only what has left the deck makes room for jobs not yet seen.
     """
     together = sum(c.curve.duration for c in candidates) / level
     return sorted(candidates, key=lambda c: _deck_order(c, share, together))
@@ -141,9 +146,11 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[
 def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[int, float, float, int]:
     curve = candidate.curve
     if candidate.passed_over >= PATIENCE:
-        return 0, 0.0, candidate.arrived, candidate.jid
-    if curve.peak > share:
-        return 1, CLIMB_WEIGHT * curve.peak_age - curve.duration, candidate.arrived, candidate.jid
-    if curve.duration > together:
-        return 1, -curve.duration, candidate.arrived, candidate.jid
-    return 2, 0.0, candidate.arrived, candidate.jid
+        rank, key = 1, 0.0
+    elif curve.duration > PRESSING * together:
+        rank, key = 2, -curve.duration
+    elif curve.peak > share:
+        rank, key = 3, CLIMB_WEIGHT * curve.peak_age - curve.duration
+    else:
+        rank, key = 4, 0.0
+    return rank, key, candidate.arrived, candidate.jid

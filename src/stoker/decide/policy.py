@@ -37,12 +37,8 @@ def _with_plenty(situation: Situation, level: int) -> tuple[Decision, ...] | Non
     """
     view, peaks = situation.view, situation.peaks()
     slots = level - len(view.running)
-    if (
-        view.frozen
-        or not peaks.fit()
-        or any(c.alone for c in view.candidates)
-        or (slots < 0 and view.level is not None)
-    ):
+    over = slots < 0 and view.level is not None
+    if over or view.frozen or not peaks.fit() or _any_alone(view):
         return None
     decisions: list[Decision] = []
     waiting = view.candidates if slots > 0 and view.paused == "no" else ()
@@ -53,6 +49,10 @@ def _with_plenty(situation: Situation, level: int) -> tuple[Decision, ...] | Non
         need, free = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
         decisions.append(Decision("admit", candidate.jid, f"admit {candidate.name} (needs ~{need}, {free} stay free)"))
     return tuple(decisions)
+
+
+def _any_alone(view: View) -> bool:
+    return any(j.alone for j in view.running) or any(c.alone for c in view.candidates)
 
 
 def level_of(view: View) -> int:

@@ -1,0 +1,220 @@
+"""The policy's decisions, one situation a test."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from decide.builds import GIB, candidate, curve, kernel, light, live, view
+from stoker.decide.admission import PATIENCE
+from stoker.decide.policy import decide, level_of
+from stoker.decide.view import Decision, View
+
+
+def acts(decisions: tuple[Decision, ...], action: str) -> list[int]:
+    return [d.jid for d in decisions if d.action == action]
+
+
+def asked(seen: View, now: float = 100.0) -> tuple[Decision, ...]:
+    """What is decided; every decision must say why with at least one number."""
+    decisions = decide(seen, now)
+    for decision in decisions:
+        assert re.search(r"\(.*\d.*\)", decision.why), decision.why
+    return decisions
+
+
+def test_everything_that_fits_starts_up_to_the_number_of_cores() -> None:
+    candidates = [candidate(n, light()) for n in range(20)]
+    assert acts(asked(view([], candidates, cores=16)), "admit") == list(range(16))
+    assert acts(asked(view([], candidates, level=3)), "admit") == [0, 1, 2]
+
+
+def test_nothing_to_do_gives_no_decision() -> None:
+    assert asked(view()) == ()
+    assert asked(view([live(1, kernel(), 20)])) == ()
+
+
+def test_kernels_that_peak_together_are_not_started_together() -> None:
+    admitted = acts(asked(view([], [candidate(n, kernel(peak=6)) for n in range(16)])), "admit")
+    assert len(admitted) == 5  # 30 GiB above the reserve, 6 each
+
+
+def test_more_start_while_others_are_past_their_peak() -> None:
+    fallen = [live(n, kernel(peak=6, tail=2), 100) for n in range(6)]
+    admitted = acts(asked(view(fallen, [candidate(n, kernel(peak=6)) for n in range(10, 20)])), "admit")
+    assert len(admitted) == 3  # 12 GiB are held; lifetime peaks would already exceed the budget
+
+
+def test_a_large_job_that_does_not_fit_is_held_once_and_small_ones_fill_in() -> None:
+    running = [live(n, kernel(peak=6), 50) for n in range(4)]
+    waiting = [candidate(10, light(9)), candidate(11, light(0.4, seconds=5))]
+    decisions = asked(view(running, waiting))
+    assert acts(decisions, "hold") == [10]
+    assert acts(decisions, "admit") == [11]
+    told = replace(waiting[0], held=True)
+    assert acts(asked(view(running, [told, waiting[1]])), "hold") == []
+
+
+def test_the_reason_names_need_and_room() -> None:
+    running = [live(n, kernel(peak=6), 50) for n in range(4)]
+    hold = next(d for d in asked(view(running, [candidate(10, light(9))])) if d.action == "hold")
+    assert "hold job10.o (needs ~9.0 GiB" in hold.why
+    assert "free above the reserve" in hold.why
+
+
+def test_what_fills_in_may_not_delay_the_one_that_waits() -> None:
+    """The big one fits when the running job ends, in 20 s; what holds its memory for 200 s would be in its way."""
+    running = [live(1, light(20, seconds=100), 80)]
+    big = candidate(2, light(24, seconds=50), passed_over=PATIENCE)
+    long_filler = candidate(3, light(8, seconds=200))
+    short_filler = candidate(4, light(8, seconds=10))
+    assert acts(asked(view(running, [big, long_filler])), "admit") == []
+    assert acts(asked(view(running, [big, short_filler])), "admit") == [4]
+
+
+def test_a_job_passed_over_often_enough_goes_first() -> None:
+    patient = candidate(5, light(20, seconds=30), passed_over=PATIENCE)
+    younger = [candidate(n, light(14, seconds=400)) for n in (1, 2)]
+    assert acts(asked(view([], [*younger, patient])), "admit") == [5]
+
+
+def test_a_lone_job_starts_whatever_it_needs() -> None:
+    assert acts(asked(view([], [candidate(1, kernel(peak=100))])), "admit") == [1]
+
+
+def test_a_job_that_must_be_alone_waits_until_nothing_else_is_there() -> None:
+    alone = candidate(1, kernel(peak=20), alone=True)
+    assert acts(asked(view([live(2, light(), 1)], [alone])), "admit") == []
+    assert acts(asked(view([], [alone, candidate(3, light())])), "admit") == [3]
+    assert acts(asked(view([], [alone])), "admit") == [1]
+
+
+def test_nothing_starts_beside_a_job_that_must_be_alone() -> None:
+    alone = replace(live(1, kernel(), 20), alone=True)
+    assert asked(view([alone], [candidate(2, light())])) == ()
+
+
+def test_a_soft_pause_starts_nothing_and_stops_nothing() -> None:
+    assert asked(view([live(1, light(), 1)], [candidate(2, light())], paused="soft")) == ()
+
+
+def test_a_hard_pause_freezes_all_and_a_resume_lets_them_go_on() -> None:
+    running = [live(n, light(seconds=50), 5) for n in range(3)]
+    assert acts(asked(view(running, [candidate(9, light())], paused="hard")), "freeze") == [0, 1, 2]
+    assert acts(asked(view([], [], running, paused="hard")), "thaw") == []
+    assert sorted(acts(asked(view([], [], running)), "thaw")) == [0, 1, 2]
+
+
+def test_a_lower_level_by_hand_freezes_the_youngest_at_once() -> None:
+    running = [live(n, light(seconds=50), 20 - n) for n in range(5)]
+    assert sorted(acts(asked(view(running, level=2)), "freeze")) == [2, 3, 4]
+
+
+def test_fewer_cores_freeze_nobody() -> None:
+    running = [live(n, light(seconds=50), 20 - n) for n in range(5)]
+    assert asked(view(running, [candidate(9, light())], cores=2)) == ()
+
+
+@pytest.mark.parametrize(
+    ("cores", "level", "expected"), [(16.0, None, 16), (0.5, None, 1), (2.7, None, 2), (4, 9, 9), (4, 0, 1)]
+)
+def test_the_level_is_a_persons_number_or_the_cores_and_at_least_one(
+    cores: float, level: int | None, expected: int
+) -> None:
+    assert level_of(view(cores=cores, level=level)) == expected
+
+
+def test_what_a_person_froze_is_for_a_person_to_thaw() -> None:
+    mine = replace(live(1, light(seconds=50), 5), by_person=True)
+    assert acts(asked(view([], [], [mine])), "thaw") == []
+    assert acts(asked(view([], [candidate(2, light())], [mine])), "admit") == [2]
+
+
+def test_frozen_jobs_go_on_before_others_start() -> None:
+    """11 GiB are left: enough for the frozen one's climb or for a new job, not for both."""
+    held = [live(n, light(16, seconds=300), 10) for n in (1,)]
+    frozen = live(2, kernel(peak=8), 30)
+    decisions = asked(view(held, [candidate(3, light(9, seconds=100))], [frozen]))
+    assert acts(decisions, "thaw") == [2]
+    assert acts(decisions, "admit") == []
+
+
+def test_after_a_freeze_nothing_thaws_until_its_effect_was_seen() -> None:
+    seen = view([live(1, light(), 1)], [], [live(2, kernel(peak=4), 30)], last_freeze=99.0)
+    assert acts(asked(seen, now=100.0), "thaw") == []
+    assert acts(asked(seen, now=101.5), "thaw") == [2]
+
+
+class TestBrake:
+    def test_a_climb_that_would_not_fit_is_stopped_before_it(self) -> None:
+        climbing = [live(n, kernel(peak=9), 48 - n) for n in range(4)]
+        decisions = asked(view(climbing, ram=29.0))
+        assert len(acts(decisions, "freeze")) == 1
+        assert acts(decisions, "freeze") != [0]
+
+    def test_the_one_with_most_of_its_climb_before_it_is_stopped(self) -> None:
+        near, far = [live(n, kernel(peak=9), 56) for n in range(3)], live(9, kernel(peak=9), 30)
+        assert acts(asked(view([*near, far], ram=31.0)), "freeze") == [9]
+
+    def test_one_that_is_almost_over_its_peak_may_pass_it(self) -> None:
+        """All memory is held; who needs 0.2 GiB to get over the top and give back 7 goes on before who needs 5."""
+        nearly, early = live(2, kernel(peak=9), 58.5), live(3, kernel(peak=9), 20)
+        oldest = live(1, light(18, seconds=1000), 10)
+        decisions = asked(view([oldest], [], [early, nearly], ram=30.2))
+        assert acts(decisions, "thaw") == [2]
+
+
+class TestEmergency:
+    def test_below_the_floor_the_youngest_that_grows_is_frozen(self) -> None:
+        jobs = [live(1, kernel(), 20), live(2, kernel(), 30), live(3, light(seconds=50), 5)]
+        assert acts(asked(view(jobs, available=0.4)), "freeze") == [2]
+
+    def test_pressure_is_an_emergency_though_memory_is_free(self) -> None:
+        jobs = [live(1, kernel(), 20), live(2, kernel(), 30)]
+        assert acts(asked(view(jobs, pressure=40.0)), "freeze") == [2]
+        assert acts(asked(view(jobs, pressure=1.0)), "freeze") == []
+
+    def test_the_oldest_is_never_frozen(self) -> None:
+        assert asked(view([live(1, kernel(), 20)], available=0.1, pressure=90.0)) == ()
+
+    def test_when_only_the_oldest_still_grows_the_youngest_frozen_is_given_up(self) -> None:
+        frozen = [live(n, kernel(), 30) for n in (2, 3)]
+        seen = view([live(1, kernel(), 20)], [], frozen, available=0.4)
+        decision = asked(seen)[0]
+        assert (decision.action, decision.jid) == ("shed", 3)
+        assert "runs alone later" in decision.why
+
+    def test_a_shed_waits_until_the_one_before_was_seen(self) -> None:
+        seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.4, last_shed=99.5)
+        assert acts(asked(seen, now=100.0), "shed") == []
+
+    def test_nothing_is_shed_while_the_oldest_does_not_grow(self) -> None:
+        seen = view([live(1, kernel(), 100)], [], [live(2, kernel(), 30)], available=0.4)
+        assert acts(asked(seen), "shed") == []
+
+
+def test_what_others_take_on_the_machine_counts_too() -> None:
+    """32 GiB, 20 of them used by strangers: only ten are left above the reserve."""
+    waiting = [candidate(n, light(4, seconds=60)) for n in range(8)]
+    assert len(acts(asked(view([], waiting)), "admit")) == 7
+    assert len(acts(asked(view([], waiting, available=12.0)), "admit")) == 2
+
+
+def test_doubt_keeps_room_free() -> None:
+    sure = [candidate(n, curve((0, 3), (60, 3))) for n in range(16)]
+    unsure = [candidate(n, curve((0, 3), (60, 3), spread=0.3)) for n in range(16)]
+    wrong_together = [candidate(n, curve((0, 3), (60, 3), bias=0.3)) for n in range(16)]
+    counts = [len(acts(asked(view([], c)), "admit")) for c in (sure, unsure, wrong_together)]
+    assert counts == [10, 8, 7]
+
+
+def test_a_person_may_let_more_run_than_there_are_cores() -> None:
+    assert len(acts(asked(view([], [candidate(n, light()) for n in range(9)], cores=2, level=6)), "admit")) == 6
+
+
+def test_sizes_beyond_all_reason_decide_something() -> None:
+    seen = view([live(1, light(1e9), 1)], [candidate(2, light(1e9))])
+    assert acts(asked(seen), "admit") == []
+    assert view().budget == 32 * GIB

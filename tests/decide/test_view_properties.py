@@ -1,0 +1,110 @@
+"""What holds for any view at all, whether or not it could come about."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decide.builds import GIB, candidate, curve
+from stoker.decide.curves import Curve
+from stoker.decide.policy import decide, level_of
+from stoker.decide.view import LiveJob, View
+
+gib = st.floats(0, 12)
+spreads = st.sampled_from([0.0, 0.2, 0.6])
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> Curve:
+    ages = sorted(draw(st.lists(st.floats(0, 300), min_size=1, max_size=4)))
+    points = [(0.0, draw(gib)), *((age, draw(gib)) for age in ages), (ages[-1] + draw(st.floats(0.1, 300)), draw(gib))]
+    return curve(*points, spread=draw(spreads), time_spread=draw(spreads), bias=draw(spreads))
+
+
+@st.composite
+def live_jobs(draw: st.DrawFn, jid: int) -> LiveJob:
+    shape, age, rss = draw(curves()), draw(st.floats(0, 400)), draw(gib) * GIB
+    peak, peak_age = rss * draw(st.floats(1, 4)), age * draw(st.floats(0, 1))
+    started = draw(st.floats(0, 50))
+    return LiveJob(
+        jid, f"job{jid}.o", started, age, rss, shape, peak, peak_age, alone=draw(st.booleans()) and jid % 7 == 0
+    )
+
+
+@st.composite
+def views(draw: st.DrawFn) -> View:
+    counts = [draw(st.integers(0, most)) for most in (8, 5, 8)]
+    running = tuple(draw(live_jobs(n)) for n in range(counts[0]))
+    frozen = tuple(draw(live_jobs(100 + n)) for n in range(counts[1]))
+    frozen = tuple(replace(j, by_person=draw(st.booleans())) for j in frozen)
+    candidates = tuple(
+        replace(
+            candidate(200 + n, draw(curves())),
+            passed_over=draw(st.integers(0, 100)),
+            alone=draw(st.integers(0, 9)) == 0,
+        )
+        for n in range(counts[2])
+    )
+    return View(
+        budget=draw(st.floats(1, 64)) * GIB,
+        available=draw(st.floats(0, 64)) * GIB,
+        reserve=draw(st.floats(0, 4)) * GIB,
+        floor=draw(st.floats(0, 1)) * GIB,
+        cpu_slots=draw(st.floats(0, 8)),
+        level=draw(st.none() | st.integers(1, 8)),
+        paused=draw(st.sampled_from(["no", "no", "soft", "hard"])),
+        pressure=draw(st.none() | st.floats(0, 100)),
+        running=running,
+        frozen=frozen,
+        candidates=candidates,
+        last_freeze=draw(st.floats(0, 100)),
+        last_shed=draw(st.floats(0, 100)),
+    )
+
+
+@settings(max_examples=800)
+@given(views())
+def test_any_view_gets_sane_decisions(seen: View) -> None:
+    decisions = decide(seen, 100.0)
+    assert decisions == decide(seen, 100.0)
+    kinds = {
+        "admit": {c.jid for c in seen.candidates},
+        "hold": {c.jid for c in seen.candidates},
+        "freeze": {j.jid for j in seen.running},
+        "thaw": {j.jid for j in seen.frozen if not j.by_person},
+        "shed": {j.jid for j in seen.frozen},
+    }
+    for decision in decisions:
+        assert decision.jid in kinds[decision.action]
+        assert re.search(r"\(.*\d.*\)", decision.why), decision.why
+    assert max(Counter(d.jid for d in decisions).values(), default=1) == 1
+
+
+@settings(max_examples=500)
+@given(views())
+def test_level_pause_and_the_oldest_are_respected(seen: View) -> None:
+    decisions = decide(seen, 100.0)
+    starts = [d for d in decisions if d.action in ("admit", "thaw")]
+    if starts:
+        assert len(seen.running) + len(starts) <= level_of(seen)
+    if seen.paused != "no":
+        assert not [d for d in decisions if d.action == "admit"]
+    if seen.paused == "hard":
+        assert {d.jid for d in decisions} == {j.jid for j in seen.running}
+        return
+    frozen = {d.jid for d in decisions if d.action == "freeze"}
+    if seen.running:
+        assert min(seen.running, key=lambda j: (j.started, j.jid)).jid not in frozen
+
+
+@settings(max_examples=500)
+@given(views())
+def test_something_always_runs(seen: View) -> None:
+    """With nothing running, not paused, and somebody there who may run: somebody starts, however full memory is."""
+    idle = replace(seen, running=(), paused="no", pressure=None)
+    if idle.candidates or any(not j.by_person for j in idle.frozen):
+        assert [d for d in decide(idle, 100.0) if d.action in ("admit", "thaw")]

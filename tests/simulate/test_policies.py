@@ -1,0 +1,87 @@
+"""The policies against each other, on the builds that the documentation speaks of. Simulated time, so no clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from stoker.decide.curves import Point
+from stoker.simulate.expectation import PREDICTIONS, Prediction
+from stoker.simulate.run import UnknownPolicyError, best_fixed, driver_of, simulate
+from stoker.simulate.synthetic import BUILDS, Order
+from stoker.simulate.trace import TraceJob
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize("prediction", PREDICTIONS)
+@pytest.mark.parametrize("order", ["scattered", "row"])
+def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
+    jobs = BUILDS["flash-attn"](order=order)
+    result = simulate(jobs, 16, 32 * GIB, "stoker", prediction)
+    assert (result.kills, result.given_up) == (0, 0)
+    assert result.peak < 32 * GIB
+    if prediction != "absent":
+        assert result.ratio <= 1.40
+
+
+@pytest.mark.parametrize("order", ["scattered", "row"])
+def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order) -> None:
+    result = simulate(BUILDS["pytorch"](order=order), 32, 64 * GIB, "stoker", "noisy")
+    assert result.kills == 0
+    assert result.ratio <= 1.10
+
+
+@pytest.mark.parametrize("prediction", ["noisy", "absent"])
+def test_stoker_beats_every_fixed_level_that_survives(prediction: Prediction) -> None:
+    jobs = BUILDS["flash-attn"]()
+    best = best_fixed(jobs, 32, 64 * GIB)
+    assert best is not None
+    assert simulate(jobs, 32, 64 * GIB, "stoker", prediction).makespan < best.makespan
+
+
+def test_where_memory_is_no_matter_nothing_is_lost() -> None:
+    jobs = BUILDS["uniform"](jobs=600)
+    plain = simulate(jobs, 16, 256 * GIB, "fixed:16")
+    own = simulate(jobs, 16, 256 * GIB, "stoker", "absent")
+    assert own.makespan <= 1.01 * plain.makespan
+    assert own.frozen == 0
+
+
+def test_the_rivals_lose_work_where_memory_is_tight() -> None:
+    jobs = BUILDS["flash-attn"]()
+    fixed = simulate(jobs, 16, 32 * GIB, "fixed:16")
+    restarting = simulate(jobs, 16, 32 * GIB, "kill-and-restart")
+    limited = simulate(jobs, 16, 32 * GIB, "psi")
+    assert fixed.kills > 0
+    assert restarting.restarts > 0
+    assert restarting.lost_seconds > fixed.bound
+    assert limited.kills > 0
+
+
+def test_a_narrow_level_is_safe_and_slow() -> None:
+    jobs = BUILDS["flash-attn"](jobs=20)
+    narrow = simulate(jobs, 16, 32 * GIB, "fixed:2")
+    assert narrow.kills == 0
+    assert narrow.idle > 0
+    assert narrow.makespan > simulate(jobs, 16, 32 * GIB, "stoker", "exact").makespan
+
+
+def test_a_run_can_be_repeated() -> None:
+    jobs = BUILDS["flash-attn"]()
+    first, second = (simulate(jobs, 32, 64 * GIB, "stoker", "noisy", seed=4) for _ in range(2))
+    assert first == second
+
+
+def test_jobs_far_beyond_every_prediction_do_not_end_in_a_kill() -> None:
+    """A first build whose C++ files take ten times what the prior says, together more than the machine has."""
+    points = (Point(0, 0.1 * GIB), Point(60, 5 * GIB), Point(90, 5 * GIB))
+    jobs = [TraceJob(f"big{n}.cpp.o", "cxx", points) for n in range(24)]
+    result = simulate(jobs, 16, 32 * GIB, "stoker", "absent")
+    assert result.peak < 32 * GIB
+    assert result.given_up == 0
+
+
+@pytest.mark.parametrize("name", ["", "fixed", "fixed:0", "fixed:x", "best"])
+def test_an_unknown_policy_is_named(name: str) -> None:
+    with pytest.raises(UnknownPolicyError, match="there are stoker"):
+        driver_of(name)
