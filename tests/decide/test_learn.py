@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.curves import Point
+from stoker.decide.curves import Curve, Point
 from stoker.decide.learn import PRIORS, Learner
 
 GIB = 2**30
@@ -48,3 +48,10 @@ def test_other_tools_learn_nothing_from_it() -> None:
     before = learner.expect("a.o", "cxx")
     learner.observe("lib.so", "link", measured(30 * GIB, 100))
     assert learner.expect("a.o", "cxx") == before
+
+
+def test_a_job_of_its_own_history_is_expected_to_do_the_same_again() -> None:
+    own = Curve(measured(7 * GIB, 80), spread=0.1, source="history")
+    learner = Learner(history={"src/a.o": own})
+    assert learner.expect("src/a.o", "cxx") is own
+    assert learner.expect("src/b.o", "cxx").source == "prior cxx"

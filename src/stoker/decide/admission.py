@@ -1,4 +1,4 @@
-"""Who may start or go on: curves over time against the capacity, the eldest or longest first, the rest behind it.
+"""Who may start or go on: curves over time against the capacity, and room kept for whoever waits.
 
 Pure. Unaware of the emergency, of processes and of clocks.
 """
@@ -25,7 +25,7 @@ THAW_SHARE = 0.3
 """Share of the reserve that thawed jobs may be promised: less than the brake's share, or it would freeze them again."""
 
 THAW_SPACING = 2.0
-"""Seconds between two thaws for memory's sake, so that the effect of one is seen before the next."""
+"""Seconds after a freeze before anything thaws, so that its effect has been seen."""
 
 
 class Deck:
@@ -83,20 +83,21 @@ class Deck:
             self.slots = 0
 
     def admit(self, candidates: Iterable[Candidate]) -> None:
-        """Admit whatever fits, in order; the first that does not fit gets room kept for it, the others fill in."""
+        """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in."""
         for candidate in candidates:
             if self.slots <= 0:
                 return
-            job = self.situation.outlook_at_birth(candidate.curve)
+            job = self.situation.outlook_at_birth(candidate)
             if self.promise.fits(job):
                 self.promise.add(job)
                 self.slots -= 1
                 self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
                 continue
+            if self.waiting:
+                continue
             if not candidate.held:
                 self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job)))
-            if not self.waiting:
-                self._keep_room(job, candidate.name)
+            self._keep_room(job, candidate.name)
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
         """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.

@@ -37,16 +37,15 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     reason = alarm(view)
     if not reason:
         return None
-    order = situation.by_age
     growing = climbing(situation)
     if growing:
         job = growing[-1]
         return Decision("freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows)")
     rested = now - max(view.last_shed, view.last_freeze) >= SHED_SPACING
-    sinking = bool(order) and situation.growth(order[0], LOOK_AHEAD) > 0
+    sinking = any(situation.growth(j, LOOK_AHEAD) > 0 for j in situation.by_age[:1])
     if not (view.frozen and rested and sinking):
         return None
-    job = max(view.frozen, key=age_order)
+    job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
     why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs alone later"
     return Decision("shed", job.jid, f"shed {job.name} ({why})")
 
@@ -68,7 +67,7 @@ def brake(situation: Situation) -> Decision | None:
     if most > line:
         why = f"{format_bytes(most)} expected within {LOOK_AHEAD} s, {format_bytes(line)} allowed"
     else:
-        why = f"{short} more than could be given back before is needed"
+        why = f"{short} too little for all to end one after the other"
     return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climb)})")
 
 

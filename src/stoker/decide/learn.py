@@ -1,6 +1,6 @@
-"""What to expect of a job that never ran before: its class, as priors and this build's finished jobs tell it.
+"""What to expect of a job: its own history, else its class as priors and this build's finished jobs tell it.
 
-Pure: keeps sums, opens no file. Unaware of exact history, which goes before it, and of decisions.
+Pure: keeps sums, opens no file. Unaware of where history is kept, and of decisions.
 """
 
 from __future__ import annotations
@@ -79,10 +79,14 @@ class _Class:
 
 
 class Learner:
-    """Priors by tool, corrected by what finished. Changes only when told of a finished job."""
+    """Expectations by output, else by tool and name. Changes only when told of a finished job.
 
-    def __init__(self, priors: Mapping[str, Prior] = PRIORS) -> None:
+    `history` has the curves of jobs that ran before, by output; they are taken as they are, spreads and all.
+    """
+
+    def __init__(self, priors: Mapping[str, Prior] = PRIORS, history: Mapping[str, Curve] | None = None) -> None:
         self._priors = priors
+        self._history = history or {}
         self._tools: dict[str, _Class] = {}
         self._families: dict[tuple[str, str], _Class] = {}
         self._known: dict[tuple[str, str], Curve] = {}
@@ -96,7 +100,9 @@ class Learner:
         self._known.clear()
 
     def expect(self, output: str, tool: str) -> Curve:
-        """The curve to expect: the prior, drawn towards the tool's jobs, and these towards the family's."""
+        """The curve to expect: its own, else the prior, drawn towards the tool's jobs and then the family's."""
+        if output in self._history:
+            return self._history[output]
         family = _family(output, tool)
         known = self._known.get(family)
         if known is None:

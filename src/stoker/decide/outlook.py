@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,6 +46,7 @@ class Outlook:
     mean: tuple[float, ...]
     variance: tuple[float, ...]
     peak: float
+    peak_slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,16 @@ class Standing:
     """Bytes held at this moment: the nearest slot shows no less."""
 
 
+def of_slots(mean: Sequence[float], variance: Sequence[float]) -> Outlook:
+    """An outlook of these slots."""
+    peak = max(mean, default=0.0)
+    return Outlook(tuple(mean), tuple(variance), peak, mean.index(peak) if mean else 0)
+
+
 @lru_cache(maxsize=4096)
-def from_birth(curve: Curve) -> Outlook:
-    """The outlook of a job that would start now."""
-    return outlook(Standing(curve, 0.0, 1.0, 1.0, curve.spread, curve.time_spread, curve.bias))
+def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
+    """The outlook of a job that would start now and keep `width` cores busy."""
+    return outlook(Standing(curve, 0.0, width, 1.0, curve.spread, curve.time_spread, curve.bias))
 
 
 def outlook(standing: Standing) -> Outlook:
@@ -80,7 +88,7 @@ def outlook(standing: Standing) -> Outlook:
         mean[0] = max(mean[0], standing.least)
     if standing.bias:
         mean = [m * (1 + standing.bias) for m in mean]
-    return Outlook(tuple(mean), tuple(variance), max(mean, default=0.0))
+    return of_slots(mean, variance)
 
 
 def _mixed(standing: Standing) -> tuple[list[float], list[float]]:
@@ -164,6 +172,8 @@ class Promise:
         if self.peak + job.peak + self.caution * math.sqrt(max(job.variance, default=0.0)) <= self.capacity:
             return True
         caution, capacity, mean, variance = self.caution, self.capacity, self.mean, self.variance
+        if not after and mean[job.peak_slot] + job.peak > capacity:
+            return False  # what most do not pass, looked at first
         for slot, (m, v) in enumerate(zip(*_shifted(job, after), strict=True), after):
             if mean[slot] + m + caution * math.sqrt(variance[slot] + v) > capacity:
                 return False

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from stoker.decide.admission import Deck, in_order
 from stoker.decide.emergency import alarm, brake, climbing, passage, relieve
-from stoker.decide.situation import Situation
-from stoker.decide.view import Candidate, Decision, LiveJob, View
+from stoker.decide.situation import Situation, age_order
+from stoker.decide.view import Candidate, Decision, View
 from stoker.model.units import format_bytes
 
 
@@ -20,12 +20,13 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
             for j in view.running
         )
     level, situation = level_of(view), Situation(view)
-    if not alarm(view) and (plenty := _with_plenty(situation, level)) is not None:
+    trouble = alarm(view)
+    if not trouble and (plenty := _with_plenty(situation, level)) is not None:
         return plenty
     for act in (_over_level(situation, level), _one(relieve(situation, now)), _one(brake(situation))):
         if act:
             return act
-    if any(j.alone for j in view.running):
+    if view.running and (trouble or any(j.alone for j in view.running)):
         return ()
     return _starts(situation, now, level)
 
@@ -95,12 +96,11 @@ def _first(view: View, together: list[Candidate]) -> tuple[Decision, ...]:
     """Nothing runs and nothing fits: the oldest goes on or starts all the same, or a job that must be alone."""
     frozen = [j for j in view.frozen if not j.by_person]
     if frozen:
-        job: LiveJob = min(frozen, key=lambda j: (j.started, j.jid))
-        return (
-            Decision("thaw", job.jid, f"thaw {job.name} (nothing else runs; {format_bytes(view.available)} available)"),
-        )
+        job = min(frozen, key=age_order)
+        why = f"nothing else runs; {format_bytes(view.available)} available"
+        return (Decision("thaw", job.jid, f"thaw {job.name} ({why})"),)
     if view.paused != "no" or not view.candidates:
         return ()
-    alone = min(together or view.candidates, key=lambda c: (c.arrived, c.jid))
-    why = f"nothing else runs; needs ~{format_bytes(alone.curve.peak)}, {format_bytes(view.available)} available"
-    return (Decision("admit", alone.jid, f"admit {alone.name} ({why})"),)
+    first = min(together or view.candidates, key=lambda c: (c.arrived, c.jid))
+    why = f"nothing else runs; needs ~{format_bytes(first.curve.peak)}, {format_bytes(view.available)} available"
+    return (Decision("admit", first.jid, f"admit {first.name} ({why})"),)

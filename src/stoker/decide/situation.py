@@ -9,9 +9,9 @@ import math
 from functools import cached_property, lru_cache
 
 from stoker.decide.curves import Curve
-from stoker.decide.outlook import EDGES, Outlook, Promise, Standing, from_birth, outlook
+from stoker.decide.outlook import EDGES, Outlook, Promise, Standing, from_birth, of_slots, outlook
 from stoker.decide.standing import locate
-from stoker.decide.view import LiveJob, View
+from stoker.decide.view import Candidate, LiveJob, View
 
 CAUTION = 1.4
 """Standard deviations of the summed doubt that promises keep free. The freeze before a climb covers what is rarer:
@@ -71,16 +71,16 @@ class Situation:
         """What a live job is expected to hold if it goes on now."""
         if job.curve.peak <= self.small and job.rss <= self.small:
             curve = job.curve
-            return _plain(
-                max(job.rss, curve.still(job.age) * _safe(curve)), max(1.0, _MORE * (curve.duration - job.age))
-            )
+            most = max(job.rss, curve.still(job.age) * _safe(curve))
+            return _plain(most, max(1.0, _MORE * (curve.duration - job.age)))
         return outlook(self.standing(job))
 
-    def outlook_at_birth(self, curve: Curve) -> Outlook:
+    def outlook_at_birth(self, candidate: Candidate) -> Outlook:
         """What a candidate is expected to hold if it starts now."""
+        curve = candidate.curve
         if curve.peak <= self.small:
             return _plain(curve.peak * _safe(curve), _MORE * curve.duration)
-        return from_birth(curve)
+        return from_birth(curve, candidate.width)
 
     def climb_left(self, job: LiveJob) -> float:
         """Bytes by which the job may still grow until its end, with its doubt."""
@@ -124,11 +124,6 @@ _HELD = 1.3
 """A job beyond its expected peak is taken for this much more than it holds."""
 
 _MORE = 1.5
-"""What a job holds is counted this often where memory is plenty."""
-
-_MANY_SPREADS = 3.0
-
-_MORE = 1.5
 """A small job is counted for this much longer than it is expected to run."""
 
 
@@ -138,7 +133,7 @@ def _safe(curve: Curve) -> float:
 
 def _plain(size: float, seconds: float) -> Outlook:
     slots = _slots(math.ceil(seconds))
-    return Outlook((size,) * slots, (0.0,) * slots, size)
+    return of_slots((size,) * slots, (0.0,) * slots)
 
 
 @lru_cache(maxsize=16384)

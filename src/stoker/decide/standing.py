@@ -29,10 +29,8 @@ OVERTIME = 0.05
 FAR_ENOUGH = 0.25
 """Share of the curve's duration that weighs as much as the pace assumed before anything was measured."""
 
-
 STRAY = 2.5
 """How many times sooner or later than its curve says a job may plausibly stand somewhere."""
-
 
 STILL_RISING = 0.5
 """Spreads by which a job is expected to go beyond what it holds while it shows no sign of falling."""

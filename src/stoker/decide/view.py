@@ -40,8 +40,11 @@ class LiveJob:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job on deck. `passed_over` counts younger ones that were admitted before it; `alone` asks that nothing runs
-    beside it; `held` says that its hold was told already, and need not be told again."""
+    """A job on deck, and what is expected of it.
+
+    `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
+    `alone` asks that nothing runs beside it; `held` says that its hold was told already.
+    """
 
     jid: int
     name: str
@@ -50,6 +53,7 @@ class Candidate:
     passed_over: int = 0
     alone: bool = False
     held: bool = False
+    width: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Stoker:
             live.passed_over,
             live.jid in machine.alone,
             live.held,
+            live.job.width,
         )
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:

@@ -58,7 +58,7 @@ class _History:
         if curve is None:
             size, time = (math.exp(self._random.gauss(0, self._noise)) for _ in range(2))
             spread = max(EXACT_SPREAD, self._noise)
-            curve = Curve(simplified(job.points), spread, spread, source="history").scaled(size, time)
+            curve = Curve(simplified(job.points), source="history").scaled(size, time).widened(spread, spread)
             self._curves[job.output] = curve
         return curve
 
