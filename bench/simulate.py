@@ -89,11 +89,16 @@ def _markdown(runs: list[Run], builds: Iterable[str]) -> Iterable[str]:
             ]
             yield f"| {build} | {cores}/{gib} | " + " | ".join(cells) + " |"
     own = [r for r in runs if r.predictions in PREDICTIONS]
+    kills = sum(r.result.kills for r in own)
+    noisy = [r for r in own if r.predictions == "noisy"]
+    missed = [r for r in noisy if r.result.ratio > TARGETS[r.build]]
+    asked = sorted(r.seconds / r.result.asked for r in own)
     yield ""
-    yield f"stoker: {len(own)} runs, {sum(r.result.kills for r in own)} kills, largest use of the memory "
-    yield f"{max(r.result.peak / r.gib / GIB for r in own):.1%}; "
-    missed = [r for r in own if r.predictions == "noisy" and r.result.ratio > TARGETS[r.build]]
-    yield f"noisy history above its target in {len(missed)} of {sum(r.predictions == 'noisy' for r in own)} runs."
+    yield (
+        f"stoker: {len(own)} runs, {kills} kills, at most {max(r.result.peak / r.gib / GIB for r in own):.1%} of the "
+        f"memory in use; noisy history above its target in {len(missed)} of {len(noisy)} runs; a look takes "
+        f"{1000 * asked[len(asked) // 2]:.1f} ms (median of the runs), {1000 * asked[-1]:.1f} ms in the slowest run."
+    )
 
 
 def _worst(runs: list[Run]) -> str:
