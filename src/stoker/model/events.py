@@ -20,6 +20,11 @@ Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
 
 Outcome = Literal["done", "failed", "stopped"]
 JobOutcome = Literal["ok", "failed", "unknown"]
+JobState = Literal["running", "frozen", "on_deck"]
+"""on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
+
+Paused = Literal["no", "soft", "hard"]
+"""soft: nothing new starts. hard: everything is frozen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,10 @@ class EngineStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """Step `index` of `count` (from 1) runs as process `pid`."""
+    """Step `index` of `count` (from 1) runs as process `pid`.
+
+    `attempt` counts from 1: a step whose compilers were killed for memory is run again.
+    """
 
     kind: ClassVar[str] = "step_started"
     index: int
@@ -57,6 +65,7 @@ class StepStarted:
     name: str
     command: tuple[str, ...]
     pid: int
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,10 @@ class SchedulerEnded:
 
 @dataclass(frozen=True, slots=True)
 class JobStarted:
-    """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1."""
+    """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1.
+
+    `expected` is the memory it is predicted to need at its peak, if anything predicts it.
+    """
 
     kind: ClassVar[str] = "job_started"
     jid: int
@@ -121,6 +133,32 @@ class JobStarted:
     output: str
     tool: Tool
     started: float
+    state: JobState = "running"
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobMoved:
+    """A job was let go from the deck, frozen or thawed; `expected` as in JobStarted, None if that has not changed."""
+
+    kind: ClassVar[str] = "job_moved"
+    jid: int
+    state: JobState
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSet:
+    """How many jobs may run from now on: `target`, chosen by stoker ("auto") or by a person ("manual").
+
+    `guarded` is False when a person has switched off the care for memory in so many words.
+    """
+
+    kind: ClassVar[str] = "level_set"
+    mode: Literal["auto", "manual"]
+    target: int
+    paused: Paused = "no"
+    guarded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +240,7 @@ class JobSample:
     cpu: float
     phase: str
     state: Literal["running", "frozen"] = "running"
+    """By the process's own state: somebody else may have stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +249,8 @@ class Sampled:
 
     `build_rss` and `build_processes` cover the whole tree below the keeper. `activity` is a short description of
     what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length.
+    `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
+    kept free of promises.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -220,6 +261,8 @@ class Sampled:
     build_written: int
     activity: str
     log_size: int
+    promised: int = 0
+    reserve: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +349,8 @@ Event = (
     | SchedulerPlanned
     | SchedulerEnded
     | JobStarted
+    | JobMoved
+    | LevelSet
     | JobFinished
     | Sampled
     | Estimated
@@ -326,6 +371,8 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     SchedulerPlanned,
     SchedulerEnded,
     JobStarted,
+    JobMoved,
+    LevelSet,
     JobFinished,
     Sampled,
     Estimated,

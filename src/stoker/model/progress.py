@@ -1,7 +1,7 @@
 """Progress as numbers: how much of the build is done, summed over its schedulers.
 
-Unaware of screens. The promise that scripts rely on: finished + running + on_deck <= total at every moment, and
-finished == total once a build has ended well.
+Unaware of screens. The promise that scripts rely on: finished + running + on_deck + frozen <= total at every
+moment, and finished == total once a build has ended well.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def progress_of(state: BuildState) -> Progress:
         per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
         on_deck += job.state == "on_deck"
         frozen += job.state == "frozen"
-        running += job.state != "on_deck"
+        running += job.state == "running"
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     # Of jobs too short to be seen running, only the output tells that they failed.

@@ -26,6 +26,7 @@ from stoker.model.state import (
     FinishedJob,
     Job,
     Notice,
+    Phase,
     Plan,
     Retired,
     Scheduler,
@@ -71,7 +72,29 @@ def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> Bui
 
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
-    return replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid))
+    state = replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid, e.attempt))
+    return _with_level(_forgiven(state) if e.attempt > 1 else state, state.level.paused)
+
+
+def _forgiven(state: BuildState) -> BuildState:
+    """A step runs again: what failed in the attempt before is not a failure of the build any more."""
+    schedulers = {sid: replace(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
+    retired = replace(state.retired, failed=0)
+    return replace(state, failures=(), schedulers=schedulers, retired=retired)
+
+
+def _level_set(state: BuildState, e: ev.LevelSet, _time: float) -> BuildState:
+    level = replace(state.level, mode=e.mode, target=e.target, guarded=e.guarded)
+    return _with_level(replace(state, level=level), e.paused)
+
+
+def _with_level(state: BuildState, paused: ev.Paused) -> BuildState:
+    """A pause shows as the build's phase, unless the build is being stopped or has ended."""
+    state = replace(state, level=replace(state.level, paused=paused))
+    if state.phase not in ("running", "paused", "frozen"):
+        return state
+    phases: dict[ev.Paused, Phase] = {"no": "running", "soft": "paused", "hard": "frozen"}
+    return replace(state, phase=phases[paused])
 
 
 def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState:
@@ -116,8 +139,24 @@ def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> Bu
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
     if e.sid not in state.schedulers:
         return state
-    job = Job(e.jid, e.sid, e.pid, e.output, e.tool, e.started)
+    job = state.jobs.get(e.jid)
+    if job is not None:  # its name has been learnt
+        job = replace(job, output=e.output, tool=e.tool, expected=e.expected or job.expected)
+    else:
+        since = None if e.state == "on_deck" else e.started
+        job = Job(
+            e.jid, e.sid, e.pid, e.output, e.tool, e.started, state=e.state, expected=e.expected, running_since=since
+        )
     return replace(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
+
+
+def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
+    job = state.jobs.get(e.jid)
+    if job is None:
+        return state
+    since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
+    moved = replace(job, state=e.state, running_since=since, expected=e.expected or job.expected)
+    return replace(state, jobs={**state.jobs, e.jid: moved})
 
 
 def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
@@ -177,9 +216,15 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         job = jobs.get(s.jid)
         if job is not None:
             jobs[s.jid] = replace(
-                job, rss=s.rss, peak_rss=max(job.peak_rss, s.rss), cpu=s.cpu, phase=s.phase, state=s.state
+                job,
+                rss=s.rss,
+                peak_rss=max(job.peak_rss, s.rss),
+                cpu=s.cpu,
+                phase=s.phase,
+                state="on_deck" if job.state == "on_deck" else s.state,
             )
-    point = TimelinePoint(time, e.machine.memory_used, e.build_rss, len(jobs), e.machine.cpu_percent)
+    running = sum(job.state == "running" for job in jobs.values())
+    point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent)
     timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
     return replace(
         state,
@@ -192,6 +237,8 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         activity=e.activity,
         log_size=e.log_size,
         memory_peak=max(state.memory_peak, e.machine.memory_used),
+        memory_promised=e.promised,
+        memory_reserve=e.reserve,
         timeline=timeline,
         timeline_spacing=spacing,
     )
@@ -278,6 +325,8 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.SchedulerPlanned: _scheduler_planned,
     ev.SchedulerEnded: _scheduler_ended,
     ev.JobStarted: _job_started,
+    ev.JobMoved: _job_moved,
+    ev.LevelSet: _level_set,
     ev.JobFinished: _job_finished,
     ev.Sampled: _sampled,
     ev.Estimated: _estimated,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stoker.model.events import GpuSample, JobOutcome, MachineSample, Outcome, Pressure, Tool
+from stoker.model.events import GpuSample, JobOutcome, JobState, MachineSample, Outcome, Paused, Pressure, Tool
 from stoker.model.verification import Severity, Verification
 
 __all__ = [
@@ -53,6 +53,7 @@ class Step:
     index: int
     count: int
     pid: int | None = None
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,11 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that runs now. `expected` is the memory it is predicted to need at its peak, if anything predicts it."""
+    """A job of a scheduler that has not ended.
+
+    `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
+    was let go, None while it waits on deck; `started` is its process's birth.
+    """
 
     jid: int
     sid: int
@@ -107,8 +112,9 @@ class Job:
     peak_rss: int = 0
     cpu: float = 0.0
     phase: str = ""
-    state: Literal["running", "frozen", "on_deck"] = "running"
+    state: JobState = "running"
     expected: int | None = None
+    running_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +195,16 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How many jobs may run (`target`), and how many the scheduler was told (`window`)."""
+    """How many jobs may run (`target`), and how many the scheduler was told (`window`).
+
+    `guarded` is False when a person has switched off the care for memory.
+    """
 
     mode: Literal["auto", "manual"] = "auto"
     target: int | None = None
     window: int | None = None
+    paused: Paused = "no"
+    guarded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +245,8 @@ class BuildState:
     activity: str = ""
     log_size: int = 0
     memory_peak: int = 0
+    memory_promised: int = 0
+    memory_reserve: int = 0
     estimate: Estimate | None = None
     tool_stats: Mapping[str, ToolStats] = field(default_factory=dict)
     heaviest: tuple[FinishedJob, ...] = ()

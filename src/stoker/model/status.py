@@ -33,6 +33,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             "name": state.step.name if state.step else "",
             "index": state.step.index if state.step else 0,
             "count": state.step.count if state.step else 0,
+            "attempt": state.step.attempt if state.step else 0,
         },
         "activity": state.activity,
         "progress": {
@@ -50,6 +51,8 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             "target": state.level.target,
             "running": progress.running,
             "window": state.level.window,
+            "paused": state.level.paused,
+            "guarded": state.level.guarded,
         },
         "memory": {
             "budget": machine.memory_budget if machine else state.memory_total,
@@ -57,8 +60,8 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             "available": machine.memory_available if machine else 0,
             "build": state.build_rss,
             "build_peak": state.build_peak_rss,
-            "reserve": 0,
-            "promised": 0,
+            "reserve": state.memory_reserve,
+            "promised": state.memory_promised,
         },
         "eta": _eta(state, now),
         "schedulers": [
@@ -104,7 +107,8 @@ def _job(job: Job, now: float) -> dict[str, Any]:
         "tool": job.tool,
         "phase": job.phase,
         "state": job.state,
-        "seconds": round(max(0.0, now - job.started), 1),
+        "seconds": 0.0 if job.running_since is None else round(max(0.0, now - job.running_since), 1),
+        "waited": round(max(0.0, (job.running_since or now) - job.started), 1),
         "rss": job.rss,
         "peak_rss": job.peak_rss,
         "cpu": job.cpu,

@@ -300,7 +300,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
         if p.share is not None:
             parts.append(f"{100 * p.share:.0f} %")
-        parts.append(f"{p.running - p.frozen} running")
+        parts.append(f"{p.running} running")
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")

@@ -279,9 +279,9 @@ def _disk(state: BuildState, machine: MachineSample, width: int) -> Line:
 def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     """Running, level and window; how many wait on deck or are frozen; who sets the level."""
     p, level = progress_of(m.state), m.state.level
-    scale = max(level.window or 0, level.target or 0, p.running + p.on_deck, m.state.cores, 1)
+    scale = max(level.window or 0, level.target or 0, p.running + p.frozen + p.on_deck, m.state.cores, 1)
     shares = [
-        ((p.running - p.frozen) / scale, g.full, "running"),
+        (p.running / scale, g.full, "running"),
         (p.frozen / scale, g.other, "frozen"),
     ]
     value = f"{p.running} running"
