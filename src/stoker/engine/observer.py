@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
@@ -19,8 +20,6 @@ from stoker.model.state import BuildState
 from stoker.sense.classify import describe
 from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
-from stoker.sense.ninja_files import log_path
-from stoker.sense.ninja_log import CLOCK_SLACK, Entry, NinjaLog
 from stoker.sense.phase import innermost
 from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
 from stoker.sense.processes import (
@@ -51,17 +50,6 @@ class Roots:
     command: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Tracked:
-    """A scheduler that runs, its book, its log (`met_log`: all before this run is known), and its plan's making."""
-
-    book: SchedulerBook
-    log: NinjaLog | None = None
-    met_log: bool = False
-    planned_stamp: str | None = None
-    plan_task: asyncio.Task[None] | None = None
-
-
 class Observer:
     """One look after the other at a build; each gives the events that are news."""
 
@@ -74,8 +62,8 @@ class Observer:
         self._versions = Versions()
         self._machine = MachineReader(roots.build, roots.cwd)
         self._output = OutputWatch(output, state)
-        self._tracked: dict[Key, _Tracked] = {}
-        self._logs: dict[Path, NinjaLog] = {}
+        self._tracked: dict[Key, Tracked] = {}
+        self._logs = Logs()
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
         self._build_started = state.started
@@ -100,7 +88,7 @@ class Observer:
         events += await self._new_schedulers(schedulers, now)
         events += self._started_jobs(started, report)
         events += self._vanished_jobs(report)
-        events += self.read_logs(now, just_scanned=True)
+        events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
         events += self._output.read(self.live_schedulers())
         events += self._ended_schedulers(schedulers, now)
         events += self._notes()
@@ -158,26 +146,18 @@ class Observer:
         self._make_plans()
         return events
 
-    def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> _Tracked:
+    def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
         """Open a book: a new one, or the one that the journal tells of."""
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
-        tracked = _Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
+        tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
         if scheduler.tool != "make":
-            tracked.log, tracked.met_log = self._log_of(scheduler, started)
-            if before is not None and before.log_offset is not None:
+            self._logs.open(tracked, scheduler, started)
+            if before is not None and before.log_offset is not None and tracked.log is not None:
                 tracked.log.resume(before.log_offset)
                 tracked.met_log = True
         self._tracked[scheduler.key] = tracked
         return tracked
-
-    def _log_of(self, scheduler: Scheduler, started: float) -> tuple[NinjaLog, bool]:
-        """The log of a ninja, and whether an earlier ninja of this build made it known up to here."""
-        path = Path(log_path(scheduler.directory, scheduler.manifest))
-        known = self._logs.get(path)
-        log = known or self._logs.setdefault(path, NinjaLog(path))
-        log.begin_run(started, scheduler.manifest)
-        return log, known is not None
 
     def _make_plans(self) -> None:
         """A plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
@@ -192,7 +172,7 @@ class Observer:
                 self._plan_tasks.add(tracked.plan_task)
                 tracked.plan_task.add_done_callback(self._plan_tasks.discard)
 
-    async def _plan(self, tracked: _Tracked) -> None:
+    async def _plan(self, tracked: Tracked) -> None:
         """Learn what is to come, in a process of its own, and tell at the next look."""
         book, scheduler = tracked.book, tracked.book.scheduler
         request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
@@ -217,14 +197,14 @@ class Observer:
             events += self._close(self._tracked.pop(key), now)
         return events
 
-    def _close(self, tracked: _Tracked, now: float) -> list[ev.Event]:
+    def _close(self, tracked: Tracked, now: float) -> list[ev.Event]:
         """The last records of a scheduler; a job without one has failed, if there were records at all."""
         if tracked.plan_task is not None:
             tracked.plan_task.cancel()
         lost = tracked.log is not None and tracked.log.lost
         events: list[ev.Event] = [
             *tracked.book.all_vanished(self._last_look),
-            *self._read_log(tracked, now, just_scanned=True),
+            *self._logs.read(tracked, self._tracked.values(), now, just_scanned=True),
             *tracked.book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
             ev.SchedulerEnded(tracked.book.sid),
         ]
@@ -304,36 +284,9 @@ class Observer:
         self._jobs_before.clear()
         return events
 
-    # -- ninja's log -------------------------------------------------------------------------------------------
-
-    def read_logs(self, now: float, *, just_scanned: bool = False) -> list[ev.Event]:
-        """Jobs that ninja has recorded since. Behind a scan, vanished jobs without a record grow a look older."""
-        events: list[ev.Event] = []
-        for tracked in self._tracked.values():
-            if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
-                continue  # The next ninja may write this log already; the look that finds it tells them apart.
-            events += self._read_log(tracked, now, just_scanned=just_scanned)
-            if just_scanned:
-                events += tracked.book.settle(at_once=False)
-        return events
-
-    def _read_log(self, tracked: _Tracked, now: float, *, just_scanned: bool) -> list[ev.JobFinished]:
-        log, book = tracked.log, tracked.book
-        if log is None:
-            return []
-        if tracked.met_log:
-            entries, heir = log.read_new(), self._heir(tracked)
-            cut = _end_of_run(entries, heir.started) if heir is not None else len(entries)
-            finished = book.recorded(entries[:cut], just_scanned=just_scanned)
-            return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
-        tracked.met_log = True
-        first = log.first_read(book.started, now, book.scheduler.manifest)
-        return book.recorded(first.this_run, just_scanned=just_scanned)
-
-    def _heir(self, tracked: _Tracked) -> SchedulerBook | None:
-        """The ninja that writes this log now, after the one that is tracked: `ninja a && ninja b`."""
-        books = [t.book for t in self._tracked.values() if t.log is tracked.log and t is not tracked]
-        return next((b for b in books if b.started > tracked.book.started), None)
+    def read_logs(self, now: float) -> list[ev.Event]:
+        """Jobs that ninja has recorded since."""
+        return self._logs.read_all(self._tracked.values(), now, just_scanned=False)
 
     # -- figures -----------------------------------------------------------------------------------------------
 
@@ -374,15 +327,6 @@ def _activity(processes: Mapping[int, Process]) -> str:
     """What runs when no scheduler does: the innermost command in a few words."""
     process = innermost(processes.values())
     return describe(read_cmdline(process.pid)) if process is not None else ""
-
-
-def _end_of_run(entries: Sequence[Entry], next_start: float) -> int:
-    """How many of `entries` come before those of a ninja that began at Unix time `next_start`.
-
-    Ninja 1.11 and later record when a command began, and so when that ninja did; before, all count for the first.
-    """
-    starts = (e.mtime / 1e9 - e.start_ms / 1000 for e in entries)
-    return next((i for i, start in enumerate(starts) if start >= next_start - CLOCK_SLACK), len(entries))
 
 
 def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
