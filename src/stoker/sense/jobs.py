@@ -85,6 +85,20 @@ class JobTracker:
         self._newborn: set[Key] = set()
         self._held_schedulers: set[Key] = set()
 
+    def meet(self, process: Process, scheduler: Scheduler, now: float) -> Job | None:
+        """A scheduler's child that was born between two scans, at Unix time `now`.
+
+        None if it is known or no job, and while it has not yet executed what it will be: ask again in a moment.
+        """
+        key = (process.pid, process.start_ticks)
+        argv = read_cmdline(process.pid, self._proc)
+        if key in self._uses or key in self._wrappers or not argv or argv == scheduler.argv:
+            return None
+        job = self._job(key, argv, scheduler, start_wall(key[1], now))
+        if job is not None:
+            self._uses[key] = JobUse(job, process.rss, process.rss, 0.0, 0.0, process.comm, "running")
+        return job
+
     def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
         """What this scan, made at Unix time `now`, says about jobs."""
         children = children_of(processes.values())
@@ -117,6 +131,10 @@ class JobTracker:
         if (not argv or argv == scheduler.argv) and key not in self._newborn:
             self._newborn.add(key)
             return None
+        return self._job(key, argv, scheduler, started)
+
+    def _job(self, key: Key, argv: tuple[str, ...], scheduler: Scheduler, started: float) -> Job | None:
+        """None for what make starts only to run another make."""
         if scheduler.tool == "make" and not _MAKES.isdisjoint(programs_of(argv)):
             self._wrappers.add(key)
             return None
@@ -124,7 +142,7 @@ class JobTracker:
         output, tool = planned or (None, None)
         if tool is None:
             tool, output = classify(argv)
-        return Job(process.pid, process.start_ticks, scheduler.key, started, argv, output or "", tool)
+        return Job(*key, scheduler.key, started, argv, output or "", tool)
 
     def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float) -> JobUse:
         old = self._uses.get(job.key)
