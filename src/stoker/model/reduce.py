@@ -224,7 +224,8 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
                 state="on_deck" if job.state == "on_deck" else s.state,
             )
     running = sum(job.state == "running" for job in jobs.values())
-    point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent)
+    on_deck = sum(job.state == "on_deck" for job in jobs.values())
+    point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent, on_deck)
     timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
     return replace(
         state,
@@ -267,6 +268,7 @@ def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> Timeli
         max(first.build_rss, second.build_rss),
         max(first.running, second.running),
         max(first.cpu_percent, second.cpu_percent),
+        max(first.on_deck, second.on_deck),
     )
 
 

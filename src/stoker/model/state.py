@@ -152,13 +152,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePoint:
-    """One point of the timeline: what counts against the budget, the build's own memory, running jobs, CPU percent."""
+    """One point of the timeline: what counts against the budget, the build's own memory, jobs, CPU percent."""
 
     time: float
     memory_used: int
     build_rss: int
     running: int
     cpu_percent: float
+    on_deck: int = 0
 
 
 @dataclass(frozen=True, slots=True)
