@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from stoker.decide.curves import Curve, Point
-from stoker.decide.view import Candidate, LiveJob, Paused, View
+from stoker.decide.policy import decide
+from stoker.decide.view import Candidate, Decision, LiveJob, Paused, View
 
 GIB = 2**30
 
@@ -51,6 +53,7 @@ def view(
     pressure: float | None = None,
     last_freeze: float = -1000.0,
     last_shed: float = -1000.0,
+    guarded: bool = True,
 ) -> View:
     """A machine of `ram` GiB on which nothing else runs: reserve 2 GiB, floor 0.5 GiB."""
     used = sum(j.rss for j in (*running, *frozen)) / GIB
@@ -69,4 +72,18 @@ def view(
         candidates=tuple(candidates),
         last_freeze=last_freeze,
         last_shed=last_shed,
+        guarded=guarded,
     )
+
+
+def acts(decisions: tuple[Decision, ...], action: str) -> list[int]:
+    """The jobs that this is done to, in order."""
+    return [d.jid for d in decisions if d.action == action]
+
+
+def asked(seen: View, now: float = 100.0) -> tuple[Decision, ...]:
+    """What is decided; every decision must say why with at least one number."""
+    decisions = decide(seen, now)
+    for decision in decisions:
+        assert re.search(r"\(.*\d.*\)", decision.why), decision.why
+    return decisions

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
 
-from decide.builds import GIB, candidate, curve, kernel, light, live, view
+from decide.builds import GIB, acts, asked, candidate, curve, kernel, light, live, view
 from stoker.decide.admission import PATIENCE
-from stoker.decide.policy import decide, level_of
-from stoker.decide.view import Decision, View
-
-
-def acts(decisions: tuple[Decision, ...], action: str) -> list[int]:
-    return [d.jid for d in decisions if d.action == action]
-
-
-def asked(seen: View, now: float = 100.0) -> tuple[Decision, ...]:
-    """What is decided; every decision must say why with at least one number."""
-    decisions = decide(seen, now)
-    for decision in decisions:
-        assert re.search(r"\(.*\d.*\)", decision.why), decision.why
-    return decisions
+from stoker.decide.policy import level_of
 
 
 def test_everything_that_fits_starts_up_to_the_number_of_cores() -> None:
@@ -84,34 +70,6 @@ def test_a_lone_job_starts_whatever_it_needs() -> None:
     assert acts(asked(view([], [candidate(1, kernel(peak=100))])), "admit") == [1]
 
 
-def test_a_job_that_must_be_alone_waits_until_nothing_else_is_there() -> None:
-    alone = candidate(1, kernel(peak=20), alone=True)
-    assert acts(asked(view([live(2, light(), 1)], [alone])), "admit") == []
-    assert acts(asked(view([], [alone, candidate(3, light())])), "admit") == [3]
-    assert acts(asked(view([], [alone])), "admit") == [1]
-
-
-def test_nothing_starts_beside_a_job_that_must_be_alone() -> None:
-    alone = replace(live(1, kernel(), 20), alone=True)
-    assert asked(view([alone], [candidate(2, light())])) == ()
-
-
-def test_a_soft_pause_starts_nothing_and_stops_nothing() -> None:
-    assert asked(view([live(1, light(), 1)], [candidate(2, light())], paused="soft")) == ()
-
-
-def test_a_hard_pause_freezes_all_and_a_resume_lets_them_go_on() -> None:
-    running = [live(n, light(seconds=50), 5) for n in range(3)]
-    assert acts(asked(view(running, [candidate(9, light())], paused="hard")), "freeze") == [0, 1, 2]
-    assert acts(asked(view([], [], running, paused="hard")), "thaw") == []
-    assert sorted(acts(asked(view([], [], running)), "thaw")) == [0, 1, 2]
-
-
-def test_a_lower_level_by_hand_freezes_the_youngest_at_once() -> None:
-    running = [live(n, light(seconds=50), 20 - n) for n in range(5)]
-    assert sorted(acts(asked(view(running, level=2)), "freeze")) == [2, 3, 4]
-
-
 def test_fewer_cores_freeze_nobody() -> None:
     running = [live(n, light(seconds=50), 20 - n) for n in range(5)]
     assert asked(view(running, [candidate(9, light())], cores=2)) == ()
@@ -124,12 +82,6 @@ def test_the_level_is_a_persons_number_or_the_cores_and_at_least_one(
     cores: float, level: int | None, expected: int
 ) -> None:
     assert level_of(view(cores=cores, level=level)) == expected
-
-
-def test_what_a_person_froze_is_for_a_person_to_thaw() -> None:
-    mine = replace(live(1, light(seconds=50), 5), by_person=True)
-    assert acts(asked(view([], [], [mine])), "thaw") == []
-    assert acts(asked(view([], [candidate(2, light())], [mine])), "admit") == [2]
 
 
 def test_frozen_jobs_go_on_before_others_start() -> None:
@@ -208,10 +160,6 @@ def test_doubt_keeps_room_free() -> None:
     wrong_together = [candidate(n, curve((0, 3), (60, 3), bias=0.3)) for n in range(16)]
     counts = [len(acts(asked(view([], c)), "admit")) for c in (sure, unsure, wrong_together)]
     assert counts == [10, 8, 7]
-
-
-def test_a_person_may_let_more_run_than_there_are_cores() -> None:
-    assert len(acts(asked(view([], [candidate(n, light()) for n in range(9)], cores=2, level=6)), "admit")) == 6
 
 
 def test_sizes_beyond_all_reason_decide_something() -> None:

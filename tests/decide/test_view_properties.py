@@ -9,9 +9,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decide.builds import GIB, candidate, curve
+from decide.builds import GIB, acts, candidate, curve
 from stoker.decide.curves import Curve
 from stoker.decide.policy import decide, level_of
+from stoker.decide.situation import age_order
+from stoker.decide.turn import soloist
 from stoker.decide.view import LiveJob, View
 
 gib = st.floats(0, 12)
@@ -31,7 +33,17 @@ def live_jobs(draw: st.DrawFn, jid: int) -> LiveJob:
     peak, peak_age = rss * draw(st.floats(1, 4)), age * draw(st.floats(0, 1))
     started = draw(st.floats(0, 50))
     return LiveJob(
-        jid, f"job{jid}.o", started, age, rss, shape, peak, peak_age, alone=draw(st.booleans()) and jid % 7 == 0
+        jid,
+        f"job{jid}.o",
+        started,
+        age,
+        rss,
+        shape,
+        peak,
+        peak_age,
+        alone=draw(st.integers(0, 19)) == 0,
+        by_person=draw(st.integers(0, 3)) == 0,
+        by_word=draw(st.booleans()),
     )
 
 
@@ -40,7 +52,6 @@ def views(draw: st.DrawFn) -> View:
     counts = [draw(st.integers(0, most)) for most in (8, 5, 8)]
     running = tuple(draw(live_jobs(n)) for n in range(counts[0]))
     frozen = tuple(draw(live_jobs(100 + n)) for n in range(counts[1]))
-    frozen = tuple(replace(j, by_person=draw(st.booleans())) for j in frozen)
     candidates = tuple(
         replace(
             candidate(200 + n, draw(curves())),
@@ -63,6 +74,7 @@ def views(draw: st.DrawFn) -> View:
         candidates=candidates,
         last_freeze=draw(st.floats(0, 100)),
         last_shed=draw(st.floats(0, 100)),
+        guarded=draw(st.integers(0, 4)) > 0,
     )
 
 
@@ -97,8 +109,37 @@ def test_level_pause_and_the_oldest_are_respected(seen: View) -> None:
         assert {d.jid for d in decisions} == {j.jid for j in seen.running}
         return
     frozen = {d.jid for d in decisions if d.action == "freeze"}
-    if seen.running:
-        assert min(seen.running, key=lambda j: (j.started, j.jid)).jid not in frozen
+    if seen.running and soloist(seen) is None:
+        assert min(seen.running, key=age_order).jid not in frozen
+
+
+@settings(max_examples=500)
+@given(views())
+def test_who_must_be_alone_is_alone(seen: View) -> None:
+    decisions = decide(seen, 100.0)
+    admitted, thawed = acts(decisions, "admit"), acts(decisions, "thaw")
+    solo = soloist(seen)
+    if seen.paused != "hard" and solo is not None:
+        assert set(thawed) <= {solo.jid}
+        assert not admitted
+        others = {j.jid for j in seen.running} - {solo.jid}
+        assert not others or set(acts(decisions, "freeze")) == others
+    elif any(c.alone for c in seen.candidates) and admitted:
+        assert [c.alone for c in seen.candidates if c.jid in admitted] == [True]
+        assert not seen.running
+        assert all(j.by_person for j in seen.frozen)
+        assert not thawed
+
+
+@settings(max_examples=500)
+@given(views(), st.floats(0, 64), st.floats(0, 100))
+def test_where_memory_is_ignored_it_plays_no_role(seen: View, available: float, pressure: float) -> None:
+    ignored = replace(seen, guarded=False)
+    other = replace(ignored, available=available * GIB, pressure=pressure, last_freeze=99.9, last_shed=99.9)
+    decisions = decide(ignored, 100.0)
+    assert [(d.action, d.jid) for d in decisions] == [(d.action, d.jid) for d in decide(other, 100.0)]
+    assert not acts(decisions, "shed")
+    assert all(d.by_word for d in decisions if d.action == "freeze")
 
 
 @settings(max_examples=500)
@@ -108,3 +149,17 @@ def test_something_always_runs(seen: View) -> None:
     idle = replace(seen, running=(), paused="no", pressure=None)
     if idle.candidates or any(not j.by_person for j in idle.frozen):
         assert [d for d in decide(idle, 100.0) if d.action in ("admit", "thaw")]
+
+
+@settings(max_examples=300)
+@given(views())
+def test_whoever_a_persons_word_stopped_goes_on_before_new_ones(seen: View) -> None:
+    """Taken back while memory is plentiful, it lets all go on up to the level, oldest first, and at once."""
+    stopped = tuple(replace(j, by_word=True, by_person=False, alone=False) for j in seen.frozen)
+    waiting = tuple(replace(c, alone=False) for c in seen.candidates)
+    plenty = replace(seen, budget=4096 * GIB, available=2048 * GIB, pressure=None, last_freeze=99.9)
+    after = replace(plenty, running=(), frozen=stopped, candidates=waiting, paused="no")
+    level = level_of(after)
+    decisions = decide(after, 100.0)
+    assert acts(decisions, "thaw") == [j.jid for j in sorted(stopped, key=age_order)[:level]]
+    assert len(acts(decisions, "admit")) == min(len(waiting), max(0, level - len(stopped)))

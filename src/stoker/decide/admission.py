@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from stoker.decide.emergency import BRAKE_SHARE, LOOK_AHEAD
 from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
-from stoker.decide.view import Candidate, Decision
+from stoker.decide.view import Candidate, Decision, LiveJob
 from stoker.model.units import format_bytes, format_duration
 
 PATIENCE = 64
@@ -40,22 +41,18 @@ class Deck:
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
 
-    def thaw(self, now: float) -> None:
-        """Let frozen jobs go on, first those with the least climb before them: they give memory back the soonest.
+    def thaw(self, frozen: Iterable[LiveJob], now: float) -> None:
+        """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
 
-        Promises may use a part of the reserve here, since what is frozen would otherwise lock up the rest. Room is
-        kept for each that must wait, and nothing that starts now may delay it.
+        First those that a person's word had stopped, the oldest first and at once; then those with the least climb
+        before them: they give memory back the soonest.
         """
         rested = now - self.view.last_freeze >= THAW_SPACING
-        capacity = self.promise.capacity
-        self.promise.capacity += THAW_SHARE * self.view.reserve
         waiting = []
-        for job in sorted(self.view.frozen, key=lambda j: (self.situation.climb_left(j), *age_order(j))):
-            if job.by_person:
-                continue
+        for job in sorted(frozen, key=self._thaw_order):
             rest = self.situation.outlook(job)
             self.promise.hold(-job.rss)
-            if rested and self.slots > 0 and self.promise.fits(rest):
+            if self.slots > 0 and (job.by_word or rested) and self._may_go_on(job, rest):
                 self.promise.add(rest)
                 self.slots -= 1
                 why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
@@ -63,17 +60,28 @@ class Deck:
             else:
                 self.promise.hold(job.rss)
                 waiting.append((job, rest))
-        self.promise.capacity = capacity
         for job, rest in waiting:
             self.promise.hold(-job.rss)
             self._keep_room(rest, job.name, job.rss)
 
-    def let_pass(self, now: float, room: float) -> None:
+    def _thaw_order(self, job: LiveJob) -> tuple[bool, float, float, int]:
+        return not job.by_word, 0.0 if job.by_word else self.situation.climb_left(job), *age_order(job)
+
+    def _may_go_on(self, job: LiveJob, rest: Outlook) -> bool:
+        """Promises may use a part of the reserve here, since what is frozen would otherwise lock up the rest.
+
+        What ran until a person's word stopped it need only pass the brake, as it did before.
+        """
+        capacity, reserve = self.promise.capacity, self.view.reserve
+        if job.by_word and self.promise.fits_soon(rest, LOOK_AHEAD, capacity + BRAKE_SHARE * reserve):
+            return True
+        return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve)
+
+    def let_pass(self, frozen: Sequence[LiveJob], now: float, room: float) -> None:
         """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
 
         Behind its peak it gives back more than that.
         """
-        frozen = [j for j in self.view.frozen if not j.by_person]
         if not frozen or now - self.view.last_freeze < THAW_SPACING:
             return
         climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)

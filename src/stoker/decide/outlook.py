@@ -167,17 +167,28 @@ class Promise:
             variance[slot] += v
         self.peak += job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
 
-    def fits(self, job: Outlook, after: int = 0) -> bool:
-        """Whether the job can be added (`after` slots from now) and every slot stays within the capacity."""
-        if self.peak + job.peak + self.caution * math.sqrt(max(job.variance, default=0.0)) <= self.capacity:
+    def fits(self, job: Outlook, after: int = 0, capacity: float | None = None) -> bool:
+        """Whether the job can be added, `after` slots from now, and every slot stays within the capacity.
+
+        Another `capacity` may be tried.
+        """
+        capacity = self.capacity if capacity is None else capacity
+        if self.peak + job.peak + self.caution * math.sqrt(max(job.variance, default=0.0)) <= capacity:
             return True
-        caution, capacity, mean, variance = self.caution, self.capacity, self.mean, self.variance
+        caution, mean, variance = self.caution, self.mean, self.variance
         if not after and mean[job.peak_slot] + job.peak > capacity:
             return False  # what most do not pass, looked at first
         for slot, (m, v) in enumerate(zip(*_shifted(job, after), strict=True), after):
             if mean[slot] + m + caution * math.sqrt(variance[slot] + v) > capacity:
                 return False
         return True
+
+    def fits_soon(self, job: Outlook, slots: int, capacity: float) -> bool:
+        """Whether the job can be added and the next so many slots stay within this capacity."""
+        return all(
+            self.mean[slot] + m + self.caution * math.sqrt(self.variance[slot] + v) <= capacity
+            for slot, (m, v) in enumerate(zip(job.mean[:slots], job.variance[:slots], strict=True))
+        )
 
     def free(self) -> float:
         """Bytes that nothing running is expected to need, in the tightest slot."""

@@ -5,44 +5,53 @@ Pure: the time is an argument, and the same view gives the same decisions. Unawa
 
 from __future__ import annotations
 
+import math
+
 from stoker.decide.admission import Deck, in_order
 from stoker.decide.emergency import alarm, brake, climbing, passage, relieve
 from stoker.decide.situation import Situation, age_order
-from stoker.decide.view import Candidate, Decision, View
+from stoker.decide.turn import Turn, arrival, obey, whose_turn
+from stoker.decide.view import Decision, View
 from stoker.model.units import format_bytes
 
 
 def decide(view: View, now: float) -> tuple[Decision, ...]:
     """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
+    level = level_of(view)
+    if word := obey(view, level):
+        return word
     if view.paused == "hard":
-        return tuple(
-            Decision("freeze", j.jid, f"freeze {j.name} (paused: 0 of {len(view.running)} may run)")
-            for j in view.running
-        )
-    level, situation = level_of(view), Situation(view)
-    trouble = alarm(view)
-    if not trouble and (plenty := _with_plenty(situation, level)) is not None:
-        return plenty
-    for act in (_over_level(situation, level), _one(relieve(situation, now)), _one(brake(situation))):
-        if act:
-            return act
-    if view.running and (trouble or any(j.alone for j in view.running)):
         return ()
-    return _starts(situation, now, level)
+    turn, slots = whose_turn(view), level - len(view.running)
+    if not view.guarded:
+        return (*turn.told, *_unguarded(view, turn, slots))
+    situation, trouble = Situation(view), alarm(view)
+    if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
+        return (*turn.told, *plenty)
+    for act in (relieve(situation, now), brake(situation)):
+        if act:
+            return (act,)
+    if view.running and trouble:
+        return ()
+    return (*turn.told, *_starts(situation, turn, now, level))
 
 
-def _with_plenty(situation: Situation, level: int) -> tuple[Decision, ...] | None:
+def level_of(view: View) -> int:
+    """How many jobs may run: a person's number, else as many as there are cores for them."""
+    return max(1, int(view.cpu_slots) if view.level is None else view.level)
+
+
+def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision, ...] | None:
     """Admissions where memory is no matter: the peaks of all that run and of all that start fit at the same time.
 
     None if that cannot be said at a glance, or if there is more to decide than whom to admit.
     """
     view, peaks = situation.view, situation.peaks()
-    slots = level - len(view.running)
-    over = slots < 0 and view.level is not None
-    if over or view.frozen or not peaks.fit() or _any_alone(view):
+    if view.frozen or not peaks.fit():
         return None
+    slots = level - len(view.running)
+    waiting = turn.candidates if slots > 0 else ()
     decisions: list[Decision] = []
-    waiting = view.candidates if slots > 0 and view.paused == "no" else ()
     for candidate in in_order(waiting, situation.capacity / level, level)[: max(0, slots)]:
         peaks.add(candidate.curve)
         if not peaks.fit():
@@ -52,55 +61,39 @@ def _with_plenty(situation: Situation, level: int) -> tuple[Decision, ...] | Non
     return tuple(decisions)
 
 
-def _any_alone(view: View) -> bool:
-    return any(j.alone for j in view.running) or any(c.alone for c in view.candidates)
+def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
+    """Memory is ignored, as a person said: up to the level all go on, the oldest first, and then all start."""
+    why = f"memory is ignored, {format_bytes(view.available)} available"
+    thawed = [
+        Decision("thaw", j.jid, f"thaw {j.name} ({why})") for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]
+    ]
+    left = slots - len(thawed)
+    waiting = in_order(turn.candidates, math.inf, left) if left > 0 else []
+    return (*thawed, *(Decision("admit", c.jid, f"admit {c.name} ({why})") for c in waiting[:left]))
 
 
-def level_of(view: View) -> int:
-    """How many jobs may run: a person's number, else as many as there are cores for them."""
-    return max(1, int(view.cpu_slots) if view.level is None else view.level)
-
-
-def _one(decision: Decision | None) -> tuple[Decision, ...]:
-    return (decision,) if decision else ()
-
-
-def _over_level(situation: Situation, level: int) -> tuple[Decision, ...]:
-    """A person's lower number takes effect at once: the youngest are frozen, never the oldest."""
-    excess = len(situation.view.running) - level
-    if situation.view.level is None or excess <= 0:
-        return ()
-    why = f"level {level}, {len(situation.view.running)} were running"
-    return tuple(Decision("freeze", j.jid, f"freeze {j.name} ({why})") for j in situation.by_age[-excess:])
-
-
-def _starts(situation: Situation, now: float, level: int) -> tuple[Decision, ...]:
+def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[Decision, ...]:
     """Thaws and admissions, and at least one job that runs whenever there is any."""
     view = situation.view
     slots = level - len(view.running)
-    together = [c for c in view.candidates if not c.alone]
-    if slots <= 0 or not (view.frozen or (view.candidates and view.paused == "no")):
+    if slots <= 0 or not (turn.frozen or turn.candidates):
         return ()
     deck = Deck(situation, slots)
-    deck.thaw(now)
+    deck.thaw(turn.frozen, now)
     if not deck.decisions:
-        deck.let_pass(now, passage(view) - sum(situation.climb_left(j) for j in climbing(situation)))
-    if view.paused == "no":
-        deck.admit(in_order(together, situation.capacity / level, level))
+        deck.let_pass(turn.frozen, now, passage(view) - sum(situation.climb_left(j) for j in climbing(situation)))
+    deck.admit(in_order(turn.candidates, situation.capacity / level, level))
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
         return tuple(deck.decisions)
-    return _first(view, together)
+    return _first(view, turn)
 
 
-def _first(view: View, together: list[Candidate]) -> tuple[Decision, ...]:
-    """Nothing runs and nothing fits: the oldest goes on or starts all the same, or a job that must be alone."""
-    frozen = [j for j in view.frozen if not j.by_person]
-    if frozen:
-        job = min(frozen, key=age_order)
+def _first(view: View, turn: Turn) -> tuple[Decision, ...]:
+    """Nothing runs and nothing fits: the oldest goes on or starts all the same."""
+    if turn.frozen:
+        job = min(turn.frozen, key=age_order)
         why = f"nothing else runs; {format_bytes(view.available)} available"
         return (Decision("thaw", job.jid, f"thaw {job.name} ({why})"),)
-    if view.paused != "no" or not view.candidates:
-        return ()
-    first = min(together or view.candidates, key=lambda c: (c.arrived, c.jid))
+    first = min(turn.candidates, key=arrival)
     why = f"nothing else runs; needs ~{format_bytes(first.curve.peak)}, {format_bytes(view.available)} available"
     return (Decision("admit", first.jid, f"admit {first.name} ({why})"),)

@@ -21,7 +21,10 @@ class LiveJob:
 
     `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
     hold and `peak_age` its age then. `width` is the number of cores it keeps busy. `started` orders jobs by age:
-    the least is the oldest. A job that a person froze (`by_person`) is thawed by a person.
+    the least is the oldest. `alone` asks that nothing runs beside it.
+
+    `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
+    level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`).
     """
 
     jid: int
@@ -36,6 +39,7 @@ class LiveJob:
     width: float = 1.0
     alone: bool = False
     by_person: bool = False
+    by_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class Candidate:
     """A job on deck, and what is expected of it.
 
     `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
-    `alone` asks that nothing runs beside it; `held` says that its hold was told already.
+    `alone` asks that it runs before all others and that nothing runs beside it; `held` says that its hold was told
+    already.
     """
 
     jid: int
@@ -64,7 +69,8 @@ class View:
     kept free of promises, `floor` is where the emergency begins. `pressure` is the share (0..100) of time in which
     some task stalled for memory, None where the kernel does not tell. `cpu_slots` is the cores the build may use.
     `level` is a person's number, or None for automatic. `last_freeze` and `last_shed`, in the time of `now`, are those
-    for memory's sake: what a person froze goes on the moment the person says so.
+    for memory's sake (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken
+    back. `guarded` is False where a person said that memory is to be ignored.
     """
 
     budget: float
@@ -80,6 +86,7 @@ class View:
     candidates: tuple[Candidate, ...] = ()
     last_freeze: float = -math.inf
     last_shed: float = -math.inf
+    guarded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +94,11 @@ class Decision:
     """One thing to do to one job, and why, with the numbers that decided it.
 
     admit: let a candidate start. hold: a candidate waits for memory (told once). freeze, thaw: stop a running job, let
-    a frozen one go on. shed: kill a frozen job, to run it again alone.
+    a frozen one go on. shed: kill a frozen job, to run it again alone. `by_word` marks a freeze that carries out a
+    person's word about all jobs (level, pause, another one alone) and has nothing to do with memory.
     """
 
     action: Action
     jid: int
     why: str
+    by_word: bool = False

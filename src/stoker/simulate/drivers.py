@@ -150,7 +150,7 @@ class Stoker:
             machine.thaw(machine.frozen[jid])
         elif action == "shed":
             machine.kill(machine.frozen[jid], by_kernel=True)
-        if action in self._last:
+        if action in self._last and not decision.by_word:
             self._last[action] = machine.now
 
     def _pass_over(self, machine: Machine, admitted: Live) -> None:
