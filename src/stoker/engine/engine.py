@@ -22,8 +22,13 @@ from stoker import __version__
 from stoker.act.keeper import start_ticks
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.decide.curves import Curve
 from stoker.decide.eta import estimate
+from stoker.decide.learn import Learner
+from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of
+from stoker.engine.governor import Governor
+from stoker.engine.hand import carry_out
 from stoker.engine.observer import Observer, Roots
 from stoker.engine.verification import announcement, verify_written
 from stoker.engine.written import find_written
@@ -32,6 +37,7 @@ from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.journal import JournalWriter, load_state
+from stoker.sense.machine import MachineReader
 from stoker.sense.watch import watch
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
@@ -39,12 +45,33 @@ from stoker.serve.server import Server
 TICK_SECONDS = 1.0
 """Between two looks while a scheduler works: what a person sees as live, and cheap beside 30 compilers."""
 
+TIGHT_TICK_SECONDS = 0.25
+"""While memory is in play: a compiler takes up to 200 MiB in a second."""
+
+SEARCH_SECONDS = 0.05
+"""While no scheduler runs, its coming is looked for this often: the jobs of a wide ninja must not run unguarded."""
+
 SEARCHING_TICK_SECONDS = 0.2
 """While no scheduler runs: a short ninja (a configure check, the end of a build) must not slip through."""
 
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
+
+
+class Priors:
+    """Expectations by class only."""
+
+    def __init__(self) -> None:
+        self._learner = Learner()
+
+    def expect(self, jid: int | None, output: str, tool: ev.Tool, argv: tuple[str, ...]) -> Curve:
+        """The class prior."""
+        return self._learner.expect(output, tool)
+
+    def width(self, argv: tuple[str, ...]) -> float:
+        """One core."""
+        return 1.0
 
 
 class Engine:
@@ -58,7 +85,11 @@ class Engine:
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._keeper_lives = self._keeper_is_there()
-        self._wake = asyncio.Event()
+        self._bell = Bell()
+        self._pace = Pace()
+        self._expectations = Priors()
+        self._deaths = self._records = False
+        self._sample_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
         self._estimated_at = 0.0
@@ -72,7 +103,8 @@ class Engine:
         self._begin()
         await self._open_socket()
         plans = self._empty_scratch()
-        observer = Observer(self._roots(), self._state, self._paths.output, plans)
+        observer = self._observer(plans)
+        self._tell_ready()
         try:
             while not self._build_is_over():
                 await self._look(observer)
@@ -83,6 +115,31 @@ class Engine:
             await observer.close()
             shutil.rmtree(plans, ignore_errors=True)
         await self._server.close(LINGER_SECONDS)
+
+    def _observer(self, plans: Path) -> Observer:
+        """The senses and the governor, which the senses tell of every birth and death."""
+        roots = self._roots()
+        machine = MachineReader(roots.build, roots.cwd, own_limit=self._spec.get("memory"))
+        self._governor = governor = Governor(
+            self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
+        )
+        governor.set_out(self._spec.get("jobs"))
+        observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
+        observer.stir = self._stirred
+        return observer
+
+    def _stirred(self) -> None:
+        """A job has ended: another may start now, and its scheduler will start one in a moment."""
+        self._deaths = True
+        self._pace.hurry()
+        self._bell.ring()
+
+    def _tell_ready(self) -> None:
+        """The build waits for this: nothing of it shall run unseen."""
+        ready = os.environ.pop("STOKER_READY_FD", "")
+        if ready.isdigit():
+            with contextlib.suppress(OSError):
+                os.close(int(ready))
 
     def _empty_scratch(self) -> Path:
         """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
@@ -173,8 +230,15 @@ class Engine:
             observer.watch_below(self._keeper["build_pid"])
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
-        events = await observer.look(now)
-        if now - self._estimated_at >= ESTIMATE_EVERY:
+        whole = time.monotonic() >= self._sample_at
+        if whole:
+            self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
+        schedulers = len(observer.live_schedulers())
+        events = await observer.look(now, sample=whole)
+        if len(observer.live_schedulers()) > schedulers:
+            self._pace.hurry()
+        events += [*self._governor.level_told(), *self._governor.step()]
+        if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now
             guess = estimate(self._state, now)
             events += [guess] if guess is not None else []
@@ -184,15 +248,40 @@ class Engine:
             await self._server.listen_again()
 
     async def _sleep(self, observer: Observer) -> None:
-        """Until the next look; ninja's records that arrive in between are written down at once."""
-        deadline = time.monotonic() + (TICK_SECONDS if observer.live_schedulers() else SEARCHING_TICK_SECONDS)
+        """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
+        deadline = time.monotonic() + self._tick(observer)
+        search_at = time.monotonic() + SEARCH_SECONDS
         while (left := deadline - time.monotonic()) > 0 and not self._build_is_over():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), left)
-            if self._wake.is_set():
-                self._wake.clear()
-                now = time.time()
-                self._write(observer.read_logs(now), now)
+            searching = not observer.live_schedulers()
+            pause = SEARCH_SECONDS if searching else self._pace.next(unready=observer.expecting)
+            await self._bell.wait(min(left, pause))
+            if searching and time.monotonic() >= search_at:
+                search_at = time.monotonic() + SEARCH_SECONDS
+                if observer.spots_scheduler():
+                    return
+            self._pulse(observer)
+
+    def _tick(self, observer: Observer) -> float:
+        if not observer.live_schedulers():
+            return SEARCHING_TICK_SECONDS
+        return TIGHT_TICK_SECONDS if self._governor.tight() else TICK_SECONDS
+
+    def _pulse(self, observer: Observer) -> None:
+        """What needs an answer within milliseconds."""
+        now = time.time()
+        events: list[ev.Event] = []
+        if self._deaths:
+            self._deaths = False
+            events += self._governor.step()
+        births = observer.births(now)
+        if births:
+            self._pace.hurry()
+        events += births
+        if self._records:
+            self._records = False
+            events += observer.read_logs(now)
+        if events:
+            self._write(events, now)
 
     def _watch_logs(self, folders: frozenset[str]) -> None:
         """Watch these folders from now on: ninja's records wake the loop."""
@@ -205,7 +294,8 @@ class Engine:
 
     async def _wake_on_change(self, folders: frozenset[str]) -> None:
         async for _ in watch(folders):
-            self._wake.set()
+            self._records = True
+            self._bell.ring()
 
     def _build_is_over(self) -> bool:
         if self._paths.exit.exists():
@@ -237,8 +327,11 @@ class Engine:
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
         """Carry out what a viewer asks for; raises CommandRefused."""
         if verb != "stop":
-            raise CommandRefused(f"no command {verb!r}; this engine knows: stop")
+            self._write(carry_out(self._governor, verb, arguments, _login_name(uid)), time.time())
+            self._bell.ring()
+            return
         force = arguments.get("force", False) is True
+        self._governor.open = True
         try:
             stop_build(self._paths, force)
         except NothingToStopError as err:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.engine.deck import Birth
+from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.state import BuildState
+from stoker.sense.births import BirthWatch
 from stoker.sense.classify import describe
+from stoker.sense.exits import ExitWatch
 from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
 from stoker.sense.phase import innermost
@@ -25,6 +29,7 @@ from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
 from stoker.sense.processes import (
     Process,
     ProcessTable,
+    again,
     children_of,
     read_cmdline,
     read_io_written,
@@ -53,14 +58,22 @@ class Roots:
 class Observer:
     """One look after the other at a build; each gives the events that are news."""
 
-    def __init__(self, roots: Roots, state: BuildState, output: Path, scratch: Path) -> None:
+    def __init__(
+        self, roots: Roots, state: BuildState, output: Path, scratch: Path, machine: MachineReader, governor: Governor
+    ) -> None:
         self._roots = roots
         self._scratch = scratch
         self._table = ProcessTable(roots.top, with_root=roots.top == roots.build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=self._resolve)
         self._versions = Versions()
-        self._machine = MachineReader(roots.build, roots.cwd)
+        self._machine = machine
+        self._governor = governor
+        self._births = BirthWatch()
+        self._unready: dict[int, Process] = {}
+        self._exits = ExitWatch(self._exited)
+        self.stir: Callable[[], None] = lambda: None
+        """Called when a job's process has ended: others may start, and the scheduler will start its next."""
         self._output = OutputWatch(output, state)
         self._tracked: dict[Key, Tracked] = {}
         self._logs = Logs()
@@ -78,23 +91,52 @@ class Observer:
 
     # -- one look ----------------------------------------------------------------------------------------------
 
-    async def look(self, now: float) -> list[ev.Event]:
-        """Everything that happened since the last look, at Unix time `now`."""
+    async def look(self, now: float, *, sample: bool = True) -> list[ev.Event]:
+        """Everything that happened since the last look, at Unix time `now`; `sample`: with a sample of it all."""
         events, self._pending = self._pending, []
         processes = self._build_processes()
         schedulers = self._finder.find(processes)
         report = self._tracker.update(processes, schedulers, now)
-        started = [(self._jid_of(job), job) for job in report.started]
         events += await self._new_schedulers(schedulers, now)
-        events += self._started_jobs(started, report)
+        events += self._governor.receive([b for j in report.started if (b := self._birth(j, processes[j.pid]))], now)
+        events += self._used(report)
         events += self._vanished_jobs(report)
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
         events += self._output.read(self.live_schedulers())
         events += self._ended_schedulers(schedulers, now)
         events += self._notes()
-        events.append(self._sample(processes, schedulers, report, now))
+        if sample:
+            events.append(self._sample(processes, schedulers, report, now))
         self._last_look = now
         return events
+
+    def births(self, now: float) -> list[ev.Event]:
+        """Jobs that were born since the last look, at Unix time `now`: the price of this is a small read."""
+        schedulers = {t.book.scheduler.pid: t.book.scheduler for t in self._tracked.values()}
+        unready, self._unready = self._unready, {}
+        born = [*(p for p in map(again, unready.values()) if p is not None), *self._births.look(schedulers.keys())]
+        births = []
+        for process in born:
+            scheduler = schedulers.get(process.ppid)
+            if scheduler is None:
+                continue
+            use = self._tracker.meet(process, scheduler, now)
+            birth = self._birth(use.job, process) if use is not None else None
+            if birth is not None and use is not None:
+                self._tracked[scheduler.key].book.runs(birth.jid, use)
+                births.append(birth)
+            elif self._tracker.is_unready(process, scheduler):
+                self._unready[process.pid] = process
+        return self._governor.receive(births, now)
+
+    @property
+    def expecting(self) -> bool:
+        """Whether a newborn was seen that has not executed its command yet."""
+        return bool(self._unready)
+
+    def spots_scheduler(self) -> bool:
+        """Whether a scheduler runs that no look has found yet."""
+        return any(s.key not in self._tracked for s in self._finder.find(self._build_processes()).values())
 
     def watch_below(self, pid: int) -> None:
         """Go on from another process: without its keeper, the build is a tree of its own."""
@@ -115,6 +157,7 @@ class Observer:
         for task in tuple(self._plan_tasks):
             task.cancel()
         await asyncio.gather(*self._plan_tasks, return_exceptions=True)
+        self._exits.close()
         self._machine.close()
 
     def _build_processes(self) -> Mapping[int, Process]:
@@ -238,36 +281,43 @@ class Observer:
         plan = tracked.book.plan if tracked is not None else None
         return plan.output_of(argv) if plan is not None else None
 
-    def _jid_of(self, job: Job) -> int:
-        """A new number, or the one that an engine before this one gave to the same process."""
+    def _birth(self, job: Job, process: Process) -> Birth | None:
+        """A new job's number, or the one that an engine before this one gave to the same process."""
+        tracked = self._tracked.get(job.scheduler)
         before = self._jobs_before.get(job.pid)
         if before is not None and abs(before.started - job.started) < SAME_PROCESS_SECONDS:
             del self._jobs_before[job.pid]
             jid = before.jid
         else:
-            jid = self._next_jid
+            before, jid = None, self._next_jid
             self._next_jid += 1
         self._jids[job.key] = jid
-        return jid
+        self._exits.watch(job.key)
+        if tracked is None:
+            return None
+        return Birth(jid, tracked.book.sid, job, process, tracked.book.scheduler, before)
 
-    def _started_jobs(self, started: Sequence[tuple[int, Job]], report: JobReport) -> list[ev.Event]:
-        events: list[ev.Event] = []
-        for jid, job in started:
-            tracked = self._tracked.get(job.scheduler)
-            if tracked is not None:
-                sid = tracked.book.sid
-                events.append(ev.JobStarted(jid, sid, job.pid, job.label, job.tool, round(job.started, 2)))
-        for use in report.running:
+    def _exited(self, key: Key) -> None:
+        self._governor.exited(key)
+        self.stir()
+
+    def _used(self, report: JobReport) -> list[ev.Event]:
+        """What the jobs use now, for their schedulers' books and for the governor."""
+        uses = {self._jids[use.job.key]: use for use in report.running}
+        for jid, use in uses.items():
             tracked = self._tracked.get(use.job.scheduler)
             if tracked is not None:
-                tracked.book.runs(self._jids[use.job.key], use)
-        return events
+                tracked.book.runs(jid, use)
+        self._governor.deck.set_carriers(report.nested)
+        return self._governor.observe(uses)
 
     def _vanished_jobs(self, report: JobReport) -> list[ev.Event]:
         events: list[ev.Event] = []
         for use in report.vanished:
             tracked = self._tracked.get(use.job.scheduler)
             jid = self._jids.pop(use.job.key)
+            self._exits.forget(use.job.key)
+            self._governor.gone(jid)
             if tracked is not None:
                 events += tracked.book.vanished(jid, use, self._last_look)
         return events
@@ -291,7 +341,7 @@ class Observer:
     # -- figures -----------------------------------------------------------------------------------------------
 
     def _notes(self) -> list[ev.Event]:
-        notes = [*self._table.notes.take(), *self._machine.notes.take()]
+        notes = [*self._table.notes.take(), *self._machine.notes.take(), *self._exits.notes.take()]
         for tracked in self._tracked.values():
             if tracked.log is not None:
                 notes += tracked.log.notes.take()
@@ -308,18 +358,29 @@ class Observer:
             self._written_at = now
             written = sum(read_io_written(pid) or 0 for pid in processes)
             self._written = max(self._written, written)
-        jobs = tuple(
-            ev.JobSample(self._jids[use.job.key], use.rss, use.cpu_percent, use.phase, use.state)
-            for use in report.running
-        )
+        build_rss = sum(p.rss for p in processes.values())
+        machine = self._machine.read(now, build_rss)
+        self._governor.machine(machine)
+        promised, reserve = self._governor.promised()
         return ev.Sampled(
-            self._machine.read(now),
-            jobs,
-            sum(p.rss for p in processes.values()),
+            machine,
+            self._job_samples(report),
+            build_rss,
             len(processes),
             self._written,
             "" if schedulers else _activity(processes),
             self._output.size,
+            promised,
+            reserve,
+        )
+
+    def _job_samples(self, report: JobReport) -> tuple[ev.JobSample, ...]:
+        """Those on deck are left out: nothing changes there, and there may be hundreds."""
+        waiting = {m.jid for m in self._governor.deck.having("on_deck")}
+        return tuple(
+            ev.JobSample(jid, use.rss, use.cpu_percent, use.phase, use.state)
+            for use in report.running
+            if (jid := self._jids[use.job.key]) not in waiting
         )
 
 

@@ -85,7 +85,7 @@ class JobTracker:
         self._newborn: set[Key] = set()
         self._held_schedulers: set[Key] = set()
 
-    def meet(self, process: Process, scheduler: Scheduler, now: float) -> Job | None:
+    def meet(self, process: Process, scheduler: Scheduler, now: float) -> JobUse | None:
         """A scheduler's child that was born between two scans, at Unix time `now`.
 
         None if it is known or no job, and while it has not yet executed what it will be: ask again in a moment.
@@ -95,9 +95,17 @@ class JobTracker:
         if key in self._uses or key in self._wrappers or not argv or argv == scheduler.argv:
             return None
         job = self._job(key, argv, scheduler, start_wall(key[1], now))
-        if job is not None:
-            self._uses[key] = JobUse(job, process.rss, process.rss, 0.0, 0.0, process.comm, "running")
-        return job
+        if job is None:
+            return None
+        use = self._uses[key] = JobUse(job, process.rss, process.rss, 0.0, 0.0, process.comm, "running")
+        return use
+
+    def is_unready(self, process: Process, scheduler: Scheduler) -> bool:
+        """Whether a child still shows its scheduler's command line: then it must be left alone.
+
+        Between vfork and exec it has its parent's memory, and the parent waits in the kernel.
+        """
+        return read_cmdline(process.pid, self._proc) == scheduler.argv
 
     def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
         """What this scan, made at Unix time `now`, says about jobs."""

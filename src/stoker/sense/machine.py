@@ -22,10 +22,19 @@ LOOK_AGAIN = 60
 
 
 class MachineReader:
-    """Samples the machine for the build of process `pid` that writes below `cwd`."""
+    """Samples the machine for the build of process `pid` that writes below `cwd`.
+
+    `own_limit` is the memory in bytes that a person allows the build, if any.
+    """
 
     def __init__(
-        self, pid: int, cwd: str, proc_root: Path = PROC, sys_root: Path = SYS, gpu: GpuReader | None = None
+        self,
+        pid: int,
+        cwd: str,
+        proc_root: Path = PROC,
+        sys_root: Path = SYS,
+        gpu: GpuReader | None = None,
+        own_limit: int | None = None,
     ) -> None:
         self.notes = Notes()
         self._pid = pid
@@ -36,16 +45,20 @@ class MachineReader:
         self._cgroups = Cgroups()
         self._cores = 1.0
         self._reads = 0
+        self._own_limit = own_limit
 
-    def read(self, now: float) -> MachineSample:
-        """The sample for Unix time `now`. What cannot be read is 0 or None, and said once in `notes`."""
+    def read(self, now: float, build_rss: int = 0) -> MachineSample:
+        """The sample for Unix time `now`; `build_rss` counts against a limit that a person set for the build.
+
+        What cannot be read is 0 or None, and said once in `notes`.
+        """
         if self._reads % LOOK_AGAIN == 0:
             self._look_up()
         self._reads += 1
         info = read_meminfo(self._proc)
         if not info:
             self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
-        memory = binding_limit(info, self._cgroups.memory_limits())
+        memory = self._binding(info, build_rss)
         cpu = self._cpu.read() or CpuUse(0.0, ())
         group = self._cgroups.pressure_folder
         pressures = {r: read_pressure(r, group, self._proc) for r in ("cpu", "memory", "io")}
@@ -70,6 +83,23 @@ class MachineReader:
             gpus=self._gpu.gpus,
             gpu_note=self._gpu.note,
         )
+
+    def memory(self, build_rss: int) -> MemoryLimit:
+        """Only the limit that binds, and what is left of it: cheap enough for every decision."""
+        if not self._reads:
+            self._look_up()
+        return self._binding(read_meminfo(self._proc), build_rss)
+
+    def _binding(self, info: dict[str, int], build_rss: int) -> MemoryLimit:
+        limits = self._cgroups.memory_limits()
+        if self._own_limit is not None:
+            limits.append(MemoryLimit("--memory", self._own_limit, build_rss))
+        return binding_limit(info, limits)
+
+    @property
+    def cores(self) -> float:
+        """How many cores the build may use, as looked up last."""
+        return self._cores
 
     def close(self) -> None:
         """Let go of the GPU driver."""

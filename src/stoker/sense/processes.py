@@ -67,6 +67,13 @@ def parse_stat(data: bytes) -> Process | None:
         return None
 
 
+def again(process: Process, proc_root: Path = PROC) -> Process | None:
+    """The same process as it is now, None if it has gone or is a zombie."""
+    now = parse_stat(read_once(f"{proc_root}/{process.pid}/stat") or b"")
+    same = now is not None and now.start_ticks == process.start_ticks and now.state != "Z"
+    return now if same else None
+
+
 class ProcessTable:
     """All live descendants of one process, scan after scan.
 

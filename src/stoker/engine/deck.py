@@ -1,0 +1,180 @@
+"""The live jobs as the governor sees them: who is on deck, who runs, who is frozen, and what each uses.
+
+Turns them into what a decision is based on. Sends no signal; unaware of the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from stoker.act.gate import Target
+from stoker.decide.curves import Curve
+from stoker.decide.view import Candidate, LiveJob
+from stoker.model import state as state_of
+from stoker.model.events import JobState, Tool
+from stoker.sense.jobs import Job, JobUse
+from stoker.sense.processes import Process
+from stoker.sense.schedulers import Key, Scheduler
+
+
+class Birth(NamedTuple):
+    """A job that was not known before. `before` is what the journal says of it, if an earlier engine knew it."""
+
+    jid: int
+    sid: int
+    job: Job
+    process: Process
+    scheduler: Scheduler
+    before: state_of.Job | None = None
+
+
+class Expected(Protocol):
+    """What tells how much memory and time a job is expected to take."""
+
+    def expect(self, jid: int | None, output: str, tool: Tool, argv: tuple[str, ...]) -> Curve:
+        """The job's curve."""
+
+    def width(self, argv: tuple[str, ...]) -> float:
+        """How many cores it keeps busy."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One live job. `arrived` and `admitted` are seconds of the monotonic clock, sizes bytes, `age` CPU seconds.
+
+    `fixed`: it is never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own
+    jobs are counted for themselves. `whole`: its whole tree was stopped, not just the newborn.
+    """
+
+    jid: int
+    sid: int
+    job: Job
+    target: Target
+    state: JobState
+    arrived: float
+    admitted: float
+    width: float = 1.0
+    rss: int = 0
+    age: float = 0.0
+    peak_rss: int = 0
+    peak_age: float = 0.0
+    phase: str = ""
+    passed_over: int = 0
+    held: bool = False
+    alone: bool = False
+    by_person: bool = False
+    by_word: bool = False
+    fixed: bool = False
+    carrier: bool = False
+    whole: bool = False
+    ended: bool = False
+    candidate: Candidate | None = field(default=None, repr=False)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes one of the level's places and may be decided about."""
+        return not (self.fixed or self.carrier or self.ended)
+
+    def use(self, use: JobUse) -> None:
+        """What its process tree uses now."""
+        self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
+        if use.rss > self.peak_rss:
+            self.peak_rss, self.peak_age = use.rss, use.cpu_seconds
+
+
+class Deck:
+    """All live jobs, by jid."""
+
+    def __init__(self, expected: Expected) -> None:
+        self._expected = expected
+        self._members: dict[int, Member] = {}
+        self._by_key: dict[Key, Member] = {}
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members.values())
+
+    def get(self, jid: int) -> Member | None:
+        """The job with that number, None when it has gone."""
+        return self._members.get(jid)
+
+    def by_key(self, key: Key) -> Member | None:
+        """The job whose first process that is."""
+        return self._by_key.get(key)
+
+    def add(self, member: Member) -> None:
+        """A new job."""
+        member.width = self._expected.width(member.job.argv)
+        self._members[member.jid] = member
+        self._by_key[member.job.key] = member
+
+    def remove(self, jid: int) -> Member | None:
+        """The job has ended."""
+        member = self._members.pop(jid, None)
+        if member is not None:
+            self._by_key.pop(member.job.key, None)
+        return member
+
+    def having(self, state: JobState) -> list[Member]:
+        """Those in that state that may be decided about, in the order of their births."""
+        return [m for m in self._members.values() if m.state == state and m.counts]
+
+    def expectations_changed(self) -> None:
+        """Something was learnt: what was expected of candidates is asked anew."""
+        for member in self._members.values():
+            member.candidate = None
+
+    def set_carriers(self, nested: Mapping[Key, Key]) -> None:
+        """The jobs in which schedulers run now."""
+        carriers = set(nested.values())
+        for member in self._members.values():
+            member.carrier = member.job.key in carriers
+
+    def held_bytes(self) -> int:
+        """What all jobs hold, as measured last."""
+        return sum(m.rss for m in self._members.values())
+
+    def curve(self, member: Member) -> Curve:
+        """What is expected of the job."""
+        return self._expected.expect(member.jid, member.job.output, member.job.tool, member.job.argv)
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Who waits on deck."""
+        return tuple(self._candidate(m) for m in self.having("on_deck"))
+
+    def _candidate(self, m: Member) -> Candidate:
+        if m.candidate is None:
+            m.candidate = Candidate(
+                m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width
+            )
+        return m.candidate
+
+    def live(self, members: Iterable[Member]) -> tuple[LiveJob, ...]:
+        """Running or frozen jobs as a decision sees them."""
+        return tuple(
+            LiveJob(
+                m.jid,
+                m.job.label,
+                m.admitted,
+                m.age,
+                m.rss,
+                self.curve(m),
+                m.peak_rss,
+                m.peak_age,
+                m.phase,
+                m.width,
+                m.alone,
+                m.by_person,
+                m.by_word,
+            )
+            for m in members
+        )
+
+    def pass_over(self, admitted: Member) -> None:
+        """Count for those that wait longer that a younger one has gone before them."""
+        for m in self.having("on_deck"):
+            if (m.arrived, m.jid) > (admitted.arrived, admitted.jid):
+                return
+            m.passed_over += 1
+            m.candidate = None

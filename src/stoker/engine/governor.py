@@ -1,0 +1,313 @@
+"""Asks the policy at every birth, death and look what to do, and has the gate do it.
+
+Keeps the level and the pause. Unaware of how jobs are found, of the journal's file and of who watches.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from stoker.act import gate
+from stoker.decide.policy import decide, level_of
+from stoker.decide.situation import Situation
+from stoker.decide.view import Decision, View
+from stoker.engine.deck import Birth, Deck, Expected, Member
+from stoker.engine.newborn import arrival_state, is_fixed, target_of
+from stoker.model import events as ev
+from stoker.model import state as state_of
+from stoker.model.state import BuildState
+from stoker.sense.cgroup import MemoryLimit
+from stoker.sense.jobs import JobUse
+from stoker.sense.schedulers import Key
+
+MIB = 2**20
+
+RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST_SHARE = 0.06, 192 * MIB, 0.10
+"""Share of the budget that is kept free of promises (what the simulation uses); in small containers a little more, as
+what else lives there (page cache, ninja, linkers' files) does not shrink with the limit."""
+
+FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
+"""Share of the budget below which the emergency begins: a compiler takes 200 MiB in a second, and four looks are
+taken in one."""
+
+TIGHT = 0.5
+"""Share of the budget from which on memory is in play: peaks of what runs, or what is in use."""
+
+MAX_ROUNDS = 200
+"""Rounds of asking and acting at one look; more than any machine has jobs to freeze one by one."""
+
+GREW = 0.1
+"""CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
+
+
+class Governor:
+    """The live jobs of a build, the level, and what is done about both."""
+
+    def __init__(self, expected: Expected, memory: Callable[[], MemoryLimit], state: BuildState) -> None:
+        self.deck = Deck(expected)
+        self._memory = memory
+        level = state.level
+        self.wanted: int | None = level.target if level.mode == "manual" else None
+        self.paused: ev.Paused = level.paused
+        self.guarded = level.guarded
+        self.open = False
+        """True when the build is being stopped: nothing is held any more."""
+        self.cores = 1.0
+        self.pressure: float | None = None
+        self.alone: frozenset[str] = frozenset()
+        """Outputs whose jobs run first and alone: their compilers were killed for memory."""
+        self.on_kill: Callable[[str], None] = lambda _output: None
+        """Called with the output of each job that is killed on purpose, before it is."""
+        self.version = 0
+        """Grows with every change to who is stopped."""
+        self._told: ev.LevelSet | None = None
+        self._adopted = level.target is not None
+        self._last_freeze = self._last_shed = -math.inf
+        self._fresh: set[int] = set()
+
+    def set_out(self, jobs: int | None) -> None:
+        """The level a person gave at the start; what was set since then counts more."""
+        if self._told is None and not self._adopted:
+            self.wanted = jobs
+
+    # -- facts -------------------------------------------------------------------------------------------------
+
+    def receive(self, births: Sequence[Birth], now: float) -> list[ev.Event]:
+        """Jobs that were not known: decide about them, hold those that may not run. `now` is Unix time."""
+        if not births:
+            return []
+        members = [self._member(birth, now) for birth in births]
+        self._fresh = {m.jid for m in members}
+        if not self._has_places():
+            self._hold_fresh(members)
+        decided = self.step()
+        self._hold_fresh(members)
+        self._fresh = set()
+        before = {b.jid: b.before for b in births}
+        return [*(e for m in members for e in self._announced(m, before[m.jid])), *decided]
+
+    def _member(self, birth: Birth, now: float) -> Member:
+        clock = time.monotonic()
+        state = arrival_state(birth, now, held=not self.open)
+        since = birth.before.running_since if birth.before is not None else None
+        member = Member(
+            birth.jid,
+            birth.sid,
+            birth.job,
+            target_of(birth),
+            state,
+            arrived=clock - max(0.0, now - birth.job.started),
+            admitted=clock - max(0.0, now - since) if since is not None else clock,
+            fixed=is_fixed(birth),
+            alone=birth.job.output in self.alone,
+            whole=birth.before is not None,
+        )
+        if member.fixed:
+            member.state = "running"
+        else:
+            gate.offer_to_the_kernel(member.target)
+        self.deck.add(member)
+        self.version += 1
+        return member
+
+    def _has_places(self) -> bool:
+        return self.paused == "no" and len(self.deck.having("running")) < self.level
+
+    def _hold_fresh(self, members: Iterable[Member]) -> None:
+        """Stop the newborn that are still on deck. Those of an earlier engine are stopped already."""
+        for m in members:
+            if m.state == "on_deck" and not m.ended:
+                # Only ninja's jobs have a group that holds all they may have forked by now.
+                m.whole = not m.target.leads
+                m.ended = not (gate.freeze(m.target) if m.whole else gate.hold(m.target))
+
+    def _announced(self, m: Member, before: state_of.Job | None) -> list[ev.Event]:
+        if before is None:
+            return [self._started(m)]
+        return [] if before.state == m.state else [ev.JobMoved(m.jid, m.state)]
+
+    def _started(self, m: Member) -> ev.JobStarted:
+        job = m.job
+        expected = round(self.deck.curve(m).peak) if m.counts else None
+        return ev.JobStarted(
+            m.jid, m.sid, job.pid, job.label, job.tool, round(job.started, 2), state=m.state, expected=expected
+        )
+
+    def observe(self, uses: Mapping[int, JobUse]) -> list[ev.Event]:
+        """What the jobs use now, by jid. A job that is not in the state it was put into is seen to."""
+        events: list[ev.Event] = []
+        for jid, use in uses.items():
+            member = self.deck.get(jid)
+            if member is not None:
+                grew = use.cpu_seconds - member.age
+                member.use(use)
+                if member.state != "running" and use.state == "running" and member.counts:
+                    events += self._escaped(member, grew)
+        return events
+
+    def _escaped(self, member: Member, grew: float) -> list[ev.Event]:
+        """Something of it forked while it was being stopped, or the keeper let it go while we were away."""
+        if grew < GREW:
+            member.whole = True
+            gate.freeze(member.target)
+            return []
+        return [self.moved(member, "running")]
+
+    def machine(self, sample: ev.MachineSample) -> None:
+        """What the machine has for the build now."""
+        self.cores = sample.cpu_available
+        self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
+
+    def exited(self, key: Key) -> None:
+        """A job's first process has ended; its place is free although its end is not yet written down."""
+        member = self.deck.by_key(key)
+        if member is not None:
+            member.ended = True
+            member.rss = 0
+
+    def gone(self, jid: int) -> None:
+        """A job has vanished from the process table."""
+        if self.deck.remove(jid) is not None:
+            self.version += 1
+
+    # -- deciding ----------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> int:
+        """How many jobs may run."""
+        return max(1, int(self.cores)) if self.wanted is None else self.wanted
+
+    def view(self) -> View:
+        """The world as a decision sees it."""
+        memory = self._memory()
+        reserve = max(RESERVE_SHARE * memory.limit, min(RESERVE_LEAST, RESERVE_MOST_SHARE * memory.limit))
+        return View(
+            budget=memory.limit,
+            available=memory.available,
+            reserve=reserve,
+            floor=max(FLOOR_SHARE * memory.limit, min(FLOOR_LEAST, FLOOR_MOST_SHARE * memory.limit)),
+            cpu_slots=self.cores,
+            level=self.wanted,
+            paused=self.paused,
+            pressure=self.pressure,
+            running=self.deck.live(self.deck.having("running")),
+            frozen=self.deck.live(self.deck.having("frozen")),
+            candidates=self.deck.candidates(),
+            last_freeze=self._last_freeze,
+            last_shed=self._last_shed,
+            guarded=self.guarded,
+        )
+
+    def step(self) -> list[ev.Event]:
+        """Ask and act until nothing more is decided, reading memory anew each time."""
+        events: list[ev.Event] = []
+        if self.open:
+            return events
+        for _ in range(MAX_ROUNDS):
+            view = self.view()
+            decisions = decide(view, time.monotonic())
+            for decision in decisions:
+                events += self._carry_out(decision)
+            if self._settled(view, decisions):
+                break
+        return events
+
+    def _settled(self, view: View, decisions: tuple[Decision, ...]) -> bool:
+        """Whether asking again could bring nothing: only admissions, and no place or nobody left."""
+        if any(d.action not in ("admit", "hold") for d in decisions):
+            return False
+        admitted = sum(d.action == "admit" for d in decisions)
+        full = len(view.running) + admitted >= level_of(view)
+        return admitted == 0 or full or admitted == len(view.candidates)
+
+    def _carry_out(self, decision: Decision) -> list[ev.Event]:
+        member = self.deck.get(decision.jid)
+        if member is None or member.ended:
+            return []
+        if decision.action == "hold":
+            member.held, member.candidate = True, None
+            return [self._decided(member, decision)]
+        if decision.action == "admit":
+            return self._admit(member, decision)
+        if decision.action == "freeze":
+            return self._freeze(member, decision)
+        if decision.action == "thaw":
+            return self._thaw(member, decision)
+        return self._shed(member, decision)
+
+    def _admit(self, member: Member, decision: Decision) -> list[ev.Event]:
+        told: list[ev.Event] = [self._decided(member, decision)] if member.held or self.tight() else []
+        member.admitted = time.monotonic()
+        self.deck.pass_over(member)
+        if member.jid in self._fresh:  # it may not even have been stopped, and its start is not written down yet
+            self._release(member)
+            member.state = "running"
+            self.version += 1
+            return told
+        if not self._release(member):
+            return []
+        return [*told, self.moved(member, "running")]
+
+    def _release(self, member: Member) -> bool:
+        member.ended = not (gate.thaw(member.target) if member.whole else gate.release(member.target))
+        return not member.ended
+
+    def _freeze(self, member: Member, decision: Decision) -> list[ev.Event]:
+        if not gate.freeze(member.target):
+            member.ended = True
+            return []
+        member.by_word, member.by_person = decision.by_word, False
+        if decision.by_word:
+            return [self.moved(member, "frozen")]
+        self._last_freeze = time.monotonic()
+        return [self._decided(member, decision), self.moved(member, "frozen")]
+
+    def _thaw(self, member: Member, decision: Decision) -> list[ev.Event]:
+        if not gate.thaw(member.target):
+            member.ended = True
+            return []
+        told: list[ev.Event] = [] if member.by_word else [self._decided(member, decision)]
+        member.by_word = False
+        return [*told, self.moved(member, "running")]
+
+    def _shed(self, member: Member, decision: Decision) -> list[ev.Event]:
+        self._last_shed = time.monotonic()
+        self.on_kill(member.job.output)
+        gate.kill(member.target)
+        member.ended = True
+        return [self._decided(member, decision)]
+
+    def moved(self, member: Member, state: ev.JobState) -> ev.JobMoved:
+        """Note where a job is now."""
+        member.state, member.candidate = state, None
+        self.version += 1
+        return ev.JobMoved(member.jid, state)
+
+    def _decided(self, member: Member, decision: Decision) -> ev.Decided:
+        what = f"{decision.action} {member.job.label}"
+        return ev.Decided("governor", what, decision.why.removeprefix(what).strip().removeprefix("(").removesuffix(")"))
+
+    # -- figures -----------------------------------------------------------------------------------------------
+
+    def promised(self) -> tuple[int, int]:
+        """The most that running and frozen jobs are expected to hold together, and the reserve; bytes."""
+        view = self.view()
+        if not view.running and not view.frozen:
+            return 0, round(view.reserve)
+        return round(max(Situation(view).promise.mean)), round(view.reserve)
+
+    def tight(self) -> bool:
+        """Whether memory is in play: then it is looked at more often."""
+        memory = self._memory()
+        peaks = sum(max(self.deck.curve(m).peak, m.rss) for m in self.deck.having("running"))
+        return bool(self.deck.having("frozen")) or max(peaks, memory.used) > TIGHT * memory.limit
+
+    def level_told(self) -> list[ev.Event]:
+        """The level, if it is not what was told last."""
+        told = ev.LevelSet("auto" if self.wanted is None else "manual", self.level, self.paused, self.guarded)
+        if told == self._told:
+            return []
+        self._told = told
+        return [told]

@@ -1,0 +1,52 @@
+"""What a job that has just been found is: held or running, free to be stopped or not.
+
+Reads a little of /proc. Sends no signal.
+"""
+
+from __future__ import annotations
+
+from stoker.act.gate import Target
+from stoker.engine.deck import Birth
+from stoker.model.events import JobState
+from stoker.sense.processes import CLK_TCK, PROC
+from stoker.sense.procfs import read_link
+
+YOUNG = 3.0
+"""Seconds after its birth in which a job is still held when it is found late: below a ninja that was itself found by
+the look of a second ago, or after a stall of the machine. Later it has memory to lose, and runs."""
+
+UNTOUCHED = 0.05
+"""CPU seconds that a job stopped at its birth may have used: a shell's start."""
+
+
+def target_of(birth: Birth) -> Target:
+    """Whom to send signals to."""
+    return Target(birth.job.pid, birth.job.start_ticks, birth.process.pgrp == birth.job.pid)
+
+
+def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
+    """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
+    process = birth.process
+    if process.state in "Tt":
+        used = (process.cpu_ticks + process.child_ticks) / CLK_TCK
+        if birth.before is not None:
+            return "on_deck" if birth.before.state == "on_deck" else "frozen"
+        return "on_deck" if used <= UNTOUCHED else "frozen"
+    young = birth.before is None and now - birth.job.started < YOUNG
+    return "on_deck" if held and young else "running"
+
+
+def is_fixed(birth: Birth) -> bool:
+    """A job that must never be stopped.
+
+    Ninja gives every job a process group but those of the console pool, which may own the terminal. Make and samurai
+    give none; there a job whose stdout is not the scheduler's (make) is a $(shell ...) that make waits for, and one
+    whose stdout is (samurai) is of the console pool.
+    """
+    process, tool = birth.process, birth.scheduler.tool
+    if tool == "ninja":
+        return process.pgrp != process.pid
+    own, schedulers = (read_link(f"{PROC}/{pid}/fd/1") for pid in (process.pid, birth.scheduler.pid))
+    if own is None or schedulers is None:
+        return False
+    return own == schedulers if tool == "samurai" else own != schedulers and own.startswith("pipe:")
