@@ -6,7 +6,7 @@ Turns them into what a decision is based on. Sends no signal; unaware of the jou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from stoker.act.gate import Target
@@ -108,6 +108,12 @@ class Deck:
         member.width = self._expected.width(member.job.argv)
         self._members[member.jid] = member
         self._by_key[member.job.key] = member
+
+    def rename(self, jid: int, output: str, tool: Tool) -> None:
+        """What the job makes has been learnt."""
+        member = self._members.get(jid)
+        if member is not None:
+            member.job, member.candidate = replace(member.job, output=output, tool=tool), None
 
     def remove(self, jid: int) -> Member | None:
         """The job has ended."""

@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from stoker import __version__
-from stoker.act.keeper import start_ticks
+from stoker.act.handover import Handover
+from stoker.act.launch import start_guard
 from stoker.act.stop import NothingToStopError, stop_build
+from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.config.priors import load_priors, priors_files
 from stoker.decide.curves import Curve
 from stoker.decide.eta import estimate
 from stoker.decide.learn import Learner
@@ -54,6 +57,9 @@ SEARCH_SECONDS = 0.05
 SEARCHING_TICK_SECONDS = 0.2
 """While no scheduler runs: a short ninja (a configure check, the end of a build) must not slip through."""
 
+LISTEN_SECONDS = 0.15
+"""After a job's death: ninja says within milliseconds if it has failed, and then nothing new must start."""
+
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
@@ -63,7 +69,7 @@ class Priors:
     """Expectations by class only."""
 
     def __init__(self) -> None:
-        self._learner = Learner()
+        self._learner = Learner(load_priors(priors_files())[0])
 
     def expect(self, jid: int | None, output: str, tool: ev.Tool, argv: tuple[str, ...]) -> Curve:
         """The class prior."""
@@ -85,11 +91,13 @@ class Engine:
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._keeper_lives = self._keeper_is_there()
+        self._handover = Handover(paths)
+        self._gate_version = -1
         self._bell = Bell()
         self._pace = Pace()
         self._expectations = Priors()
         self._deaths = self._records = False
-        self._sample_at = 0.0
+        self._sample_at = self._listen_until = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
         self._estimated_at = 0.0
@@ -159,9 +167,13 @@ class Engine:
             self._write([ev.Noticed("error", text)], time.time())
 
     def _listen_to_signals(self) -> None:
-        """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another."""
+        """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another.
+
+        SIGUSR1: the keeper has something to ask.
+        """
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._bell.ring)
 
     # -- the journal -------------------------------------------------------------------------------------------
 
@@ -225,11 +237,7 @@ class Engine:
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
-        if self._keeper_lives and not self._keeper_is_there():
-            self._keeper_lives = False
-            observer.watch_below(self._keeper["build_pid"])
-            text = "the keeper was killed; the build goes on, but its exit status will be lost"
-            self._write([ev.Noticed("error", text)], now)
+        self._look_after_keeper(observer, now)
         whole = time.monotonic() >= self._sample_at
         if whole:
             self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
@@ -243,9 +251,46 @@ class Engine:
             guess = estimate(self._state, now)
             events += [guess] if guess is not None else []
         self._write(events, now)
+        self._hand_over(observer)
+        await self._answer(observer)
         self._watch_logs(observer.log_folders())
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()
+
+    def _look_after_keeper(self, observer: Observer, now: float) -> None:
+        """Notice that it was killed; then a guard sees to it that the engine is not the last one."""
+        if self._keeper_is_there():
+            return
+        if self._keeper_lives:
+            self._keeper_lives = False
+            observer.watch_below(self._keeper["build_pid"])
+            text = "the keeper was killed; the build goes on, but its exit status will be lost"
+            self._write([ev.Noticed("error", text)], now)
+        with contextlib.suppress(OSError):
+            start_guard(self._paths)
+
+    def _hand_over(self, observer: Observer) -> None:
+        """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
+        self._handover.beat()
+        governor = self._governor
+        if governor.version == self._gate_version:
+            return
+        self._gate_version = governor.version
+        stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
+        self._handover.write_gate(
+            0 if governor.paused == "hard" else governor.level,
+            [book.scheduler.key for book in observer.live_schedulers()],
+            [m.job.key for m in stopped],
+            [m.job.key for m in governor.deck],
+        )
+
+    async def _answer(self, observer: Observer) -> None:
+        """The command has failed: say whether it runs again."""
+        ended = self._handover.asked()
+        if ended is None:
+            return
+        self._write(observer.read_output(to_the_end=True), time.time())
+        self._handover.answer(ended.attempt, again=False)
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
@@ -272,7 +317,10 @@ class Engine:
         events: list[ev.Event] = []
         if self._deaths:
             self._deaths = False
+            self._listen_until = time.monotonic() + LISTEN_SECONDS
             events += self._governor.step()
+        if time.monotonic() < self._listen_until:
+            events += observer.read_output()
         births = observer.births(now)
         if births:
             self._pace.hurry()

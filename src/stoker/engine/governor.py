@@ -38,6 +38,9 @@ TIGHT = 0.5
 MAX_ROUNDS = 200
 """Rounds of asking and acting at one look; more than any machine has jobs to freeze one by one."""
 
+JUST_NOW = 0.3
+"""Seconds between a job's death and the scheduler's word that it has failed, with room for a busy machine."""
+
 GREW = 0.1
 """CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
 
@@ -288,6 +291,25 @@ class Governor:
     def _decided(self, member: Member, decision: Decision) -> ev.Decided:
         what = f"{decision.action} {member.job.label}"
         return ev.Decided("governor", what, decision.why.removeprefix(what).strip().removeprefix("(").removesuffix(")"))
+
+    def drop(self, sid: int, why: str) -> tuple[list[int], list[ev.Event]]:
+        """The scheduler will start nothing more: end what it had started for us and would not have without us.
+
+        Those on deck, and those let go in the instant before its failure was known. Gives their numbers, and events.
+        """
+        young = time.monotonic() - JUST_NOW
+        waiting = [
+            m
+            for m in self.deck
+            if m.sid == sid and m.counts and (m.state == "on_deck" or (m.state == "running" and m.admitted > young))
+        ]
+        for m in waiting:
+            gate.kill(m.target)
+            m.ended = True
+        if not waiting:
+            return [], []
+        self.version += 1
+        return [m.jid for m in waiting], [ev.Decided("governor", f"drop {len(waiting)} jobs on deck", why)]
 
     # -- figures -----------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ Keeps what it needs to tell news from what is known. Unaware of the journal, of 
 
 from __future__ import annotations
 
-import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from stoker.engine.deck import Birth
 from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
+from stoker.engine.planner import Planner
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
 from stoker.model import state as state_of
@@ -25,7 +26,6 @@ from stoker.sense.exits import ExitWatch
 from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
 from stoker.sense.phase import innermost
-from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
 from stoker.sense.processes import (
     Process,
     ProcessTable,
@@ -62,7 +62,7 @@ class Observer:
         self, roots: Roots, state: BuildState, output: Path, scratch: Path, machine: MachineReader, governor: Governor
     ) -> None:
         self._roots = roots
-        self._scratch = scratch
+        self._planner = Planner(scratch)
         self._table = ProcessTable(roots.top, with_root=roots.top == roots.build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=self._resolve)
@@ -70,8 +70,12 @@ class Observer:
         self._machine = machine
         self._governor = governor
         self._births = BirthWatch()
+        self._dropped: set[str] = set()
         self._unready: dict[int, Process] = {}
         self._exits = ExitWatch(self._exited)
+        self._exited_at: dict[Key, float] = {}
+        self.is_error: Callable[[ev.FailureFound], bool] = lambda _failure: True
+        """Whether a failure is a real error, rather than a compiler that was killed."""
         self.stir: Callable[[], None] = lambda: None
         """Called when a job's process has ended: others may start, and the scheduler will start its next."""
         self._output = OutputWatch(output, state)
@@ -84,8 +88,6 @@ class Observer:
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
-        self._plan_tasks: set[asyncio.Task[None]] = set()
-        self._pending: list[ev.Event] = []
         self._written = state.build_written
         self._written_at = 0.0
 
@@ -93,7 +95,7 @@ class Observer:
 
     async def look(self, now: float, *, sample: bool = True) -> list[ev.Event]:
         """Everything that happened since the last look, at Unix time `now`; `sample`: with a sample of it all."""
-        events, self._pending = self._pending, []
+        events = self._plans()
         processes = self._build_processes()
         schedulers = self._finder.find(processes)
         report = self._tracker.update(processes, schedulers, now)
@@ -102,7 +104,7 @@ class Observer:
         events += self._used(report)
         events += self._vanished_jobs(report)
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
-        events += self._output.read(self.live_schedulers())
+        events += self.read_output()
         events += self._ended_schedulers(schedulers, now)
         events += self._notes()
         if sample:
@@ -142,21 +144,42 @@ class Observer:
         """Go on from another process: without its keeper, the build is a tree of its own."""
         self._table = ProcessTable(pid, with_root=True)
 
+    def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
+        """What the build has written since; a failure that only ended what was dropped is none."""
+        books = self.live_schedulers()
+        events = self._output.read_all(books) if to_the_end else self._output.read(books)
+        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and e.output in self._dropped)]
+        for failure in kept:
+            if isinstance(failure, ev.FailureFound) and self.is_error(failure):
+                kept += self._drop_after(failure)
+        return kept
+
+    def _drop_after(self, failure: ev.FailureFound) -> list[ev.Event]:
+        """A real error: its scheduler, unless it was told to keep going, would have started nothing more."""
+        books = self.live_schedulers()
+        book = next((b for b in books if b.misses(failure.output)), books[0] if len(books) == 1 else None)
+        if book is None or book.scheduler.failures is None:
+            return []
+        book.errors += 1
+        if book.errors < book.scheduler.failures:
+            return []
+        tool = book.scheduler.tool
+        jids, events = self._governor.drop(book.sid, f"{failure.output} failed, and {tool} starts nothing more")
+        self._dropped |= book.drop(jids)
+        return events
+
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
-        events, self._pending = self._pending, []
-        books = self.live_schedulers()
+        events = self._plans()
         if not self._tracked and self._next_sid == 1:
             events += self._unseen_ninja()
-        events += self._output.read_all(books)
+        events += self.read_output(to_the_end=True)
         events += self._ended_schedulers({}, now)
         return events
 
     async def close(self) -> None:
         """End what runs in the background, and let go of the GPU driver."""
-        for task in tuple(self._plan_tasks):
-            task.cancel()
-        await asyncio.gather(*self._plan_tasks, return_exceptions=True)
+        await self._planner.close()
         self._exits.close()
         self._machine.close()
 
@@ -186,7 +209,7 @@ class Observer:
                 parent = self._tracked.get(outer.key) if outer is not None else None
                 version = await self._versions.read(scheduler.exe)
                 events.append(_started(tracked.book, version, parent.book.sid if parent else None))
-        self._make_plans()
+        self._planner.make(self._tracked.values())
         return events
 
     def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
@@ -201,32 +224,6 @@ class Observer:
                 tracked.met_log = True
         self._tracked[scheduler.key] = tracked
         return tracked
-
-    def _make_plans(self) -> None:
-        """A plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
-        for tracked in self._tracked.values():
-            scheduler = tracked.book.scheduler
-            if scheduler.tool != "ninja" or (tracked.plan_task is not None and not tracked.plan_task.done()):
-                continue
-            stamp = manifest_stamp(scheduler.directory, scheduler.manifest)
-            if stamp != tracked.planned_stamp:
-                tracked.planned_stamp = stamp
-                tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
-                self._plan_tasks.add(tracked.plan_task)
-                tracked.plan_task.add_done_callback(self._plan_tasks.discard)
-
-    async def _plan(self, tracked: Tracked) -> None:
-        """Learn what is to come, in a process of its own, and tell at the next look."""
-        book, scheduler = tracked.book, tracked.book.scheduler
-        request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
-        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
-        if note:
-            self._pending.append(ev.Noticed("info", note))
-        if plan is not None:
-            for jid, use, output, tool in book.name_jobs(plan):
-                started = round(use.job.started, 2)
-                self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, started))
-            self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
 
     def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         """Close the books of those that are gone, also of those that went while no engine was looking."""
@@ -281,6 +278,14 @@ class Observer:
         plan = tracked.book.plan if tracked is not None else None
         return plan.output_of(argv) if plan is not None else None
 
+    def _plans(self) -> list[ev.Event]:
+        """Plans that have been made meanwhile, and the names that they give to jobs."""
+        events = self._planner.take()
+        for event in events:
+            if isinstance(event, ev.JobStarted):
+                self._governor.deck.rename(event.jid, event.output, event.tool)
+        return events
+
     def _birth(self, job: Job, process: Process) -> Birth | None:
         """A new job's number, or the one that an engine before this one gave to the same process."""
         tracked = self._tracked.get(job.scheduler)
@@ -298,6 +303,7 @@ class Observer:
         return Birth(jid, tracked.book.sid, job, process, tracked.book.scheduler, before)
 
     def _exited(self, key: Key) -> None:
+        self._exited_at[key] = time.time()
         self._governor.exited(key)
         self.stir()
 
@@ -317,9 +323,10 @@ class Observer:
             tracked = self._tracked.get(use.job.scheduler)
             jid = self._jids.pop(use.job.key)
             self._exits.forget(use.job.key)
+            last_seen = self._exited_at.pop(use.job.key, self._last_look)
             self._governor.gone(jid)
             if tracked is not None:
-                events += tracked.book.vanished(jid, use, self._last_look)
+                events += tracked.book.vanished(jid, use, last_seen)
         return events
 
     def _jobs_lost_between_engines(self) -> list[ev.Event]:

@@ -26,7 +26,7 @@ class OutputWatch:
 
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
-        self._reader = BuildOutput(path, max((f.log_end for f in state.failures), default=0))
+        self._reader = BuildOutput(path, state.failures_end)
         self._told: dict[int, tuple[int | None, float | None]] = {}
         self._heard: dict[int, tuple[int, int]] = {}
 

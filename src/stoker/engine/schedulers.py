@@ -49,6 +49,8 @@ class SchedulerBook:
         self._names: dict[int, tuple[str, Tool]] = {}
         self._waiting: list[Entry] = []
         self._clock_offset: float | None = None
+        self._dropped: set[int] = set()
+        self.errors = 0
 
     @property
     def keeps_log(self) -> bool:
@@ -81,6 +83,16 @@ class SchedulerBook:
             return [self._finished(jid, use, last_seen, "unknown")]
         self._gone[jid] = _Gone(use, last_seen)
         return []
+
+    def drop(self, jids: Iterable[int]) -> set[str]:
+        """These jobs were on deck and will never run: their end is no failure. Gives their outputs."""
+        dropped = set(jids)
+        self._dropped |= dropped
+        return {self._name(jid, use) for jid, use in self._running.items() if jid in dropped}
+
+    def misses(self, output: str) -> bool:
+        """Whether a job that makes `output` has vanished or runs here."""
+        return any(self._name(jid, use) == output for jid, use in self._candidates())
 
     def all_vanished(self, last_seen: float) -> list[JobFinished]:
         """The scheduler is gone, and with it the jobs that ran at the last look, at Unix time `last_seen`."""
@@ -179,6 +191,9 @@ class SchedulerBook:
         return failed
 
     def _finished(self, jid: int, use: JobUse, last_seen: float, outcome: JobOutcome) -> JobFinished:
+        if jid in self._dropped:
+            self._dropped.discard(jid)
+            outcome = "dropped"
         return JobFinished(
             jid,
             self.sid,

@@ -19,7 +19,9 @@ Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
 """What a job does, as far as its command line tells."""
 
 Outcome = Literal["done", "failed", "stopped"]
-JobOutcome = Literal["ok", "failed", "unknown"]
+JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
+"""dropped: it was on deck when another job failed, and never ran: ninja had not started it without stoker."""
+
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
 

@@ -163,6 +163,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     jobs = state.jobs
     if e.jid is not None and e.jid in jobs:
         jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
+    if e.outcome == "dropped":
+        return replace(state, jobs=jobs)
     finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
     state = replace(
         state,
@@ -277,6 +279,7 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 
 
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
+    state = replace(state, failures_end=max(state.failures_end, e.log_end))
     if len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)

@@ -257,6 +257,8 @@ class BuildState:
     timeline_spacing: float = 1.0
     decisions: tuple[Decision, ...] = ()
     failures: tuple[Failure, ...] = ()
+    failures_end: int = 0
+    """Where in the output log the last failure ends, those of earlier attempts included."""
     notices: tuple[Notice, ...] = ()
     verification: Verification | None = None
 

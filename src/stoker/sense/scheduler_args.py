@@ -11,7 +11,8 @@ from dataclasses import dataclass
 class Arguments:
     """What a scheduler was told. `width` None with `width_given` means no limit.
 
-    `builds_nothing` is true for tool runs, dry runs, and questions such as --version.
+    `builds_nothing` is true for tool runs, dry runs, and questions such as --version. `failures` is how many jobs may
+    fail until nothing new is started, None for no limit.
     """
 
     directory: str
@@ -20,6 +21,7 @@ class Arguments:
     width_given: bool
     targets: tuple[str, ...]
     builds_nothing: bool
+    failures: int | None = 1
 
 
 Option = tuple[str, str | None]
@@ -57,6 +59,7 @@ def ninja_arguments(argv: Sequence[str]) -> Arguments:
         jobs is not None,
         tuple(value or "" for name, value in options if not name),
         any(n in given for n in ("t", "n", "version", "h", "help")) or given.get("d") == "list",
+        1 if "k" not in given else _number(given["k"]) or None,
     )
 
 
@@ -74,6 +77,7 @@ def make_arguments(argv: Sequence[str]) -> Arguments:
         jobs is not None,
         tuple(v for n, v in options if not n and v and "=" not in v),
         not quiet.isdisjoint(given),
+        None if not {"k", "keep-going"}.isdisjoint(given) else 1,
     )
 
 

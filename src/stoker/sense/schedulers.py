@@ -41,7 +41,7 @@ _PROBE_FOLDERS = ("/CMakeFiles/CMakeScratch", "/CMakeFiles/CMakeTmp")
 class Scheduler:
     """A ninja, samurai or make at work.
 
-    `width` is its -j, or its default; None for no limit. `parent` is the pid of the scheduler around it.
+    `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new. `parent` is the pid of the scheduler around it.
     `directory` is where it runs, behind any -C. `manifest` is its build file, relative to that.
     """
 
@@ -55,6 +55,7 @@ class Scheduler:
     manifest: str
     targets: tuple[str, ...]
     parent: int | None = None
+    failures: int | None = 1
 
     @property
     def key(self) -> Key:
@@ -142,6 +143,7 @@ class SchedulerFinder:
             width,
             arguments.manifest,
             arguments.targets,
+            failures=arguments.failures,
         )
 
     def _default_width(self, pid: int, tool: SchedulerTool) -> int | None:
