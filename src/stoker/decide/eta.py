@@ -8,15 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from stoker.decide.pace import RELATIVE_SECONDS
 from stoker.model.events import Estimated
 from stoker.model.state import BuildState, Scheduler, ToolStats
-
-RELATIVE_SECONDS: Mapping[str, float] = {"cxx": 1.0, "nvcc": 6.0, "link": 0.6, "archive": 0.1, "other": 0.5}
-"""How long a job of a tool takes beside a C++ compile, for tools of which none has finished yet.
-
-nvcc: flash-attention's kernels take 30 to 150 CPU seconds where its C++ file takes 30, PyTorch's 379 CUDA files
-67 s on average where its 1208 C++ files take 30 (PyTorch's own build profile of 2026). A guess, so the band is wide.
-"""
 
 UNSEEN_SPREAD = 3.0
 """A tool without a finished job may take this many times its guess, or as little as a fraction of it."""

@@ -15,21 +15,35 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
 from stoker.model.events import Tool
 from stoker.sense.classify import classify_text
+from stoker.sense.graph_groups import grouped
 from stoker.sense.ninja_files import log_path
+from stoker.sense.ninja_graph import GraphError, read_dot, tasks_of
 from stoker.sense.ninja_log import FirstRead, NinjaLog
 from stoker.sense.ninja_shadow import ShadowError, ShadowManifest
-from stoker.sense.plan import PlanSummary, TableRow, key_of_command, manifest_stamp, table_path, write_table
+from stoker.sense.plan import (
+    PlanSummary,
+    TableRow,
+    graph_path,
+    key_of_command,
+    manifest_stamp,
+    table_path,
+    write_table,
+)
+from stoker.sense.plan_graph import UNKNOWN, PlannedEdge, write_graph
 from stoker.sense.shell import last_argv
 
 MAX_EDGES = 1_000_000
 """Edges after which a plan is given up; Android's whole tree has about that many."""
+
+MAX_KINDS, MAX_KINDS_SIZE = 1_000, 4 * 1024 * 1024
+"""Command lines kept to show what kinds there are, and characters of them all; PyTorch has some 300 kinds."""
 
 _MARK = "@stoker@ "
 """NINJA_STATUS of the dry run: begins each line that is a command."""
@@ -38,11 +52,61 @@ _COMMAND, _OUTPUT = '    "command": ', '    "output": '
 """How `ninja -t compdb` begins the lines of interest, in every version that has it."""
 
 
-class _Graph(NamedTuple):
-    """Of every edge that has inputs: its output by the command's key; and the tools of this run's finished ones."""
+class _Commands(NamedTuple):
+    """The outputs by the command's key, of edges with one command the last one first; the tools of finished ones."""
 
-    outputs: Mapping[bytes, str]
+    outputs: Mapping[bytes, list[str]]
     finished_tools: Mapping[str, int]
+
+    def take_output(self, command: str) -> str | None:
+        """The output of the next edge with this command."""
+        outputs = self.outputs.get(key_of_command(command))
+        if not outputs:
+            return None
+        return outputs.pop() if len(outputs) > 1 else outputs[0]
+
+
+class _Planned(NamedTuple):
+    """An edge that the dry run would run; `command` is the number of a command line like its own."""
+
+    output: str
+    tool: Tool
+    seconds: float
+    command: int
+
+
+class _Kinds:
+    """Command lines that differ in more than the name of what they make: one for all objects of a library."""
+
+    def __init__(self) -> None:
+        self.texts = [""]
+        self._numbers: dict[bytes, int] = {}
+        self._size = 0
+
+    def number(self, command: str, output: str) -> int:
+        """The number of a command line like this one; 0 where there are too many to keep."""
+        stem = output.rpartition("/")[2].partition(".")[0]
+        key = key_of_command("\0".join(word for word in command.split() if not stem or stem not in word))
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        if len(self.texts) > MAX_KINDS or self._size + len(command) > MAX_KINDS_SIZE:
+            return 0
+        self._size += len(command)
+        self._numbers[key] = len(self.texts)
+        self.texts.append(command)
+        return len(self.texts) - 1
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What `main` writes: figures, the table's rows, and the edges still to run with the command that tells of them."""
+
+    summary: PlanSummary
+    rows: list[TableRow] = field(default_factory=list)
+    edges: list[_Planned] = field(default_factory=list)
+    commands: Sequence[str] = ()
+    graph_command: Sequence[str] = ()
 
 
 class PlanError(Exception):
@@ -57,14 +121,16 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.alarm(max(1, int(spec["timeout"])))
     stamp = manifest_stamp(spec["directory"], spec["manifest"])
-    rows: list[TableRow] = []
     try:
-        summary = _plan(spec, stamp, rows)
+        plan = _plan(spec, stamp)
     except (PlanError, ShadowError, OSError) as err:
-        summary = PlanSummary(None, 0, 0, {}, 0.0, 0, stamp, f"the total is not known beforehand: {err}")
+        plan = _Plan(PlanSummary(None, 0, 0, {}, 0.0, 0, stamp, f"the total is not known beforehand: {err}"))
+    if plan.edges:
+        note = _write_graph(plan, Path(spec["directory"]), graph_path(out_path))
+        plan.summary = replace(plan.summary, note=note)
     with table_path(out_path).open("wb") as file:
-        write_table(file, rows)
-    out_path.write_text(json.dumps(asdict(summary)))
+        write_table(file, plan.rows)
+    out_path.write_text(json.dumps(asdict(plan.summary)))
     return 0
 
 
@@ -72,28 +138,49 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
     raise PlanError("the dry run took too long")
 
 
-def _plan(spec: Mapping[str, object], stamp: str, rows: list[TableRow]) -> PlanSummary:
+def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
     directory, manifest, work = Path(str(spec["directory"])), str(spec["manifest"]), Path(str(spec["work"]))
-    targets = spec["targets"] if isinstance(spec["targets"], list) else []
+    targets = [str(t) for t in spec["targets"]] if isinstance(spec["targets"], list) else []
     shadow = ShadowManifest(directory, manifest, work).write()
     log = _copied_log(log_path(str(directory), manifest), work, float(str(spec["started"])), manifest)
     ninja = [str(spec["exe"]), "-f", str(shadow)]
     finished = {e.output for e in log.this_run}
-    graph = _read_graph([*ninja, "-t", "compdb"], directory, finished)
-    tools = Counter(graph.finished_tools)
-    tools["other"] += len(log.this_run) - sum(graph.finished_tools.values())
-    planned, seconds, known = 0, 0.0, 0
+    commands = _read_commands([*ninja, "-t", "compdb"], directory, finished)
+    tools = Counter(commands.finished_tools)
+    tools["other"] += len(log.this_run) - sum(commands.finished_tools.values())
+    rows: list[TableRow] = []
+    edges: list[_Planned] = []
+    kinds = _Kinds()
     flags = ["-n", "-v", "-d", "keeprsp", "-d", "keepdepfile"]
-    for command in _dry_run([*ninja, *flags, *map(str, targets)], directory):
-        planned += 1
+    for command in _dry_run([*ninja, *flags, *targets], directory):
         work_done = classify_text(command)
-        output = graph.outputs.get(key_of_command(command)) or work_done.output or ""
+        output = commands.take_output(command) or work_done.output or ""
         tools[work_done.tool] += 1
         rows += _rows(command, output, work_done.tool)
-        if output in log.history:
-            seconds, known = seconds + log.history[output], known + 1
-    total = len(log.this_run) + planned
-    return PlanSummary(total, len(log.this_run), planned, dict(+tools), round(seconds, 3), known, stamp)
+        edges.append(_Planned(output, work_done.tool, log.history.get(output, UNKNOWN), kinds.number(command, output)))
+    known = [e.seconds for e in edges if e.seconds != UNKNOWN]
+    total, seconds = len(log.this_run) + len(edges), round(sum(known), 3)
+    summary = PlanSummary(total, len(log.this_run), len(edges), dict(+tools), seconds, len(known), stamp)
+    return _Plan(summary, rows, edges, kinds.texts, [*ninja, "-t", "graph", *targets])
+
+
+def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
+    """Write which edge waits for which; a note if that cannot be told. The plan is good without it."""
+    by_output = {edge.output: edge for edge in plan.edges if edge.output}
+    try:
+        tasks = tasks_of(read_dot(_lines(list(plan.graph_command), directory)), by_output)
+        groups = grouped(tasks)
+        signal.alarm(0)
+    except (GraphError, PlanError, OSError) as err:
+        return f"the time left is told by counting jobs, for want of the graph: {err}"
+    edges: list[PlannedEdge] = []
+    for task, group in zip(tasks, groups.of_task, strict=True):
+        named = next((by_output[o] for o in task.outputs if o in by_output), None)
+        if named is not None:
+            edges.append(PlannedEdge(task.outputs, named.tool, named.seconds, group, named.command))
+    with path.open("wb") as file:
+        write_graph(file, edges, groups.deps, plan.commands, exact=groups.exact)
+    return ""
 
 
 def _rows(command: str, output: str, tool: Tool) -> Iterator[TableRow]:
@@ -113,21 +200,24 @@ def _copied_log(live: str, work: Path, started: float, manifest: str) -> FirstRe
     return NinjaLog(work / ".ninja_log").first_read(started, time.time(), manifest)
 
 
-def _read_graph(command: list[str], directory: Path, finished: set[str]) -> _Graph:
-    outputs: dict[bytes, str] = {}
+def _read_commands(command: list[str], directory: Path, finished: set[str]) -> _Commands:
+    outputs: dict[bytes, list[str]] = {}
     tools: Counter[str] = Counter()
-    text = ""
+    text, count = "", 0
     for line in _lines(command, directory):
         if line.startswith(_COMMAND):
             text = _json_string(line[len(_COMMAND) :])
         elif line.startswith(_OUTPUT):
             output = _json_string(line[len(_OUTPUT) :])
-            outputs.setdefault(key_of_command(text), output)
+            outputs.setdefault(key_of_command(text), []).append(output)
+            count += 1
             if output in finished:
                 tools[classify_text(text).tool] += 1
-            if len(outputs) > MAX_EDGES:
+            if count > MAX_EDGES:
                 raise PlanError(f"more than {MAX_EDGES} edges")
-    return _Graph(outputs, tools)
+    for same in outputs.values():
+        same.reverse()
+    return _Commands(outputs, tools)
 
 
 def _json_string(text: str) -> str:

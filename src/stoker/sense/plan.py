@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, get_args
 
 from stoker.model.events import Tool
+from stoker.sense.plan_graph import PlanGraph
 from stoker.sense.shell import shell_text
 
 PLAN_TIMEOUT = 60
@@ -65,10 +66,13 @@ class PlanSummary:
 
 
 class Plan:
-    """A plan's figures, and a table on disk from command lines to outputs."""
+    """A plan's figures, a table on disk from command lines to outputs, and which edge waits for which, if known."""
 
-    def __init__(self, summary: PlanSummary, table: mmap.mmap | None, count: int) -> None:
+    def __init__(
+        self, summary: PlanSummary, table: mmap.mmap | None, count: int, graph: PlanGraph | None = None
+    ) -> None:
         self.summary = summary
+        self.graph = graph
         self._table = table
         self._count = count
 
@@ -85,7 +89,7 @@ class Plan:
         if 4 + count * _RECORD.size > len(table):
             table.close()
             return None
-        return cls(summary, table, count)
+        return cls(summary, table, count, PlanGraph.load(graph_path(path)))
 
     @property
     def total(self) -> int | None:
@@ -97,7 +101,9 @@ class Plan:
         return self._find(key_of_argv(argv)) if argv else None
 
     def close(self) -> None:
-        """Let go of the table."""
+        """Let go of the files."""
+        if self.graph is not None:
+            self.graph.close()
         if self._table is not None:
             self._table.close()
             self._table = None
@@ -135,6 +141,11 @@ def _key(text: str) -> bytes:
 def table_path(path: Path) -> Path:
     """The table that belongs to the plan at `path`."""
     return path.with_name(path.name + ".table")
+
+
+def graph_path(path: Path) -> Path:
+    """The graph that belongs to the plan at `path`; it may be missing."""
+    return path.with_name(path.name + ".graph")
 
 
 def write_table(file: IO[bytes], rows: Iterable[TableRow]) -> None:

@@ -1,0 +1,140 @@
+"""The remaining time of a build whose graph is known, as a band: what is left in each group, and how sure that is.
+
+Pure. Unaware of where expectations come from, of ninja, of clocks and of screens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+from stoker.decide.path import Stage, longest_path, makespan
+from stoker.model.events import Estimated
+
+Z_80_PERCENT = 1.28
+"""Standard deviations on either side of the mean that hold 80 % of a normal distribution."""
+
+MACHINE_DOUBT = 0.06
+"""Relative doubt of whatever the cores and the memory limit: other work on the machine, caches, the disk."""
+
+_NORMAL = NormalDist()
+
+
+class Batch(NamedTuple):
+    """Jobs of one group that are expected alike, all running or all still to start.
+
+    `source` names the expectation that they share, and with it an error. `seconds` and `square` sum their expected
+    seconds and the squares of those, `longest` is the largest, `spread` the relative standard deviation of each.
+    `memory` sums the bytes that each holds times the seconds for which it does.
+    """
+
+    source: str
+    jobs: int
+    seconds: float
+    square: float
+    longest: float
+    spread: float
+    memory: float = 0.0
+
+
+class Group(NamedTuple):
+    """What is left of jobs that wait for the same groups, by their numbers, and are waited for by the same."""
+
+    batches: Sequence[Batch]
+    deps: Sequence[int]
+
+
+def forecast(groups: Sequence[Group], doubts: Mapping[str, float], width: float, memory: float = math.inf) -> Estimated:
+    """Middle and 80 % band of the seconds left, on `width` cores and with `memory` bytes for jobs.
+
+    `doubts` has for each source how far all its expectations may be off together (standard deviation of the
+    logarithm). Such errors do not average out; those of single jobs do, but for the jobs on the longest path.
+    """
+    stages = [_stage(group, doubts, 0.0) for group in groups]
+    middle = makespan(stages, width, memory)
+    if middle <= 0.0:
+        return Estimated(0.0, 0.0, 0.0)
+    shared = makespan([_stage(g, doubts, 1.0) for g in groups], width, memory) - middle
+    path, chain = longest_path(stages)
+    deviation = math.hypot(
+        shared * _independence(groups, doubts),
+        _chance_of_work(groups) / width,
+        (path / middle) * _chance_of_path(groups, chain),
+        MACHINE_DOUBT * (middle - path),
+    )
+    factor = (1.0 + deviation / middle) ** Z_80_PERCENT
+    surely, _ = longest_path([_stage(group, doubts, -Z_80_PERCENT, sure=True) for group in groups])
+    return Estimated(middle, min(middle, max(surely, middle / factor)), middle * factor)
+
+
+def expected_longest(jobs: Iterable[tuple[float, float, int]]) -> float:
+    """The duration of the longest of independent jobs, given as (expected seconds, relative spread, how many).
+
+    Never below the largest expectation. Of many alike the longest takes well more than their mean; so for every
+    number of jobs, taken from the largest down, at least those are as large as the last of them.
+    """
+    found, count = 0.0, 0
+    for seconds, spread, number in sorted(jobs, reverse=True):
+        count += number
+        found = max(found, seconds * _excess(round(spread, 2), count))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _excess(spread: float, count: int) -> float:
+    """How much longer than their mean the longest of `count` log-normal durations is expected to be."""
+    width = math.sqrt(math.log1p(spread**2))
+    return max(1.0, math.exp(width * _extreme(count) - width**2 / 2))
+
+
+@lru_cache(maxsize=1024)
+def _extreme(count: int) -> float:
+    """The mean of the largest of `count` standard normal values (Blom's approximation)."""
+    return _NORMAL.inv_cdf((count - 0.375) / (count + 0.25))
+
+
+def _stage(group: Group, doubts: Mapping[str, float], shift: float, *, sure: bool = False) -> Stage:
+    """The group with every source's jobs off by `shift` of its doubts; `sure`: each single job also by its spread."""
+    work = memory = 0.0
+    jobs: list[tuple[float, float, int]] = []
+    for b in group.batches:
+        factor = math.exp(shift * doubts.get(b.source, 0.0))
+        if sure:
+            factor *= math.exp(shift * b.spread)
+        work += factor * b.seconds
+        memory += factor * b.memory
+        mean = b.seconds / b.jobs
+        jobs.append((factor * b.longest, b.spread, 1))
+        if b.jobs > 1:
+            jobs.append((factor * mean, b.spread, b.jobs))
+    longest = max((j[0] for j in jobs), default=0.0) if sure else expected_longest(jobs)
+    return Stage(work, min(longest, work), memory, group.deps)
+
+
+def _independence(groups: Sequence[Group], doubts: Mapping[str, float]) -> float:
+    """How much of the sources' doubts is left when some are off one way and some the other."""
+    weights: dict[str, float] = {}
+    for group in groups:
+        for b in group.batches:
+            weights[b.source] = weights.get(b.source, 0.0) + b.seconds * doubts.get(b.source, 0.0)
+    together = sum(weights.values())
+    return math.hypot(*weights.values()) / together if together > 0.0 else 0.0
+
+
+def _chance_of_work(groups: Sequence[Group]) -> float:
+    """Standard deviation of all jobs' seconds together, if each is off by itself."""
+    return math.sqrt(sum(b.spread**2 * b.square for group in groups for b in group.batches))
+
+
+def _chance_of_path(groups: Sequence[Group], chain: Iterable[int]) -> float:
+    """The same of the longest path. The longest of many is surer than each: the next one is hardly shorter."""
+    total = 0.0
+    for number in chain:
+        total += max(
+            ((b.spread * b.longest) ** 2 / (1.0 + max(0.0, _extreme(b.jobs))) for b in groups[number].batches),
+            default=0.0,
+        )
+    return math.sqrt(total)
