@@ -1,0 +1,169 @@
+"""Builds that memory decides: stoker beside every fixed -j and ninja -l. See bench/README.md.
+
+    python -m bench.squeeze [--shape mixed ...] [--rounds 3] [--levels 6] [--json FILE] [--write]
+
+Real g++ (and, with `--shape kernels`, nvcc) in a control group whose limit kills the wide levels. Each round runs
+every way once, in another order, on a clean folder; a way that dies in any round has not survived. Ratios are taken
+within a round, so that a machine that is busy for a while is so for both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Spread, load, machine, publish, spread, table
+from bench.squeezed import Home, Run, cores, longest_job, run_in_group
+from support.heavy import Unit, clean, heavy_only, kernels, mixed, uniform, write_heavy_ninja
+from support.memory_group import MIB
+from support.program import PYPI_NINJA
+
+FIRST, AGAIN = "stoker, first time", "stoker, again"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A project and the memory that it gets."""
+
+    units: list[Unit]
+    limit_mib: int
+    about: str
+
+
+SHAPES = {
+    "mixed": Shape(mixed(6, 36, mib=700, seconds=5.0), 1150, "6 sources of 700 MiB in a row among 36 of 70 MiB"),
+    "heavy": Shape(
+        heavy_only((300, 800, 500, 700, 900, 300, 400, 900, 500, 700)), 1350, "10 sources of 300 to 900 MiB"
+    ),
+    "uniform": Shape(uniform(48), 1150, "48 sources of 110 MiB"),
+    "kernels": Shape(kernels((800, 300, 600, 800, 400, 700, 500, 800)), 1350, "8 CUDA kernels of 300 to 800 MiB"),
+}
+
+Way = Callable[[], Run]
+
+
+def ways(folder: Path, limit_mib: int, levels: int, home: Home) -> dict[str, Way]:
+    """Everything that is compared, by name. The second build in `home` knows what the first has learnt."""
+    ninja = [PYPI_NINJA, "-C", str(folder)]
+
+    def fixed(*words: str) -> Way:
+        return lambda: run_in_group([*ninja, *words], limit_mib)
+
+    result: dict[str, Way] = {FIRST: lambda: home.run(ninja, limit_mib), AGAIN: lambda: home.run(ninja, limit_mib)}
+    result |= {f"ninja -j{n}": fixed(f"-j{n}") for n in range(1, levels + 1)}
+    result[f"ninja -j{2 * levels} -l{cores()}"] = fixed(f"-j{2 * levels}", f"-l{cores()}")
+    return result
+
+
+def in_turn(names: Sequence[str], chance: random.Random) -> list[str]:
+    """Another order each time, but what is learnt is learnt before it is used."""
+    order = chance.sample(names, len(names))
+    first, second = sorted((order.index(FIRST), order.index(AGAIN)))
+    order[first], order[second] = FIRST, AGAIN
+    return order
+
+
+def rounds(shape: Shape, count: int, levels: int, root: Path) -> tuple[dict[str, list[Run]], float]:
+    """Every way's runs, and the longest job's seconds when it ran alone."""
+    folder = write_heavy_ninja(root / "project", shape.units)
+    found: dict[str, list[Run]] = {}
+    longest = 0.0
+    chance = random.Random(1)
+    for _ in range(count):
+        home = Home(root)
+        ways_of = ways(folder, shape.limit_mib, levels, home)
+        for name in in_turn(list(ways_of), chance):
+            clean(folder)
+            run = ways_of[name]()
+            found.setdefault(name, []).append(run)
+            print(f"  {name}: {run.seconds:.1f} s, status {run.status}, {run.kills} kills", flush=True)
+            if name == "ninja -j1" and run.ok:
+                longest = longest_job(folder)
+        home.close()
+    return found, longest
+
+
+def bound(alone: Sequence[Run], longest: float, limit_mib: int) -> float:
+    """What nothing can beat: the longest job, CPU time over cores, or memory times time over the limit (seconds)."""
+    best = min(alone, key=lambda run: run.held_time)
+    return max(longest, best.cpu / cores(), best.held_time / (limit_mib * MIB))
+
+
+def compare(found: dict[str, list[Run]], name: str, against: str) -> Spread | None:
+    """How many times as long `name` took as `against`, round by round."""
+    if not all(run.ok for run in (*found[name], *found[against])):
+        return None
+    return spread([a.seconds / b.seconds for a, b in zip(found[name], found[against], strict=True)])
+
+
+def best_fixed(found: dict[str, list[Run]]) -> str:
+    """The fixed level that survived every round and was fastest, known by hindsight."""
+    alive = [n for n in found if n not in (FIRST, AGAIN) and all(run.ok for run in found[n])]
+    return min(alive, key=lambda n: spread([run.seconds for run in found[n]]).median)
+
+
+def measure(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """One shape."""
+    shape = SHAPES[name]
+    root = Path(tempfile.mkdtemp(prefix="stoker-squeeze-"))
+    print(f"{name}: {shape.about}, {shape.limit_mib} MiB", flush=True)
+    try:
+        found, longest = rounds(shape, args.rounds, args.levels, root)
+    finally:
+        shutil.rmtree(root)
+    return {
+        "shape": name,
+        "about": shape.about,
+        "limit_mib": shape.limit_mib,
+        "bound": bound(found["ninja -j1"], longest, shape.limit_mib),
+        "best_fixed": best_fixed(found),
+        "ratios": {n: compare(found, n, best_fixed(found)) for n in (FIRST, AGAIN)},
+        "runs": {n: [asdict(run) for run in runs] for n, runs in found.items()},
+    }
+
+
+def text_of(result: dict[str, Any]) -> str:
+    """One shape's table."""
+    rows = []
+    for name, runs in result["runs"].items():
+        seconds = spread([run["seconds"] for run in runs])
+        died = sum(run["status"] != 0 for run in runs)
+        peak = max(run["held_peak"] for run in runs) // MIB
+        kills = sum(run["kills"] for run in runs)
+        share = "" if died else f"{seconds.median / result['bound']:.2f}"
+        end = f"died {died} of {len(runs)}" if died else seconds.text(1)
+        rows.append([name, end, share, str(kills), str(peak)])
+    head = ["", "makespan, s", "× bound", "kernel kills", "peak, MiB"]
+    ratios = "; ".join(
+        f"{name}: {'died' if ratio is None else ratio.text()}" for name, ratio in result["ratios"].items()
+    )
+    return (
+        f"**{result['shape']}**: {result['about']}, with {result['limit_mib']} MiB; bound {result['bound']:.1f} s\n\n"
+        f"{table(head, rows)}\n\nAgainst the best fixed way that survived ({result['best_fixed']}): {ratios}.\n"
+    )
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", action="append", choices=SHAPES, help="which (default: all but kernels)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--levels", type=int, default=6, help="fixed levels from 1 to this")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the tables into bench/README.md")
+    args = parser.parse_args()
+    before = load()
+    results = [measure(name, args) for name in args.shape or ("mixed", "heavy", "uniform")]
+    where = f"{machine()}; load before: {before:.1f}; {args.rounds} rounds."
+    text = "\n".join([where, "", *(text_of(result) for result in results)])
+    publish("squeeze", {"machine": machine(), "load": before, "shapes": results}, text, out=args.json, write=args.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""A stoker whose keeper, engine and build live in a memory group, as they would in a container."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from support.memory_group import MemoryGroup
+from support.procs import Process, below, processes
+from support.program import Stoker, until
+
+LONG = 240.0
+"""Seconds after which a test gives up on a real build: the longest takes a quarter of that on an idle machine."""
+
+
+class Grouped(Stoker):
+    """Builds are started in `group`; all other commands come from outside, as from another login."""
+
+    def __init__(self, root: Path, group: MemoryGroup) -> None:
+        super().__init__(root)
+        self.group = group
+
+    def argv(self, *words: str) -> list[str]:
+        argv = super().argv(*words)
+        return self.group.wrap(argv) if words[0] == "run" else argv
+
+    def built(self, *command: str, cwd: Path | None = None) -> dict[str, Any]:
+        """Run a build to its end; its last status."""
+        return self.over(self.detach(*command, cwd=cwd))
+
+    def over(self, build: str) -> dict[str, Any]:
+        """The last status of a build, and everything that belonged to it gone."""
+        deadline = time.monotonic() + LONG
+        while not (events := self.events(build)) or events[-1]["type"] != "build_ended":
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{build} does not end: {json.dumps(self.status(build))}")
+            time.sleep(0.05)
+        until(lambda: not self.group.pids(), "the end of the build's last process")
+        return self.status(build)
+
+    # -- what /proc says -------------------------------------------------------------------------------------------
+
+    def inside(self) -> list[Process]:
+        """Every process in the group."""
+        table = processes()
+        return [table[pid] for pid in self.group.pids() if pid in table]
+
+    def ninjas(self) -> list[Process]:
+        """The schedulers."""
+        return [p for p in self.inside() if p.name in ("ninja", "samu", "make")]
+
+    def jobs(self) -> list[list[Process]]:
+        """Every job: each child of a scheduler, and all below it; zombies left out."""
+        table = {p.pid: p for p in self.inside() if p.state not in "ZX"}
+        schedulers = {p.pid for p in table.values() if p.name in ("ninja", "samu", "make")}
+        tops = [p for p in table.values() if p.parent in schedulers and p.pid not in schedulers]
+        return [[top, *below([top.pid], table)] for top in tops]
+
+    def going(self) -> list[list[Process]]:
+        """The jobs of which something is not stopped."""
+        return [job for job in self.jobs() if any(p.state != "T" for p in job)]
+
+    def held(self) -> list[list[Process]]:
+        """The jobs that are stopped as a whole."""
+        return [job for job in self.jobs() if all(p.state == "T" for p in job)]
