@@ -1,0 +1,100 @@
+"""How wide a scheduler is told to be: more than may run, so that there is a choice, and how the number reaches it.
+
+Unaware of who starts the build. What a person wrote is never changed: their own -j is the most that can run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stoker.sense.scheduler_args import make_arguments, ninja_arguments
+
+PER_CORE = 8
+"""Jobs that a scheduler may have for each core. Light ones must be found behind 70 heavy ones in a row; more than
+eight brought nothing in simulation."""
+
+MOST = 512
+"""A held job is a shell of about a MiB that waits, and a process in every list; more are of no use."""
+
+LEAST = 16
+
+BYTES_EACH = 32 * 2**20
+"""A job that is found a moment late holds as much: a compiler that has begun to read. All of them must fit."""
+
+FILES_EACH = 2
+FILES_KEPT = 128
+"""Ninja has a pipe for each job, and other files besides: with too few descriptors it gives up the build."""
+
+VARIABLES = ("CMAKE_BUILD_PARALLEL_LEVEL", "MAX_JOBS")
+"""Where a scheduler is started by something else: `cmake --build` reads the first, PyTorch's and flash-attention's
+setup.py and vLLM's the second."""
+
+_NINJA = re.compile(r"(?:ninja|ninja-build|samu|samurai)(?:-?\d[\d.]*)?")
+_MAKE = re.compile(r"g?make(?:-?\d[\d.]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A command as it is run, what is added to its environment, and what a person should know about both."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+def window_for(cores: int, budget: int, jobs: int | None) -> int:
+    """How wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once."""
+    wanted = max(LEAST, min(MOST, PER_CORE * max(cores, jobs or 0)), jobs or 0)
+    soft_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    bounds = [budget // BYTES_EACH]
+    if soft_files != resource.RLIM_INFINITY:
+        bounds.append((soft_files - FILES_KEPT) // FILES_EACH)
+    return max(jobs or 1, cores, min(wanted, *bounds))
+
+
+def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
+    """The command with the window in it where that is its business, else in its environment."""
+    name = os.path.basename(words[0])
+    if _NINJA.fullmatch(name):
+        return _ninja(words, window)
+    if _MAKE.fullmatch(name):
+        return _make(words, window, jobs)
+    given = [f"{name}={environ[name]}" for name in VARIABLES if environ.get(name)]
+    added = {name: str(window) for name in VARIABLES if not environ.get(name)}
+    note = f"{' and '.join(given)} is set: no more jobs than that; unset it to let stoker decide" if given else ""
+    return Prepared(tuple(words), added, note)
+
+
+def _ninja(words: Sequence[str], window: int) -> Prepared:
+    arguments = ninja_arguments(words)
+    if arguments.builds_nothing:
+        return Prepared(tuple(words))
+    if arguments.width is not None:
+        return Prepared(tuple(words), note=_kept(arguments.width))
+    return Prepared(_with_option(words, f"-j{window}"))  # -j0, which means no limit, too
+
+
+def _make(words: Sequence[str], window: int, jobs: int | None) -> Prepared:
+    """Make without -j runs one job at a time, and some makefiles rely on that; a bare -j means any number."""
+    arguments = make_arguments(words)
+    if arguments.builds_nothing:
+        return Prepared(tuple(words))
+    if arguments.width is not None:
+        return Prepared(tuple(words), note=_kept(arguments.width))
+    if arguments.width_given or jobs is not None:
+        return Prepared(_with_option(words, f"-j{window}"))
+    return Prepared(tuple(words), note="make without -j runs one job at a time; write make -j to let stoker decide")
+
+
+def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
+    """Behind all other options, as the last -j counts, and before the operands that follow a `--`."""
+    end = words.index("--") if "--" in words else len(words)
+    return (*words[:end], option, *words[end:])
+
+
+def _kept(width: int) -> str:
+    return f"-j{width} is yours: no more jobs than that; leave it out to let stoker decide"

@@ -1,0 +1,100 @@
+"""Whole jobs stop and go on, strays included, and nobody else does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stoker.act import gate
+from stoker.act.gate import Target
+from stoker.act.tree import descendants, start_ticks, stat_fields
+from support.program import until
+
+STRAY = "import os, time; os.setsid(); time.sleep(60)"
+JOB = f'sleep 60 & "{sys.executable}" -c "{STRAY}" & wait'
+
+
+@pytest.fixture
+def job() -> Iterator[Target]:
+    """A shell with a child in its group and one that left for a session of its own, as ninja would start it."""
+    process = subprocess.Popen(["sh", "-c", JOB], process_group=0)
+    until(lambda: any(fields_of(pid)[3] == str(pid).encode() for pid in descendants(process.pid)), "the stray")
+    yield Target(process.pid, start_ticks(process.pid) or 0, leads=True)
+    for pid in [*descendants(process.pid), process.pid]:
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def fields_of(pid: int) -> list[bytes]:
+    return stat_fields(pid) or [b""] * 20
+
+
+def states(target: Target) -> set[bytes]:
+    return {fields_of(pid)[0] for pid in [target.pid, *descendants(target.pid)]}
+
+
+def test_a_frozen_job_is_stopped_with_all_its_processes_and_goes_on_whole(job: Target) -> None:
+    assert len(descendants(job.pid)) == 2
+    assert gate.freeze(job)
+    until(lambda: states(job) == {b"T"}, "the freeze")
+    assert gate.thaw(job)
+    until(lambda: b"T" not in states(job), "the thaw")
+
+
+def test_a_held_newborn_goes_on(job: Target) -> None:
+    assert gate.hold(job)
+    until(lambda: fields_of(job.pid)[0] == b"T", "the hold")
+    assert gate.release(job)
+    until(lambda: fields_of(job.pid)[0] != b"T", "the release")
+
+
+def test_a_killed_job_leaves_nothing_behind() -> None:
+    process = subprocess.Popen(["sh", "-c", JOB], process_group=0)
+    until(lambda: len(descendants(process.pid)) == 2, "children")
+    below = descendants(process.pid)
+    assert gate.kill(Target(process.pid, start_ticks(process.pid) or 0, leads=True))
+    assert process.wait() == -signal.SIGKILL
+    until(lambda: all(start_ticks(pid) is None for pid in below), "the end of its children")
+
+
+@pytest.mark.parametrize("act", [gate.hold, gate.freeze, gate.release, gate.thaw, gate.kill])
+def test_a_process_with_a_reused_pid_is_left_alone(job: Target, act: object) -> None:
+    assert callable(act)
+    assert not act(Target(job.pid, job.start_ticks - 1, leads=True))
+    time.sleep(0.05)
+    assert b"T" not in states(job)
+
+
+def test_a_job_of_make_is_stopped_without_the_rest_of_its_group() -> None:
+    """Make's jobs share its group: a signal to the group would stop make."""
+    beside = subprocess.Popen(["sleep", "60"], process_group=0)
+    process = subprocess.Popen(["sh", "-c", "sleep 60; true"], process_group=beside.pid)
+    try:
+        until(lambda: descendants(process.pid), "a child")
+        target = Target(process.pid, start_ticks(process.pid) or 0, leads=False)
+        assert gate.freeze(target)
+        until(lambda: states(target) == {b"T"}, "the freeze")
+        assert fields_of(beside.pid)[0] != b"T"
+        assert gate.thaw(target)
+        until(lambda: b"T" not in states(target), "the thaw")
+    finally:
+        for pid in [*descendants(process.pid), process.pid, beside.pid]:
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        beside.wait()
+
+
+def test_the_kernel_would_take_a_job_first_and_its_children_too(job: Target) -> None:
+    gate.offer_to_the_kernel(job)
+    score = Path(f"/proc/{job.pid}/oom_score_adj")
+    assert int(score.read_text()) == gate.SCORE
+    score.write_text("900")
+    gate.offer_to_the_kernel(job)
+    assert int(score.read_text()) == 900
