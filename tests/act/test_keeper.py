@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stoker.act import launch as launch_module
-from stoker.act.keeper import ENGINE_REST_SECONDS, ENGINE_RESTARTS_PER_MINUTE, Keeper, descendants, start_ticks
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.config.paths import BuildPaths
-
-PATIENCE = 60.0
-"""Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
-
-IDLE_ENGINE = """
-import os, signal, sys, time
-folder = sys.argv[1]
-with open(folder + "/engines", "a") as file:
-    file.write(f"{os.getpid()}\\n")
-while not os.path.exists(folder + "/exit.json"):
-    time.sleep(0.02)
-"""
-
-DYING_ENGINE = """
-import sys
-with open(sys.argv[1] + "/engines", "a") as file:
-    file.write("x\\n")
-sys.exit(1)
-"""
-
-LATE_ENGINE = """
-import os, sys, time
-folder = sys.argv[1]
-with open(folder + "/engines", "a") as file:
-    file.write("x\\n")
-if not os.path.exists(folder + "/exit.json"):
-    sys.exit(1)
-open(folder + "/last-words", "w").close()
-"""
+from stoker.act.tree import descendants
+from support.keepers import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, keeper_of, until
 
 CLEANS_UP = """
 import signal, sys, time
@@ -58,60 +26,6 @@ signal.signal(signal.SIGTERM, clean)
 print("ready", flush=True)
 time.sleep(1000)
 """
-
-Start = Callable[..., BuildPaths]
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait for something to become true; the value is returned."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
-
-
-def alive(pid: int) -> bool:
-    try:
-        return b"Z" not in Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
-    except OSError:
-        return False
-
-
-def exit_of(paths: BuildPaths) -> dict[str, Any]:
-    until(paths.exit.exists)
-    value: dict[str, Any] = json.loads(paths.exit.read_bytes())
-    return value
-
-
-def keeper_of(paths: BuildPaths) -> dict[str, int]:
-    value: dict[str, int] = json.loads(paths.keeper.read_bytes())
-    return value
-
-
-@pytest.fixture
-def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start a command under a keeper whose engine is the given script; all is ended afterwards."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    started: list[BuildPaths] = []
-    real_spec_file = launch_module._spec_file
-
-    def start_build(*command: str, engine: str = IDLE_ENGINE) -> BuildPaths:
-        def spec_file(spec: Spec) -> dict[str, object]:
-            return {**real_spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
-
-        monkeypatch.setattr(launch_module, "_spec_file", spec_file)
-        paths = launch(Spec(command, str(tmp_path), "test"))
-        started.append(paths)
-        return paths
-
-    yield start_build
-    for paths in started:
-        keeper = keeper_of(paths)
-        if start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
-            for pid in [*descendants(keeper["keeper_pid"]), keeper["keeper_pid"]]:
-                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(
@@ -214,21 +128,16 @@ def test_an_engine_that_was_given_up_gets_to_finish_the_journal(start: Start, tm
     until((paths.root / "last-words").exists)
 
 
-def test_an_engine_that_was_given_up_comes_back_after_a_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "spec.json").write_text("{}")
-    keeper = Keeper(str(tmp_path))
-    clock, starts = [1000.0], []
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(keeper, "start_engine", lambda: starts.append(clock[0]))
-    for _ in range(ENGINE_RESTARTS_PER_MINUTE + 1):
-        keeper.engine_ended()
-    assert len(starts) == ENGINE_RESTARTS_PER_MINUTE
-    assert keeper.patience() == ENGINE_REST_SECONDS
-    keeper.revive_engine()
-    assert len(starts) == ENGINE_RESTARTS_PER_MINUTE
-    clock[0] += ENGINE_REST_SECONDS
-    keeper.revive_engine()
-    assert starts[-1] == clock[0]
+def test_an_engine_that_was_given_up_comes_back_after_a_rest(start: Start, tmp_path: Path) -> None:
+    """Seven deaths, a rest, and an eighth engine while the build still runs."""
+    paths = start(
+        "sh", "-c", "until [ -e go ]; do sleep 0.05; done", engine=LATE_ENGINE, figures={"minder.REST_SECONDS": 0.5}
+    )
+    engines = paths.root / "engines"
+    until(lambda: engines.exists() and len(engines.read_text().split()) >= 8)
+    assert not paths.exit.exists()
+    (tmp_path / "go").touch()
+    assert exit_of(paths)["exit_code"] == 0
 
 
 def test_without_its_keeper_a_build_can_still_be_stopped(start: Start) -> None:

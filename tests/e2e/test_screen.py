@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.keeper import descendants, start_ticks
+from stoker.act.tree import descendants, start_ticks
 from support.program import Stoker, until, write_ninja, write_project
 from support.terminal import Terminal, harmful
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.keeper import descendants, start_ticks
+from stoker.act.tree import descendants, start_ticks
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import ninja
 
-from stoker.act.keeper import descendants, start_ticks
+from stoker.act.tree import descendants, start_ticks
 
 PATIENCE = 45.0
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stoker.act.keeper import descendants, start_ticks, stat_fields
+from stoker.act.tree import descendants, start_ticks, stat_fields
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it

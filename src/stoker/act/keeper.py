@@ -1,19 +1,35 @@
 """The keeper: parent of the build, too small to fail. Runs as `python -I -S keeper.py FOLDER`, stdlib only.
 
-It starts the build and the engine, restarts the engine when that dies, ends the build's whole tree when it gets
-SIGTERM, and writes the build's exit status. It knows nothing of jobs, journals or viewers, and imports nothing of
-stoker, so that no fault elsewhere can reach it.
+It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
+when it gets SIGTERM, runs the command again when the engine says so, and writes the build's exit status. It knows
+nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker it imports its two
+neighbours, which are as plain, so that no fault elsewhere can reach it.
 
-Files in FOLDER: reads spec.json {"command", "cwd", "engine"}; writes keeper.json when the build has started and
-exit.json when it has ended; the build's output goes straight to output.log.
+Files in FOLDER: reads spec.json {"command", "cwd", "engine"}; writes keeper.json when the build has started, ended.json
+when the command has failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer
+from verdict.json {"attempt", "again"}. SIGUSR1 means that there is something to read. The build's output goes straight
+to output.log.
 """
 
+import contextlib
 import ctypes
 import json
 import os
+import select
 import signal
 import sys
 import time
+
+if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from stoker.act.guard import Guard
+from stoker.act.minder import Minder, read_gate, restore_signals
+from stoker.act.tree import Ending, Key, Processes, descendants, start_ticks
+
+READY_SECONDS = 10.0
+"""How long the command waits for the first engine to watch: a wide ninja would start a screenful of compilers
+unguarded. An engine starts in half a second; on a machine that swaps, the build does not wait for ever."""
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -22,20 +38,23 @@ half-written outputs, and `docker stop` has taught people this figure."""
 STOP_POLL_SECONDS = 0.05
 """How often the tree is read while it is being ended."""
 
-ENGINE_RESTARTS_PER_MINUTE = 6
-ENGINE_REST_SECONDS = 60.0
-"""More deaths than this mean that something kills every engine, such as a machine out of memory; the build then goes
-on without one for this long."""
+LEFT_OVER_SECONDS = 2.0
+"""How long compilers whose scheduler was killed may take to end: they have nothing to tidy up but their output."""
 
-ENGINE_LAST_WORDS_SECONDS = 30.0
-"""How long the engine may take to write the end of the journal once the build is over."""
+MAX_ATTEMPTS = 8
+"""Times that the command is started at most, whatever the engine says."""
+
+VERDICT_SECONDS = 60.0
+"""How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
+
+VERDICT_POLL_SECONDS = 1.0
 
 COMMAND_NOT_FOUND = 127
 COMMAND_NOT_EXECUTABLE = 126
 """Exit statuses of a command that cannot be started, as shells give them."""
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class Keeper:
@@ -45,15 +64,14 @@ class Keeper:
         self.folder = folder
         with open(self.path("spec.json"), encoding="utf-8", errors="surrogateescape") as file:
             self.spec = json.load(file)
+        self.minder = Minder(folder, self.spec["engine"], self.tree)
+        self.started = time.time()
+        self.attempt = 0
         self.build_pid = 0
-        self.engine_pid = 0
-        self.engine_deaths: list[float] = []
-        self.engine_back_at = 0.0
         self.exit_code: int | None = None
         self.build_signal: int | None = None
-        self.stop_requests = 0
-        self.kill_at = 0.0
-        self.asked_to_end: set[int] = set()
+        self.asked_at: float | None = None
+        self.stop: Ending | None = None
 
     def path(self, name: str) -> str:
         """A file of this build."""
@@ -64,37 +82,43 @@ class Keeper:
         become_subreaper()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKE_UP_SIGNALS)
-        self.start_build()
-        self.write_keeper_file()
-        self.start_engine()
+        ready, watching = os.pipe()
+        self.start_build(ready, watching)
+        os.close(ready)
+        self.minder.start(watching)
+        os.close(watching)
         while not self.build_is_over():
             self.wait_for_something(self.patience())
             self.reap()
             self.press_stop()
-            self.revive_engine()
+            self.hear_verdict()
+            self.minder.look()
+        self.minder.set_all_going()
         self.write_exit_file()
-        self.await_last_words()
+        self.minder.await_last_words()
 
     def build_is_over(self) -> bool:
-        """The command has ended; after a stop, everything that it left behind must have ended too."""
-        return self.build_pid == 0 and not (self.stop_requests and self.tree())
+        """The command has ended for good; after a stop, everything that it left behind must have ended too."""
+        return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.tree())
 
-    def patience(self) -> float | None:
-        """Seconds to sleep when nothing happens: for ever, unless a stop is under way or the engine rests."""
-        if self.stop_requests:
+    def patience(self) -> float:
+        """Seconds to sleep when nothing happens."""
+        if self.stop:
             return STOP_POLL_SECONDS
-        return None if self.engine_pid else ENGINE_REST_SECONDS
+        return self.minder.patience() if self.asked_at is None else VERDICT_POLL_SECONDS
 
     # -- the build ---------------------------------------------------------------------------------------------
 
-    def start_build(self) -> None:
+    def start_build(self, ready: int | None = None, watching: int | None = None) -> None:
         """Fork the command; it becomes the parent of everything that the build does."""
+        self.attempt += 1
         self.build_pid = os.fork()
         if self.build_pid == 0:
-            self.become_build()
+            self.become_build(ready, watching)
+        self.write_keeper_file()
 
-    def become_build(self) -> None:
-        """In the child: a process group of its own, output to the log, and the command."""
+    def become_build(self, ready: int | None, watching: int | None) -> None:
+        """In the child: a process group of its own, output to the log, and, once somebody watches, the command."""
         os.setpgid(0, 0)
         command = [os.fsencode(word) for word in self.spec["command"]]
         code = COMMAND_NOT_FOUND
@@ -104,6 +128,9 @@ class Keeper:
             os.dup2(log, 1)
             os.dup2(log, 2)
             restore_signals()
+            if ready is not None and watching is not None:
+                os.close(watching)  # or the end of this pipe would never come
+                select.select([ready], [], [], READY_SECONDS)
             os.chdir(os.fsencode(self.spec["cwd"]))
             os.execvp(command[0], command)  # noqa: S606  (the user's own command, as a list)
         except OSError as err:
@@ -114,110 +141,100 @@ class Keeper:
             os._exit(code)
 
     def build_ended(self, status: int) -> None:
-        """Note the command's status in the shell's convention: 128 + signal."""
+        """Note the command's status in the shell's convention, 128 + signal, and ask whether that was all."""
         code = os.waitstatus_to_exitcode(status)
         self.build_pid = 0
         self.build_signal = -code if code < 0 else None
         self.exit_code = 128 - code if code < 0 else code
+        if not self.stop:
+            self.end_left_over_jobs()
+            self.minder.set_all_going()
+            self.ask()
 
-    def write_exit_file(self) -> None:
-        """What every viewer waits for."""
-        self.write_file(
-            "exit.json",
-            {
-                "exit_code": self.exit_code,
-                "signal": self.build_signal,
-                "ended": time.time(),
-                "stopped": self.stop_requests > 0,
-            },
-        )
+    def end_left_over_jobs(self) -> None:
+        """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
+
+        Only what the engine wrote down as a job: what a build starts on purpose and leaves behind stays.
+        """
+        ending, give_up_at = Ending(LEFT_OVER_SECONDS), time.monotonic() + 2 * LEFT_OVER_SECONDS
+        gate = read_gate(self.folder)
+        found: set[Key] = set()
+        while gate is not None and time.monotonic() < give_up_at:
+            processes = Processes()
+            ours = set(processes.below(os.getpid(), self.minder.pid))
+            found |= {processes.key(pid) for job in gate.jobs for pid in processes.job(job) if pid in ours}
+            left = [key[0] for key in found if processes.lives(key)]
+            if not left:
+                return
+            ending.press(left)
+            time.sleep(STOP_POLL_SECONDS)
+
+    def ask(self) -> None:
+        """The command has failed: the engine may know that it was for want of memory, and that it should run again.
+
+        Not if the command was not found, or if no engine has ever cared for a job of it.
+        """
+        hopeless = self.exit_code in (0, COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
+        hopeless = hopeless or read_gate(self.folder) is None
+        ended = {
+            "exit_code": self.exit_code,
+            "signal": self.build_signal,
+            "attempt": self.attempt,
+            "ended": time.time(),
+        }
+        if not hopeless and self.write_file("ended.json", ended):
+            self.asked_at = time.monotonic()
+            self.minder.wake()
+
+    def hear_verdict(self) -> None:
+        """While the engine is asked: run the command again, or let the build be over."""
+        if self.asked_at is None:
+            return
+        again = self.answer()
+        if again is None and not self.stop and time.monotonic() - self.asked_at < VERDICT_SECONDS:
+            return
+        self.asked_at = None
+        if again and not self.stop:
+            self.start_build()
+        for name in ("ended.json", "verdict.json"):
+            with contextlib.suppress(OSError):
+                os.unlink(self.path(name))
+
+    def answer(self) -> bool | None:
+        """What the engine says about this attempt, None while it has said nothing."""
+        try:
+            with open(self.path("verdict.json"), "rb") as file:
+                verdict = json.load(file)
+            return verdict["again"] is True if verdict["attempt"] == self.attempt else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    # -- stopping ----------------------------------------------------------------------------------------------
 
     def stop_requested(self, signum: int) -> None:
         """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now."""
+        self.stop = self.stop or Ending(STOP_GRACE_SECONDS)
         if signum == signal.SIGINT:
-            self.kill_at = time.monotonic()
-        elif not self.stop_requests:
-            self.kill_at = time.monotonic() + STOP_GRACE_SECONDS
-        self.stop_requests += 1
+            self.stop.hurry()
 
     def press_stop(self) -> None:
-        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up.
-
-        Called again and again, because a process may fork while the tree is being read.
-        """
-        if not self.stop_requests:
-            return
-        tree = self.tree()
-        if time.monotonic() >= self.kill_at:
-            signal_tree(tree, signal.SIGKILL)
-            return
-        signal_tree([pid for pid in tree if pid not in self.asked_to_end], signal.SIGTERM)
-        self.asked_to_end.update(tree)
+        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""
+        if self.stop:
+            self.stop.press(self.tree())
 
     def tree(self) -> list[int]:
         """Every live descendant but the engine's branch."""
-        return descendants(os.getpid(), self.engine_pid)
-
-    # -- the engine --------------------------------------------------------------------------------------------
-
-    def start_engine(self) -> None:
-        """Fork the engine, in a process group of its own."""
-        argv = self.spec["engine"]
-        self.engine_pid = os.fork()
-        if self.engine_pid:
-            return
-        try:
-            os.setpgid(0, 0)
-            log = os.open(self.path("engine.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
-            restore_signals()
-            os.execv(argv[0], [*argv, self.folder])  # noqa: S606  (our own interpreter)
-        finally:
-            os._exit(COMMAND_NOT_FOUND)
-
-    def engine_ended(self) -> None:
-        """Start it again, unless it keeps dying: then it rests, and all that it may have stopped is set going."""
-        self.engine_pid = 0
-        now = time.monotonic()
-        self.engine_deaths = [t for t in self.engine_deaths if now - t < 60.0] + [now]
-        if len(self.engine_deaths) <= ENGINE_RESTARTS_PER_MINUTE:
-            self.start_engine()
-        else:
-            self.engine_back_at = now + ENGINE_REST_SECONDS
-            signal_tree(self.tree(), signal.SIGCONT)
-
-    def revive_engine(self) -> None:
-        """Try again after its rest: hours of a build must not go unseen because of one bad minute."""
-        if not self.engine_pid and time.monotonic() >= self.engine_back_at:
-            self.start_engine()
-
-    def await_last_words(self) -> None:
-        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
-        deadline = time.monotonic() + ENGINE_LAST_WORDS_SECONDS
-        if self.engine_pid:
-            os.kill(self.engine_pid, signal.SIGCONT)
-        else:
-            self.start_engine()
-        while self.engine_pid and time.monotonic() < deadline:
-            self.wait_for_something(deadline - time.monotonic())
-            self.reap(restart_engine_on_success=False)
-        if self.engine_pid:
-            os.kill(self.engine_pid, signal.SIGKILL)
+        return descendants(os.getpid(), self.minder.pid)
 
     # -- waiting -----------------------------------------------------------------------------------------------
 
-    def wait_for_something(self, timeout: float | None) -> None:
-        """Sleep until a child ends, a signal asks for a stop, or `timeout` seconds are over."""
-        if timeout is None:
-            info: signal.struct_siginfo | None = signal.sigwaitinfo(WAKE_UP_SIGNALS)
-        else:
-            info = signal.sigtimedwait(WAKE_UP_SIGNALS, max(0.0, timeout))
-        if info is not None and info.si_signo != signal.SIGCHLD:
+    def wait_for_something(self, timeout: float) -> None:
+        """Sleep until a child ends, a signal asks for something, or `timeout` seconds are over."""
+        info = signal.sigtimedwait(WAKE_UP_SIGNALS, timeout)
+        if info is not None and info.si_signo in (signal.SIGTERM, signal.SIGINT):
             self.stop_requested(info.si_signo)
 
-    def reap(self, restart_engine_on_success: bool = True) -> None:
+    def reap(self) -> None:
         """Collect every child that has ended: the build, the engine, and orphans that were handed to us."""
         while True:
             try:
@@ -228,11 +245,8 @@ class Keeper:
                 return
             if pid == self.build_pid:
                 self.build_ended(status)
-            elif pid == self.engine_pid:
-                if status == 0 and not restart_engine_on_success:
-                    self.engine_pid = 0
-                else:
-                    self.engine_ended()
+            elif pid == self.minder.pid:
+                self.minder.ended()
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -245,11 +259,24 @@ class Keeper:
                 "keeper_start": start_ticks(os.getpid()),
                 "build_pid": self.build_pid,
                 "build_start": start_ticks(self.build_pid),
-                "started": time.time(),
+                "started": self.started,
+                "attempt": self.attempt,
             },
         )
 
-    def write_file(self, name: str, value: object) -> None:
+    def write_exit_file(self) -> None:
+        """What every viewer waits for."""
+        self.write_file(
+            "exit.json",
+            {
+                "exit_code": self.exit_code,
+                "signal": self.build_signal,
+                "ended": time.time(),
+                "stopped": self.stop is not None,
+            },
+        )
+
+    def write_file(self, name: str, value: object) -> bool:
         """Whole or not at all; a full disk is tried again, since the exit status must not be lost."""
         data = json.dumps(value).encode()
         for pause in (0.1, 1.0, 5.0, 0.0):
@@ -258,7 +285,8 @@ class Keeper:
             except OSError:
                 time.sleep(pause)
             else:
-                return
+                return True
+        return False
 
     def write_file_once(self, name: str, data: bytes) -> None:
         """Replace the file; not O_TRUNC, since exit.json.new holds a block reserved when the disk had room."""
@@ -276,56 +304,13 @@ def become_subreaper() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def restore_signals() -> None:
-    """Before exec: what Python and the keeper ignore or block must not be inherited by a compiler."""
-    for signum in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(signum, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
-def stat_fields(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat behind the command's name: state, ppid, ...; empty if the process is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
-    fields = stat_fields(pid)
-    return int(fields[19]) if fields and fields[0] != b"Z" else None
-
-
-def descendants(root: int, spared: int = 0) -> list[int]:
-    """Pids of all processes below `root` that are not zombies, leaving out `spared` and what is below it."""
-    children: dict[int, list[int]] = {}
-    zombies = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (fields := stat_fields(int(name))):
-            children.setdefault(int(fields[1]), []).append(int(name))
-            if fields[0] == b"Z":
-                zombies.add(int(name))
-    found: list[int] = []
-    todo = [root]
-    while todo:
-        below = [pid for pid in children.get(todo.pop(), ()) if pid != spared]
-        todo += below
-        found += [pid for pid in below if pid not in zombies]
-    return found
-
-
-def signal_tree(pids: list[int], signum: int) -> None:
-    """Send `signum`; what is stopped is set going, or it could not act on it."""
-    for pid in pids:
-        try:
-            os.kill(pid, signum)
-            if signum != signal.SIGCONT:
-                os.kill(pid, signal.SIGCONT)
-        except (ProcessLookupError, PermissionError):
-            continue
+def main() -> None:
+    """`FOLDER`, or `FOLDER --guard PID`."""
+    if sys.argv[2:3] == ["--guard"]:
+        Guard(sys.argv[1], int(sys.argv[3])).run()
+    else:
+        Keeper(sys.argv[1]).run()
 
 
 if __name__ == "__main__":
-    Keeper(sys.argv[1]).run()
+    main()

@@ -5,6 +5,7 @@ Unaware of viewers and of what the command is.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoker.act.keeper import descendants, signal_tree
+from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, runtime_dir, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -65,6 +66,32 @@ def launch(spec: Spec) -> BuildPaths:
         if _start(paths, prefix):
             return paths
     raise LaunchError(f"the keeper did not start; see {paths.engine_log}")
+
+
+def start_guard(paths: BuildPaths) -> None:
+    """The keeper is gone: start a guard that restarts this process, the engine, when it dies. One at a time.
+
+    To be called again and again while the keeper is gone, since a guard may be killed as well. Raises OSError.
+    """
+    guard_file = paths.root / "guard.json"
+    with contextlib.suppress(OSError, ValueError):
+        known = json.loads(guard_file.read_bytes())
+        if start_ticks(known["pid"]) == known["start"]:
+            return
+    with open(paths.engine_log, "ab", opener=_private) as log:
+        guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(KEEPER), str(paths.root), "--guard", str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+        )
+    start = start_ticks(guard.pid)
+    # It outlives us on purpose; without this, Popen would warn about it.
+    guard.returncode = 0
+    with open(guard_file, "w", encoding="ascii", opener=_private) as file:
+        json.dump({"pid": guard.pid, "start": start}, file)
 
 
 def _make_folder(name: str) -> BuildPaths:

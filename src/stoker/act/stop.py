@@ -6,7 +6,7 @@ import json
 import os
 import signal
 
-from stoker.act.keeper import descendants, signal_tree, start_ticks
+from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
 
 

@@ -1,0 +1,94 @@
+"""The engine's half of what it and its keeper tell each other, by files in the build's folder.
+
+While it works, an engine leaves behind what somebody must know who stands in for it (gate.json, heartbeat). When the
+command has failed, the keeper asks (ended.json) and the engine answers (verdict.json). Unaware of why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stoker.act.tree import Key, start_ticks
+from stoker.config.paths import BuildPaths
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The command has failed, and the keeper wants to know whether it runs again. `attempt` counts from 1.
+
+    `exit_code` is 128 + `signal` where a signal ended the command.
+    """
+
+    exit_code: int
+    signal: int | None
+    attempt: int
+
+
+class Handover:
+    """What one engine writes for the keeper of its build."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._paths = paths
+        self._told: object = None
+
+    def beat(self) -> None:
+        """Say that the engine is not deaf; to be called at every look, at least every few seconds."""
+        with contextlib.suppress(OSError):
+            self._file("heartbeat").touch(0o600)
+
+    def write_gate(self, level: int, schedulers: Sequence[Key], stopped: Sequence[Key], jobs: Sequence[Key]) -> None:
+        """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
+
+        `jobs` are all whose process lives, also when their scheduler has gone: the keeper ends those that are left
+        when the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
+        """
+        told = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": jobs}
+        if told != self._told:
+            with contextlib.suppress(OSError):
+                self._write("gate.json", told)
+                self._told = told
+
+    def asked(self) -> Ended | None:
+        """The keeper's question, None while there is none or when it has been answered."""
+        ended = self._read("ended.json")
+        if ended is None or ended["attempt"] != (self._read("keeper.json") or {}).get("attempt"):
+            return None
+        answered = self._read("verdict.json")
+        if answered is not None and answered["attempt"] == ended["attempt"]:
+            return None
+        return Ended(ended["exit_code"], ended["signal"], ended["attempt"])
+
+    def answer(self, attempt: int, *, again: bool) -> None:
+        """Whether the command runs again. Raises OSError if that cannot be written; then it does not."""
+        self._write("verdict.json", {"attempt": attempt, "again": again})
+        keeper = self._read("keeper.json")
+        if keeper is not None and start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
+            os.kill(keeper["keeper_pid"], signal.SIGUSR1)
+
+    def _file(self, name: str) -> Path:
+        return self._paths.root / name
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            value: dict[str, Any] = json.loads(self._file(name).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return value
+
+    def _write(self, name: str, value: object) -> None:
+        """Whole or not at all, for a reader at any moment."""
+        new = self._file(name + ".new")
+        with open(new, "w", encoding="ascii", opener=_private) as file:
+            json.dump(value, file)
+        new.replace(self._file(name))
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,232 @@
+"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only: the keeper's half.
+
+Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
+engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.
+
+Files in FOLDER: reads gate.json {"level", "schedulers", "stopped", "jobs"}, the last three lists of [pid, start],
+and the time of heartbeat, which an engine touches at every look.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from stoker.act.tree import Key, Processes, signal_tree, start_ticks
+
+READY_FD = "STOKER_READY_FD"
+"""Names the file descriptor that the first engine closes when it watches: until then the build waits."""
+
+RESTARTS_PER_MINUTE = 6
+REST_SECONDS = 60.0
+"""More deaths than this mean that something kills every engine, such as a machine out of memory; the build then goes
+on without one for this long."""
+
+LAST_WORDS_SECONDS = 30.0
+"""How long the engine may take to write the end of the journal once the build is over."""
+
+LISTEN_SECONDS = 5.0
+"""How often the engine is listened for: one small read, and no reason to wake a machine more often."""
+
+DEAF_SECONDS = 15.0
+"""An engine that was silent for this long hangs or is stopped: it looks about each second."""
+
+STAND_IN_SECONDS = 0.25
+"""How often processes are counted while jobs are stopped and no engine cares for them."""
+
+PAUSE_SECONDS = 10.0
+"""After so long without an engine even a build that a person has paused goes on, one job at a time: nobody could
+resume it."""
+
+NO_PROGRAM = 127
+"""Exit status of an engine that cannot be started, as shells give it."""
+
+
+class Gate(NamedTuple):
+    """What the engine wrote down last: how many jobs may run, and in which order stopped ones are to be let go."""
+
+    level: int
+    schedulers: list[Key]
+    stopped: list[Key]
+    jobs: list[Key]
+
+
+def read_gate(folder: str) -> Gate | None:
+    """The engine's last word, None if there is none that makes sense."""
+    try:
+        with open(os.path.join(folder, "gate.json"), "rb") as file:
+            told = json.load(file)
+        lists = [[(int(pid), int(start)) for pid, start in told[name]] for name in ("schedulers", "stopped", "jobs")]
+        return Gate(int(told["level"]), *lists)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Minder:
+    """One engine after the other. `tree` gives the pids of everything that an engine may have stopped."""
+
+    def __init__(self, folder: str, argv: list[str], tree: Callable[[], list[int]]) -> None:
+        self._folder = folder
+        self._argv = argv
+        self._tree = tree
+        self._adopted: Key | None = None
+        self._deaths: list[float] = []
+        self._back_at = 0.0
+        self._beat = 0
+        self._listened_at = time.monotonic()
+        self._silence = 0.0
+        self._stands_in = False
+        self.pid = 0
+        """The engine's process, 0 while there is none."""
+
+    def path(self, name: str) -> str:
+        """A file of this build."""
+        return os.path.join(self._folder, name)
+
+    # -- the engine's life -------------------------------------------------------------------------------------
+
+    def start(self, ready_fd: int | None = None) -> None:
+        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`."""
+        environment = {**os.environ, READY_FD: str(ready_fd)} if ready_fd is not None else dict(os.environ)
+        self._adopted, self._silence, self._listened_at = None, 0.0, time.monotonic()
+        self.pid = os.fork()
+        if self.pid:
+            return
+        try:
+            os.setpgid(0, 0)
+            log = os.open(self.path("engine.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a wake-up that comes before the engine listens
+            restore_signals()
+            if ready_fd is not None:
+                os.set_inheritable(ready_fd, True)  # noqa: FBT003  (takes no keyword)
+            os.execve(self._argv[0], [*self._argv, self._folder], environment)  # noqa: S606  (our own interpreter)
+        finally:
+            os._exit(NO_PROGRAM)
+
+    def adopt(self, pid: int) -> None:
+        """Mind an engine that somebody else started."""
+        start = start_ticks(pid)
+        self.pid, self._adopted = pid, (pid, start or 0)
+
+    def ended(self) -> None:
+        """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it."""
+        self.pid = 0
+        now = time.monotonic()
+        self._deaths = [t for t in self._deaths if now - t < 60.0] + [now]
+        if len(self._deaths) <= RESTARTS_PER_MINUTE:
+            self.start()
+        else:
+            self._back_at = now + REST_SECONDS
+            self._set_going_what_is_not_known()
+
+    def wake(self) -> None:
+        """Something has happened that the engine should look at.
+
+        If there is none, one is started for it, and it gets as many tries as the first one had.
+        """
+        self._deaths.clear()
+        if self.pid == 0:
+            self.start()
+        else:
+            signal_tree([self.pid], signal.SIGUSR1)
+
+    def reap(self) -> int | None:
+        """The exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
+        if self._adopted is not None:
+            return None if start_ticks(self.pid) == self._adopted[1] else 1
+        if self.pid == 0:
+            return None
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return status if pid else None
+
+    def await_last_words(self) -> None:
+        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
+        deadline = time.monotonic() + LAST_WORDS_SECONDS
+        if self.pid:
+            signal_tree([self.pid], signal.SIGCONT)
+        else:
+            self.start()
+        while self.pid and time.monotonic() < deadline:
+            status = self.reap()
+            if status == 0:
+                return
+            if status is None:
+                time.sleep(0.02)
+            else:
+                self.ended()
+        if self.pid:
+            signal_tree([self.pid], signal.SIGKILL)
+
+    # -- in its stead ------------------------------------------------------------------------------------------
+
+    def patience(self) -> float:
+        """Seconds until the next look is due, if nothing happens before."""
+        return STAND_IN_SECONDS if self._stands_in else LISTEN_SECONDS
+
+    def look(self) -> None:
+        """Revive an engine that has rested; listen for it; while it is away, let jobs go in its stead."""
+        if self.pid == 0 and time.monotonic() >= self._back_at:
+            self.start()
+        self._listen()
+        away = self.pid == 0 or self._silence >= DEAF_SECONDS
+        gate = read_gate(self._folder) if away else None
+        self._stands_in = gate is not None and self._let_go(gate)
+
+    def set_all_going(self) -> None:
+        """Nobody will let jobs go any more: everything that may be stopped goes on."""
+        gate = read_gate(self._folder)
+        processes = Processes()
+        held = [pid for key in (gate.stopped if gate else ()) for pid in processes.job(key)]
+        signal_tree([*held, *self._tree()], signal.SIGCONT)
+
+    def _listen(self) -> None:
+        """Count for how long no heartbeat came.
+
+        By changes of the file's time, as clocks jump; and what we slept through ourselves, as a machine that was
+        suspended does, counts as one look.
+        """
+        try:
+            beat = os.stat(self.path("heartbeat")).st_mtime_ns
+        except OSError:
+            beat = 0
+        now = time.monotonic()
+        self._silence += min(now - self._listened_at, LISTEN_SECONDS)
+        if beat != self._beat:
+            self._beat, self._silence = beat, 0.0
+        self._listened_at = now
+
+    def _let_go(self, gate: Gate) -> bool:
+        """While fewer jobs run than may: let the next one go. True if some are still stopped."""
+        processes = Processes()
+        level = gate.level or (1 if self._silence > PAUSE_SECONDS else 0)
+        stopped = [key for key in gate.stopped if processes.is_stopped(key)]
+        free = max(0, level - running_jobs(processes, gate.schedulers))
+        for key in stopped[:free]:
+            signal_tree(processes.job(key), signal.SIGCONT)
+        return len(stopped) > free
+
+    def _set_going_what_is_not_known(self) -> None:
+        """What an engine stopped and had no time to write down would stay stopped."""
+        gate = read_gate(self._folder)
+        processes = Processes()
+        known = {pid for key in (gate.stopped if gate else ()) for pid in processes.job(key)}
+        signal_tree([pid for pid in self._tree() if pid not in known], signal.SIGCONT)
+
+
+def running_jobs(processes: Processes, schedulers: list[Key]) -> int:
+    """The schedulers' children that are not stopped, but for those that only carry another scheduler."""
+    living = {key[0] for key in schedulers if processes.lives(key)}
+    children = [processes.key(child) for pid in living for child in processes.children(pid)]
+    return sum(not (living.intersection(processes.job(key)) or processes.is_stopped(key)) for key in children)
+
+
+def restore_signals() -> None:
+    """Before exec: what Python and the keeper ignore, catch or block must not reach a compiler."""
+    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(signum, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

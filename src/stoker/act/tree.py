@@ -1,0 +1,127 @@
+"""Processes as /proc shows them, and signals to many of them at once. Stdlib only: the keeper stands on it.
+
+Unaware of builds and of stoker's files.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+Key = tuple[int, int]
+"""A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
+
+
+class Process(NamedTuple):
+    """One process at the moment of a scan."""
+
+    state: bytes
+    parent: int
+    group: int
+    start: int
+
+
+class Processes:
+    """All processes of the machine at one moment."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Process] = {}
+        self._children: dict[int, list[int]] = {}
+        self._groups: dict[int, list[int]] = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit() and (fields := stat_fields(int(name))):
+                process = Process(fields[0], int(fields[1]), int(fields[2]), int(fields[19]))
+                self._known[int(name)] = process
+                self._children.setdefault(process.parent, []).append(int(name))
+                self._groups.setdefault(process.group, []).append(int(name))
+
+    def children(self, pid: int) -> list[int]:
+        """The direct children that are no zombies."""
+        return [child for child in self._children.get(pid, ()) if self._known[child].state != b"Z"]
+
+    def below(self, root: int, spared: int = 0) -> list[int]:
+        """Pids of all processes below `root` that are no zombies, leaving out `spared` and what is below it."""
+        found: list[int] = []
+        todo = [root]
+        while todo:
+            below = [pid for pid in self._children.get(todo.pop(), ()) if pid != spared]
+            todo += below
+            found += [pid for pid in below if self._known[pid].state != b"Z"]
+        return found
+
+    def key(self, pid: int) -> Key:
+        """The identity of a process of this scan."""
+        return pid, self._known[pid].start
+
+    def lives(self, key: Key) -> bool:
+        """Whether that very process is there and no zombie."""
+        process = self._known.get(key[0])
+        return process is not None and process.start == key[1] and process.state != b"Z"
+
+    def job(self, key: Key) -> list[int]:
+        """The processes of a job: its first one, all below that, and the group if it leads one. Empty if it is gone."""
+        if not self.lives(key):
+            return []
+        found = {key[0], *self.below(key[0])}
+        if self._known[key[0]].group == key[0]:
+            found.update(pid for pid in self._groups[key[0]] if self._known[pid].state != b"Z")
+        return sorted(found)
+
+    def is_stopped(self, key: Key) -> bool:
+        """Whether a job was stopped by a signal, or a part of it.
+
+        Its first process need not show it: a shell that has vforked waits in the kernel for its stopped child to exec.
+        """
+        return any(self._known[pid].state == b"T" for pid in self.job(key))
+
+
+class Ending:
+    """Ends processes: SIGTERM once to each, and SIGKILL when `seconds` are over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._kill_at = time.monotonic() + seconds
+        self._asked: set[int] = set()
+
+    def hurry(self) -> None:
+        """No more patience: SIGKILL from now on."""
+        self._kill_at = time.monotonic()
+
+    def press(self, pids: list[int]) -> None:
+        """To be called again and again, because a process may fork while the tree is being read."""
+        if time.monotonic() >= self._kill_at:
+            signal_tree(pids, signal.SIGKILL)
+            return
+        signal_tree([pid for pid in pids if pid not in self._asked], signal.SIGTERM)
+        self._asked.update(pids)
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat behind the command's name: state, ppid, ...; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
+    fields = stat_fields(pid)
+    return int(fields[19]) if fields and fields[0] != b"Z" else None
+
+
+def descendants(root: int, spared: int = 0) -> list[int]:
+    """Pids of all processes below `root` that are not zombies, leaving out `spared` and what is below it."""
+    return Processes().below(root, spared)
+
+
+def signal_tree(pids: Iterable[int], signum: int) -> None:
+    """Send `signum`; what is stopped is set going, or it could not act on it."""
+    for pid in pids:
+        try:
+            os.kill(pid, signum)
+            if signum != signal.SIGCONT:
+                os.kill(pid, signal.SIGCONT)
+        except (ProcessLookupError, PermissionError):
+            continue

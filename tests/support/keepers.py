@@ -1,0 +1,196 @@
+"""Keepers with real processes and small scripts in the engine's place."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from stoker.act import launch as launch_module
+from stoker.act.launch import KEEPER, Spec, launch
+from stoker.act.tree import descendants, signal_tree, start_ticks
+from stoker.config.paths import BuildPaths
+
+PATIENCE = 60.0
+"""Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
+
+READY = """
+import os, signal, sys, time
+folder = sys.argv[1]
+def note(name, text):
+    with open(folder + "/" + name, "a") as file:
+        file.write(f"{text}\\n")
+def ready():
+    if "STOKER_READY_FD" in os.environ:
+        os.close(int(os.environ.pop("STOKER_READY_FD")))
+note("engines", os.getpid())
+"""
+"""How every engine here begins: it leaves its pid in `engines`, and can say that it watches."""
+
+IDLE_ENGINE = (
+    READY
+    + """
+ready()
+while not os.path.exists(folder + "/exit.json"):
+    time.sleep(0.02)
+"""
+)
+
+DYING_ENGINE = READY + "sys.exit(1)"
+
+LATE_ENGINE = (
+    READY
+    + """
+if not os.path.exists(folder + "/exit.json"):
+    sys.exit(1)
+note("last-words", "")
+"""
+)
+
+SHORTER = """
+import sys
+sys.path.append({source!r})
+from stoker.act import keeper, minder
+{figures}
+keeper.main()
+"""
+
+
+class Start(Protocol):
+    """Start a command under a keeper whose engine is the given script."""
+
+    def __call__(
+        self, *command: str, engine: str = IDLE_ENGINE, figures: Mapping[str, float] | None = None
+    ) -> BuildPaths:
+        """`figures` are constants of the keeper's modules to be replaced: "keeper.READY_SECONDS"."""
+
+
+class Keepers:
+    """All keepers of one test; they and what they started are ended after it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._patch = monkeypatch
+        self._spec_file = launch_module._spec_file
+        self._started: list[BuildPaths] = []
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+
+    def start(self, *command: str, engine: str = IDLE_ENGINE, figures: Mapping[str, float] | None = None) -> BuildPaths:
+        def spec_file(spec: Spec) -> dict[str, object]:
+            return {**self._spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
+
+        self._patch.setattr(launch_module, "_spec_file", spec_file)
+        if figures:
+            program = self._folder / "keeper.py"
+            lines = "\n".join(f"{name} = {value}" for name, value in figures.items())
+            program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
+            self._patch.setattr(launch_module, "KEEPER", program)
+        paths = launch(Spec(command, str(self._folder), "test"))
+        self._started.append(paths)
+        return paths
+
+    def end(self) -> None:
+        for paths in self._started:
+            keeper = keeper_of(paths)
+            keys = [(keeper[f"{who}_pid"], keeper[f"{who}_start"]) for who in ("keeper", "build")]
+            keys += [(pid, start_ticks(pid) or 0) for pid in engines_of(paths) if str(paths.root) in words_of(pid)]
+            if (file := paths.root / "guard.json").exists():
+                guard = json.loads(file.read_bytes())
+                keys.append((guard["pid"], guard["start"]))
+            for pid, start in keys:
+                if start_ticks(pid) == start:
+                    signal_tree([pid, *descendants(pid)], signal.SIGKILL)
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait for something to become true; the value is returned."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state, empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
+    except OSError:
+        return ""
+
+
+def alive(pid: int) -> bool:
+    return state_of(pid) not in ("", "Z")
+
+
+def words_of(pid: int) -> list[str]:
+    """The words of a process's command line."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def exit_of(paths: BuildPaths) -> dict[str, Any]:
+    until(paths.exit.exists)
+    value: dict[str, Any] = json.loads(paths.exit.read_bytes())
+    return value
+
+
+def keeper_of(paths: BuildPaths) -> dict[str, int]:
+    value: dict[str, int] = json.loads(paths.keeper.read_bytes())
+    return value
+
+
+def engines_of(paths: BuildPaths) -> list[int]:
+    """The engines that were started, by their pids."""
+    file = paths.root / "engines"
+    return [int(word) for word in file.read_text().split()] if file.exists() else []
+
+
+GOVERNOR = (
+    READY
+    + """
+import json
+cwd = json.load(open(folder + "/spec.json"))["cwd"]
+def key(pid):
+    return [pid, int(open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[19])]
+def keeper(name):
+    return json.load(open(folder + "/keeper.json"))[name]
+def jobs(count):
+    names = [f"{cwd}/{n}.pid" for n in range(count)]
+    while not all(os.path.exists(name) for name in names):
+        time.sleep(0.01)
+    return [int(open(name).read()) for name in names]
+def stop(pid):
+    os.killpg(pid, signal.SIGSTOP) if os.getpgid(pid) == pid else os.kill(pid, signal.SIGSTOP)
+def write(name, value):
+    with open(folder + "/" + name + ".mine", "w") as file:
+        json.dump(value, file)
+    os.replace(folder + "/" + name + ".mine", folder + "/" + name)
+def gate(level, schedulers=(), stopped=(), jobs=()):
+    keys = [[key(pid) for pid in pids] for pids in (schedulers, stopped, jobs)]
+    write("gate.json", {"level": level, "schedulers": keys[0], "stopped": keys[1], "jobs": keys[2]})
+first = len(open(folder + "/engines").read().split()) == 1
+"""
+)
+"""An engine that can stop jobs and write down which."""
+
+
+def job(n: int, before: str = "") -> str:
+    """A shell command that leaves its pid in N.pid, works until the file N.go is there, and leaves N.ran."""
+    return f"{before} echo $$ >{n}.new; mv {n}.new {n}.pid; until [ -e {n}.go ]; do sleep 0.05; done; touch {n}.ran"
+
+
+def job_pid(folder: Path, n: int) -> int:
+    """The process of `job(n)`, once it is there."""
+    file = folder / f"{n}.pid"
+    until(file.exists)
+    return int(file.read_text())
