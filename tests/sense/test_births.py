@@ -68,7 +68,12 @@ def test_many_births_between_two_looks_are_all_found() -> None:
     children = [subprocess.Popen(["sleep", "30"]) for _ in range(60)]
     try:
         found: set[int] = set()
-        until(lambda: found.update(p.pid for p in watch.look({ME})) or len(found) == 60, "sixty children")
+
+        def all_found() -> bool:
+            found.update(p.pid for p in watch.look({ME}))
+            return len(found) == 60
+
+        until(all_found, "sixty children")
         assert found == {c.pid for c in children}
     finally:
         for child in children:

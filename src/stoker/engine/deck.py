@@ -18,6 +18,9 @@ from stoker.sense.jobs import Job, JobUse
 from stoker.sense.processes import Process
 from stoker.sense.schedulers import Key, Scheduler
 
+MAX_DEPARTED = 1024
+"""Jobs kept whose process has gone and whose end has not been told: that takes three looks at most."""
+
 
 class Birth(NamedTuple):
     """A job that was not known before. `before` is what the journal says of it, if an earlier engine knew it."""
@@ -31,21 +34,36 @@ class Birth(NamedTuple):
 
 
 class Expected(Protocol):
-    """What tells how much memory and time a job is expected to take."""
+    """What tells how much memory and time a job is expected to take, and learns from what it took."""
 
-    def expect(self, jid: int | None, output: str, tool: Tool, argv: tuple[str, ...]) -> Curve:
-        """The job's curve."""
+    cores: float
+
+    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
+        """The job's curve; the same object until something was learnt."""
 
     def width(self, argv: tuple[str, ...]) -> float:
         """How many cores it keeps busy."""
 
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
+        """What it uses now."""
+
+    def adopted(self, jid: int) -> None:
+        """Its beginning was not seen."""
+
+    def finished(self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float) -> None:
+        """It has ended after so many seconds of running."""
+
+    def lost(self, jid: int) -> None:
+        """It never ran."""
+
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One live job. `arrived` and `admitted` are seconds of the monotonic clock, sizes bytes, `age` CPU seconds.
+    """One live job. `arrived`, `admitted` and `since` are seconds of the monotonic clock, sizes bytes, `age` CPU seconds.
 
-    `fixed`: it is never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own
-    jobs are counted for themselves. `whole`: its whole tree was stopped, not just the newborn.
+    `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
+    never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
+    for themselves. `whole`: its whole tree was stopped, not just the newborn.
     """
 
     jid: int
@@ -55,6 +73,8 @@ class Member:
     state: JobState
     arrived: float
     admitted: float
+    since: float
+    idle: float = 0.0
     width: float = 1.0
     rss: int = 0
     age: float = 0.0
@@ -77,6 +97,15 @@ class Member:
         """Whether it takes one of the level's places and may be decided about."""
         return not (self.fixed or self.carrier or self.ended)
 
+    def stopped_for(self, clock: float) -> float:
+        """Seconds of its life, up to `clock`, in which it was held or frozen."""
+        return self.idle + (clock - self.since if self.state != "running" else 0.0)
+
+    def move(self, state: JobState, clock: float) -> None:
+        """It is in another state from now on."""
+        self.idle = self.stopped_for(clock)
+        self.state, self.since, self.candidate = state, clock, None
+
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
@@ -91,6 +120,7 @@ class Deck:
         self._expected = expected
         self._members: dict[int, Member] = {}
         self._by_key: dict[Key, Member] = {}
+        self._departed: dict[int, Member] = {}
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._members.values())
@@ -120,16 +150,18 @@ class Deck:
         member = self._members.pop(jid, None)
         if member is not None:
             self._by_key.pop(member.job.key, None)
+            self._departed[jid] = member
+            while len(self._departed) > MAX_DEPARTED:
+                del self._departed[next(iter(self._departed))]
         return member
+
+    def settle(self, jid: int) -> Member | None:
+        """The job whose end has just been told: its process may have gone some time before that, or not quite yet."""
+        return self._departed.pop(jid, None) or self._members.get(jid)
 
     def having(self, state: JobState) -> list[Member]:
         """Those in that state that may be decided about, in the order of their births."""
         return [m for m in self._members.values() if m.state == state and m.counts]
-
-    def expectations_changed(self) -> None:
-        """Something was learnt: what was expected of candidates is asked anew."""
-        for member in self._members.values():
-            member.candidate = None
 
     def set_carriers(self, nested: Mapping[Key, Key]) -> None:
         """The jobs in which schedulers run now."""
@@ -150,10 +182,9 @@ class Deck:
         return tuple(self._candidate(m) for m in self.having("on_deck"))
 
     def _candidate(self, m: Member) -> Candidate:
-        if m.candidate is None:
-            m.candidate = Candidate(
-                m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width
-            )
+        curve = self.curve(m)
+        if m.candidate is None or m.candidate.curve is not curve:
+            m.candidate = Candidate(m.jid, m.job.label, m.arrived, curve, m.passed_over, m.alone, m.held, m.width)
         return m.candidate
 
     def live(self, members: Iterable[Member]) -> tuple[LiveJob, ...]:

@@ -23,13 +23,12 @@ from stoker.act.handover import Handover
 from stoker.act.launch import start_guard
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import start_ticks
-from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
-from stoker.decide.curves import Curve
 from stoker.decide.eta import estimate
-from stoker.decide.learn import Learner
 from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of
+from stoker.engine.expectations import Expectations
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
 from stoker.engine.observer import Observer, Roots
@@ -39,6 +38,7 @@ from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
+from stoker.record.history import History
 from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.machine import MachineReader
 from stoker.sense.watch import watch
@@ -65,21 +65,6 @@ LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
 
 
-class Priors:
-    """Expectations by class only."""
-
-    def __init__(self) -> None:
-        self._learner = Learner(load_priors(priors_files())[0])
-
-    def expect(self, jid: int | None, output: str, tool: ev.Tool, argv: tuple[str, ...]) -> Curve:
-        """The class prior."""
-        return self._learner.expect(output, tool)
-
-    def width(self, argv: tuple[str, ...]) -> float:
-        """One core."""
-        return 1.0
-
-
 class Engine:
     """One build's engine."""
 
@@ -95,7 +80,8 @@ class Engine:
         self._gate_version = -1
         self._bell = Bell()
         self._pace = Pace()
-        self._expectations = Priors()
+        priors, self._faults = load_priors(priors_files())
+        self._expectations = Expectations(priors, History(history_path()))
         self._deaths = self._records = False
         self._sample_at = self._listen_until = 0.0
         self._watched: frozenset[str] = frozenset()
@@ -121,6 +107,7 @@ class Engine:
         finally:
             self._watch_logs(frozenset())
             await observer.close()
+            await self._expectations.close()
             shutil.rmtree(plans, ignore_errors=True)
         await self._server.close(LINGER_SECONDS)
 
@@ -202,12 +189,15 @@ class Engine:
             events.append(ev.Decided("engine", "took over the running build", why))
         if self._state.step is None:
             events.append(ev.StepStarted(1, 1, self._spec["name"], command, self._keeper["build_pid"]))
+        events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
         self._write(events, self._keeper["started"] if not adopted else time.time())
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:
         """Journal, state, viewers: in this order, so that nobody sees what is not written down."""
         lines, records = [], []
         for event in events:
+            if isinstance(event, ev.JobFinished):
+                event = self._governor.finished(event)
             record, line = self._journal.append(event, now)
             self._state = reduce(self._state, record)
             records.append(record)
@@ -246,6 +236,7 @@ class Engine:
         if len(observer.live_schedulers()) > schedulers:
             self._pace.hurry()
         events += [*self._governor.level_told(), *self._governor.step()]
+        events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now
             guess = estimate(self._state, now)
@@ -253,6 +244,7 @@ class Engine:
         self._write(events, now)
         self._hand_over(observer)
         await self._answer(observer)
+        await self._expectations.flush()
         self._watch_logs(observer.log_folders())
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()

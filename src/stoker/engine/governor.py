@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from stoker.act import gate
 from stoker.decide.policy import decide, level_of
@@ -50,6 +51,7 @@ class Governor:
 
     def __init__(self, expected: Expected, memory: Callable[[], MemoryLimit], state: BuildState) -> None:
         self.deck = Deck(expected)
+        self._expected = expected
         self._memory = memory
         level = state.level
         self.wanted: int | None = level.target if level.mode == "manual" else None
@@ -103,6 +105,7 @@ class Governor:
             state,
             arrived=clock - max(0.0, now - birth.job.started),
             admitted=clock - max(0.0, now - since) if since is not None else clock,
+            since=clock,
             fixed=is_fixed(birth),
             alone=birth.job.output in self.alone,
             whole=birth.before is not None,
@@ -111,6 +114,8 @@ class Governor:
             member.state = "running"
         else:
             gate.offer_to_the_kernel(member.target)
+        if birth.before is not None or (member.state == "running" and not member.fixed):
+            self._expected.adopted(birth.jid)
         self.deck.add(member)
         self.version += 1
         return member
@@ -146,6 +151,7 @@ class Governor:
             if member is not None:
                 grew = use.cpu_seconds - member.age
                 member.use(use)
+                self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
                 if member.state != "running" and use.state == "running" and member.counts:
                     events += self._escaped(member, grew)
         return events
@@ -160,7 +166,7 @@ class Governor:
 
     def machine(self, sample: ev.MachineSample) -> None:
         """What the machine has for the build now."""
-        self.cores = sample.cpu_available
+        self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
 
     def exited(self, key: Key) -> None:
@@ -174,6 +180,19 @@ class Governor:
         """A job has vanished from the process table."""
         if self.deck.remove(jid) is not None:
             self.version += 1
+
+    def finished(self, event: ev.JobFinished) -> ev.JobFinished:
+        """A job's end has been told: learn from it. The time in which it was stopped is not time it took."""
+        member = self.deck.settle(event.jid) if event.jid is not None else None
+        if member is None or event.jid is None:
+            return event
+        seconds = round(max(0.0, event.seconds - member.stopped_for(time.monotonic())), 3)
+        if event.outcome == "dropped":
+            self._expected.lost(event.jid)
+        else:
+            ok = event.outcome != "failed"
+            self._expected.finished(event.jid, event.output, event.tool, member.job.argv, ok, seconds)
+        return replace(event, seconds=seconds)
 
     # -- deciding ----------------------------------------------------------------------------------------------
 
@@ -246,8 +265,7 @@ class Governor:
         self.deck.pass_over(member)
         if member.jid in self._fresh:  # it may not even have been stopped, and its start is not written down yet
             self._release(member)
-            member.state = "running"
-            self.version += 1
+            self.moved(member, "running")
             return told
         if not self._release(member):
             return []
@@ -284,7 +302,7 @@ class Governor:
 
     def moved(self, member: Member, state: ev.JobState) -> ev.JobMoved:
         """Note where a job is now."""
-        member.state, member.candidate = state, None
+        member.move(state, time.monotonic())
         self.version += 1
         return ev.JobMoved(member.jid, state)
 
