@@ -43,6 +43,15 @@ def test_a_pass_is_found_where_it_is_nearest() -> None:
     assert twice.phase_span("ld", 3) is None
 
 
+def test_a_life_repeated_has_its_peak_each_time_and_ends_later() -> None:
+    twice = CURVE.repeated(2)
+    assert (twice.peak, twice.duration) == (300, 60)
+    assert [twice.largest(start, start + 29) for start in (0, 31)] == [300, 300]
+    assert twice.value(45) == CURVE.value(15)
+    assert CURVE.repeated(1) is CURVE
+    assert len(CURVE.repeated(16).points) <= 48
+
+
 @pytest.mark.parametrize("points", [(), (Point(5, 1), Point(3, 1))])
 def test_a_curve_without_points_or_out_of_order_is_refused(points: tuple[Point, ...]) -> None:
     with pytest.raises(ValueError, match="order of their ages"):

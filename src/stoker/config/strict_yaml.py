@@ -69,6 +69,14 @@ class Section:
             elif key in self._scalars:
                 yield key, self._scalars[key]
 
+    def sections(self) -> Iterator[tuple[str, Section]]:
+        """Every key with a mapping; notes a fault for every single value."""
+        for key in self._lines:
+            if key in self._scalars:
+                self.fail(key, f"{key!r} is a mapping: indent its keys below it")
+            elif key in self._sections:
+                yield key, self._sections[key]
+
     def choice(self, key: str, known: Collection[str], default: str) -> str:
         """One of a few words."""
         value = self.text(key, default)

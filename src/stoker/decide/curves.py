@@ -15,6 +15,10 @@ MAX_POINTS = 16
 """Points kept of a measured curve. nvcc has five passes: cudafe++, cicc's climb and tail, ptxas, cc1plus."""
 
 
+MAX_REPEATED_POINTS = 48
+"""The same for a curve that is repeated: a start, a peak, a fall and an end for each of twelve rounds."""
+
+
 class Point(NamedTuple):
     """The job holds `size` bytes when it has used `age` CPU seconds; `phase` is the compiler pass from here on."""
 
@@ -90,6 +94,13 @@ class Curve:
             time_spread=self.time_spread + time_spread,
             bias=self.bias + bias,
         )
+
+    def repeated(self, times: int) -> Curve:
+        """The same life several times over, one after the other: a compiler that works for several GPUs in turn."""
+        if times <= 1:
+            return self
+        points = [Point(p.age + n * self.duration, p.size, p.phase) for n in range(times) for p in self.points]
+        return replace(self, points=simplified(points, MAX_REPEATED_POINTS))
 
     def phase_span(self, phase: str, near: float) -> tuple[float, float] | None:
         """From and to which age the job is in `phase`: the stretch nearest to `near`, None if it never is."""

@@ -6,160 +6,234 @@ Pure: keeps sums, opens no file. Unaware of where history is kept, and of decisi
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeVar
 
-from stoker.decide.curves import Curve, Point
+from stoker.decide.belief import Belief, Seen, believed
+from stoker.decide.correction import Correction
+from stoker.decide.curves import Curve, Point, flat
+from stoker.decide.flags import PLAIN, Traits
+from stoker.decide.names import stem
+from stoker.decide.priors import Prior, Priors
+from stoker.model.remembered import Remembered
 
-GIB = 2**30
+Recall = Callable[[str, str, str], Remembered | None]
+"""What is remembered of (output, tool, flags); None where that is nothing."""
 
-_STEM = re.compile(r"[^0-9]*")
+SAME_RUN, SAME_TIME = 0.2, 0.3
+"""Spreads of size and time that one earlier run leaves: sources change, and a sample a second misses peaks."""
 
+LEAST_RUN, LEAST_TIME = 0.05, 0.1
+"""However often a job ran alike: figures come from samples a second apart, on machines that do other things too."""
 
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """A class of jobs before anything was measured: a shape, and how far its members may be from it (relative)."""
+OTHER_RUN, OTHER_TIME = 0.4, 0.6
+"""At least these where the same output was made with other flags: -O0 or -O3, with or without -g."""
 
-    curve: Curve
-    spread: float
-    time_spread: float
+MANY_RUNS = 5
+"""More runs than this narrow no further: that is how far back the means reach (docs/prediction.md)."""
 
+Known = Literal["same", "other", "prior"]
+"""What was expected of a job: its history with these flags, its history with other flags, its class."""
 
-def _prior(points: tuple[tuple[float, float, str], ...], spread: float, time_spread: float, source: str) -> Prior:
-    curve = Curve(tuple(Point(age, gib * GIB, phase) for age, gib, phase in points), source=source)
-    return Prior(curve, spread, time_spread)
+DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.5})
+"""How far a whole build may be from expectations: remembered with these flags, with others, or priors."""
 
+BIAS_SHARE = 0.5
+"""Share of the correction's own doubt that is added to every remembered size, until this build has shown its ratio."""
 
-PRIORS: Mapping[str, Prior] = {
-    # Measured on flash-attention's kernels (nvcc 13.0, one architecture): the shape is theirs, the size a little
-    # above their middle, since being surprised costs more than waiting.
-    "nvcc": _prior(
-        (
-            (0, 0.03, "nvcc"), (3, 0.3, "cudafe++"), (8, 0.85, "cudafe++"), (12, 0.3, "cicc"), (30, 3.0, "cicc"),
-            (55, 4.8, "cicc"), (58, 1.5, "cicc"), (70, 1.8, "cicc"), (115, 1.3, "cicc"), (125, 0.4, "ptxas"),
-            (150, 0.5, "cc1plus"),
-        ),
-        0.5, 0.5, "prior nvcc",
-    ),
-    # C++ of PyTorch's kind: half a GiB as a rule, up to two.
-    "cxx": _prior(((0, 0.2, "cc1plus"), (8, 0.7, "cc1plus"), (12, 0.7, "as")), 0.7, 1.0, "prior cxx"),
-    "link": _prior(((0, 0.1, "ld"), (6, 1.5, "ld"), (8, 1.5, "ld")), 1.0, 1.0, "prior link"),
-    "archive": _prior(((0, 0.05, "ar"), (1, 0.1, "ar")), 1.0, 1.0, "prior archive"),
-    "other": _prior(((0, 0.1, ""), (5, 0.3, "")), 1.0, 1.0, "prior other"),
-}  # fmt: skip
-"""By tool. A profile may bring its own."""
+TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
+"""Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
 
-PRIOR_WEIGHT = 2.0
-"""Finished jobs that weigh as much as the prior does."""
+HIT_SECONDS, HIT_SHARE = 2.0, 0.2
+"""Behind a compiler cache, a job below these CPU seconds and this share of its expectation was a hit."""
 
-BIAS_SHARE = 0.6
-"""Share of a prior's spread that all jobs of the class have in common: a wrong prior is wrong for each of them."""
+MAX_CLASSES = 4096
+"""Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
+
+MAX_SIZE, MAX_SECONDS = 2.0**50, 1e8
+LEAST_SIZE, LEAST_SECONDS = 4096.0, 0.01
+
+_Key = TypeVar("_Key")
 
 
-@dataclass(slots=True)
-class _Class:
-    """Sums over the finished jobs of one class: logarithms of peak and duration, and the shape seen last."""
+class _Kind(NamedTuple):
+    """Where a job belongs: its prior, and the classes of this build from the widest to the narrowest."""
 
-    count: int = 0
-    peak: float = 0.0
-    peak_square: float = 0.0
-    time: float = 0.0
-    time_square: float = 0.0
-    shape: Curve | None = field(default=None)
+    prior: Prior
+    whole: tuple[str, int, int]
+    flags: tuple[str, str]
+    family: tuple[str, int, int, str]
 
-    def add(self, curve: Curve) -> None:
-        size, time = math.log(max(1.0, curve.peak)), math.log(max(0.01, curve.duration))
-        self.count += 1
-        self.peak += size
-        self.peak_square += size * size
-        self.time += time
-        self.time_square += time * time
-        self.shape = curve
+
+class _Off(NamedTuple):
+    """By how much this build is off in size and in time."""
+
+    size: Correction
+    time: Correction
+
+    def stamp(self) -> tuple[float, ...]:
+        """Equal stamps mean equal corrections."""
+        size, time = self
+        return size.shift, size.left, size.scatter, time.shift, time.scatter
 
 
 class Learner:
-    """Expectations by output, else by tool and name. Changes only when told of a finished job.
+    """Expectations by output, else by class. Changes only when told of a finished job.
 
-    `history` has the curves of jobs that ran before, by output; they are taken as they are, spreads and all.
+    `recall` answers what earlier builds remember. A class is a prior's class, for the same number of GPU
+    architectures; within it, jobs with the same flags; within it, jobs whose names begin alike.
     """
 
-    def __init__(self, priors: Mapping[str, Prior] = PRIORS, history: Mapping[str, Curve] | None = None) -> None:
+    def __init__(self, priors: Priors, recall: Recall | None = None) -> None:
         self._priors = priors
-        self._history = history or {}
-        self._tools: dict[str, _Class] = {}
-        self._families: dict[tuple[str, str], _Class] = {}
-        self._known: dict[tuple[str, str], Curve] = {}
+        self._recall = recall or _nothing
+        self._classes: dict[tuple[str, int, int], Seen] = {}
+        self._flags: dict[tuple[str, str], Seen] = {}
+        self._families: dict[tuple[str, int, int, str], Seen] = {}
+        self._off: dict[tuple[str, Known], _Off] = {}
+        self._told: dict[tuple[object, ...], tuple[object, Curve]] = {}
+        self.version = 0
+        """Rises whenever an answer may have changed."""
 
-    def observe(self, output: str, tool: str, points: tuple[Point, ...]) -> None:
-        """A job ended well and took this."""
-        curve = Curve(points)
-        family = _family(output, tool)
-        self._tools.setdefault(tool, _Class()).add(curve)
-        self._families.setdefault(family, _Class()).add(curve)
-        self._known.clear()
+    def expect(self, output: str, tool: str, traits: Traits = PLAIN) -> Curve:
+        """The curve to expect: its own, corrected by what this build has shown, else that of its class.
 
-    def expect(self, output: str, tool: str) -> Curve:
-        """The curve to expect: its own, else the prior, drawn towards the tool's jobs and then the family's."""
-        if output in self._history:
-            return self._history[output]
-        family = _family(output, tool)
-        known = self._known.get(family)
-        if known is None:
-            known = self._blend(family, tool)
-            self._known[family] = known
-        return known
+        The same object until something has changed for this job.
+        """
+        memory = self._recall(output, tool, traits.flags)
+        if memory is not None:
+            off = self._off_by(tool, "same" if memory.same_flags else "other")
+            key, stamp = (output, tool, traits.flags), (memory, *off.stamp())
+            return self._same(key, stamp) or self._tell(key, stamp, _of_memory(memory, off))
+        return self._of_class(self._kind(output, tool, traits), tool)
 
-    def _blend(self, family: tuple[str, str], tool: str) -> Curve:
-        prior = self._priors.get(tool, self._priors["other"])
-        start = _Belief(
-            prior.curve,
-            math.log(prior.curve.peak),
-            math.log(prior.curve.duration),
-            prior.spread,
-            prior.time_spread,
-            0.0,
-        )
-        belief = start.after(self._tools.get(tool)).after(self._families.get(family))
-        shape = belief.shape
-        size = math.exp(belief.peak) / shape.peak if shape.peak > 0 else 1.0
-        time = math.exp(belief.time) / shape.duration if shape.duration > 0 else 1.0
-        bias = BIAS_SHARE * prior.spread / math.sqrt(1 + belief.count)
-        source = f"{belief.count:.0f} like it" if belief.count else prior.curve.source
-        scaled = shape.scaled(size, time)
-        return Curve(scaled.points, belief.spread, belief.time_spread, bias, source)
+    def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> bool:
+        """A job ended well and took this. False if it taught nothing: no figures, or a compiler cache's hit."""
+        curve = _sane(points)
+        if curve is None:
+            return False
+        memory = self._recall(output, tool, traits.flags)
+        kind = self._kind(output, tool, traits)
+        if traits.cached and self._was_hit(curve, memory, kind, tool):
+            return False
+        start = _start(kind)
+        news = self._correct(tool, "prior", curve, start.peak, start.time)
+        if memory is not None:
+            known: Known = "same" if memory.same_flags else "other"
+            news |= self._correct(tool, known, curve, memory.log_peak, memory.log_seconds)
+        news |= _entry(self._classes, kind.whole).add(curve)
+        news |= _entry(self._flags, kind.flags).add(curve)
+        news |= _entry(self._families, kind.family).add(curve)
+        if news:
+            self.version += 1
+        return True
+
+    def _kind(self, output: str, tool: str, traits: Traits) -> _Kind:
+        prior = self._priors.of(output, tool, traits.command)
+        whole = (prior.name, traits.targets, traits.lanes)
+        return _Kind(prior, whole, (prior.name, traits.flags), (*whole, stem(output)))
+
+    def _of_class(self, kind: _Kind, tool: str) -> Curve:
+        """The blend of all that is known of the class."""
+        whole, flags = self._classes.get(kind.whole), self._flags.get(kind.flags)
+        family, off = self._families.get(kind.family), self._off_by(tool, "prior")
+        key = (tool, kind.whole, kind.flags if flags else None, kind.family if family else None)
+        stamp = (*(seen.epoch for seen in (whole, flags, family) if seen), *off.stamp())
+        return self._same(key, stamp) or self._tell(key, stamp, _of_seen(kind, (whole, flags, family), off))
+
+    def _same(self, key: tuple[object, ...], stamp: object) -> Curve | None:
+        """What was answered before, if nothing has changed since."""
+        told = self._told.get(key)
+        return told[1] if told is not None and told[0] == stamp else None
+
+    def _tell(self, key: tuple[object, ...], stamp: object, curve: Curve) -> Curve:
+        if len(self._told) >= MAX_CLASSES:
+            self._told.clear()
+        self._told[key] = stamp, curve
+        return curve
+
+    def _off_by(self, tool: str, known: Known) -> _Off:
+        off = self._off.get((tool, known))
+        if off is None:
+            off = self._off[tool, known] = _Off(Correction(DOUBTS[known]), Correction(DOUBTS[known]))
+        return off
+
+    def _correct(self, tool: str, known: Known, curve: Curve, log_peak: float, log_seconds: float) -> bool:
+        """Count a job into the corrections; whether they have changed by a step."""
+        off, news = self._off_by(tool, known), False
+        if max(curve.peak, math.exp(log_peak)) >= TELLING_SIZE:
+            news |= off.size.add(math.log(curve.peak), log_peak)
+        if max(curve.duration, math.exp(log_seconds)) >= TELLING_SECONDS:
+            news |= off.time.add(math.log(curve.duration), log_seconds)
+        return news
+
+    def _was_hit(self, curve: Curve, memory: Remembered | None, kind: _Kind, tool: str) -> bool:
+        expected = math.exp(memory.log_seconds) if memory else self._of_class(kind, tool).duration
+        return curve.duration < HIT_SECONDS and curve.duration < HIT_SHARE * expected
 
 
-@dataclass(frozen=True, slots=True)
-class _Belief:
-    """A log-normal belief about a class, and the shape that stands for it."""
-
-    shape: Curve
-    peak: float
-    time: float
-    spread: float
-    time_spread: float
-    count: float
-
-    def after(self, seen: _Class | None) -> _Belief:
-        """The belief once these jobs have been seen: weighted means, and the spread around them."""
-        if seen is None or seen.count == 0 or seen.shape is None:
-            return self
-        n, k = seen.count, PRIOR_WEIGHT
-        peak, time = (k * self.peak + seen.peak) / (k + n), (k * self.time + seen.time) / (k + n)
-        spread = _spread(k, self.peak, self.spread, seen.peak, seen.peak_square, n, peak)
-        time_spread = _spread(k, self.time, self.time_spread, seen.time, seen.time_square, n, time)
-        return _Belief(seen.shape, peak, time, spread, time_spread, float(n))
+def _of_memory(memory: Remembered, off: _Off) -> Curve:
+    """The curve of a job's own history, as this build has shown that it is to be read."""
+    spread = max(run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN), off.size.scatter)
+    time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
+    if not memory.same_flags:
+        spread, time_spread = max(spread, OTHER_RUN), max(time_spread, OTHER_TIME)
+    growth = math.exp(memory.log_peak + off.size.shift) / max(point[1] for point in memory.points)
+    pace = math.exp(memory.log_seconds + off.time.shift) / memory.points[-1][0]
+    points = tuple(Point(age * pace, held * growth, phase) for age, held, phase in memory.points)
+    source = "history" if memory.same_flags else "history, other flags"
+    return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source)
 
 
-def _spread(k: float, mean: float, spread: float, total: float, square: float, n: int, middle: float) -> float:
-    """Standard deviation around `middle`, of `k` imagined jobs of the old belief and `n` real ones."""
-    old = k * (spread * spread + (mean - middle) ** 2)
-    new = square - 2 * middle * total + n * middle * middle
-    return math.sqrt(max(0.0, old + new) / (k + n))
+def _of_seen(kind: _Kind, classes: Iterable[Seen | None], off: _Off) -> Curve:
+    """The prior, corrected and then drawn towards what was seen of each class."""
+    start = _start(kind)
+    shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
+    return shifted.after_all(classes).curve(kind.prior.spread)
 
 
-def _family(output: str, tool: str) -> tuple[str, str]:
-    """Jobs of one tool whose names begin alike, up to the first digit: flash_bwd_hdim128 and flash_bwd_hdim256."""
-    stem = _STEM.match(output.rsplit("/", 1)[-1])
-    return tool, stem[0] if stem else ""
+def run_spread(runs: int, variance: float, first: float, least: float) -> float:
+    """The spread that earlier runs leave: `first` after one of them, then what was measured between them."""
+    between = min(runs - 1, MANY_RUNS)
+    return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
+
+
+def _start(kind: _Kind) -> Belief:
+    """The prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
+    _, targets, lanes = kind.whole
+    curve = kind.prior.curve
+    if targets > 1:
+        rounds = math.ceil(targets / lanes)
+        curve = curve.repeated(rounds).scaled(size=lanes, time=targets / rounds)
+    return believed(curve, kind.prior.spread, kind.prior.time_spread)
+
+
+def _sane(points: Iterable[Point]) -> Curve | None:
+    """A curve of the points that can be counted with; None where there is none."""
+    kept: list[Point] = []
+    for age, size, phase in points:
+        if 0 <= age <= MAX_SECONDS and 0 <= size <= MAX_SIZE:  # also refuses what is no number
+            kept.append(Point(max(age, kept[-1].age) if kept else age, size, phase))
+    if not kept:
+        return None
+    if kept[-1].age < LEAST_SECONDS:
+        return flat(max(LEAST_SIZE, *(p.size for p in kept), 0.0), LEAST_SECONDS)
+    if max(p.size for p in kept) < LEAST_SIZE:
+        return flat(LEAST_SIZE, kept[-1].age)
+    return Curve(tuple(kept))
+
+
+def _entry(table: dict[_Key, Seen], key: _Key) -> Seen:
+    """The sums of a class, begun if need be; the oldest class makes room."""
+    seen = table.get(key)
+    if seen is None:
+        if len(table) >= MAX_CLASSES:
+            del table[next(iter(table))]
+        seen = table[key] = Seen()
+    return seen
+
+
+def _nothing(_output: str, _tool: str, _flags: str) -> None:
+    return None

@@ -6,11 +6,14 @@ Knows the true curves, so that it can hand out wrong ones. No policy sees them.
 from __future__ import annotations
 
 import math
+from functools import cache
 from random import Random
 from typing import Literal, Protocol
 
+from stoker.config.priors import load_priors, shipped_priors
 from stoker.decide.curves import Curve, simplified
 from stoker.decide.learn import Learner
+from stoker.decide.priors import Priors
 from stoker.simulate.trace import TraceJob
 
 Prediction = Literal["exact", "noisy", "absent"]
@@ -67,15 +70,21 @@ class _History:
 
 
 class _FirstBuild:
-    """No history: class priors, corrected by what has finished in this build."""
+    """No history: the shipped class priors, corrected by what has finished in this build."""
 
     learns = True
 
     def __init__(self) -> None:
-        self._learner = Learner()
+        self._learner = Learner(_shipped())
 
     def expect(self, job: TraceJob) -> Curve:
         return self._learner.expect(job.output, job.tool)
 
     def ended(self, job: TraceJob) -> None:
         self._learner.observe(job.output, job.tool, simplified(job.points))
+
+
+@cache
+def _shipped() -> Priors:
+    """Read once: a table of results simulates hundreds of builds."""
+    return load_priors([shipped_priors()])[0]

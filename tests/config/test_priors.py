@@ -1,0 +1,140 @@
+"""Classes of jobs in YAML: the shipped ones say where their figures come from, a person's own go first."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stoker.config.priors import load_priors, priors_files, shipped_priors
+from stoker.decide.curves import Point
+
+GIB = 2**30
+MIB = 2**20
+
+SHIPPED, FAULTS = load_priors([shipped_priors()])
+
+MINE = """\
+protobuf:
+  tool: cxx
+  output: "*.pb.cc.o"
+  spread: 0.4
+  time_spread: 0.5
+  points:
+    0: 100 MiB cc1plus
+    20: 1.5 GiB cc1plus
+    25: 50MB
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "priors.yaml"
+    path.write_text(text)
+    return path
+
+
+def faults(folder: Path, text: str) -> list[str]:
+    path = write(folder, text)
+    return [str(err).removeprefix(f"{path}:") for err in load_priors([path])[1]]
+
+
+def test_every_tool_has_a_shipped_class() -> None:
+    assert FAULTS == []
+    for tool in ("cxx", "nvcc", "link", "archive", "other", "whatever"):
+        prior = SHIPPED.of("some/output", tool)
+        assert prior.name == (tool if tool != "whatever" else "other")
+        assert 0 < prior.curve.peak < 16 * GIB
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        ("csrc/flash_attn/src/flash_bwd_hdim256_bf16_causal_sm80.o", "flash-bwd-hdim256"),
+        ("CMakeFiles/torch_cuda.dir/x/flash_bwd_hdim128_fp16_sm80.cu.o", "flash-bwd-hdim128"),
+        ("flash_bwd_hdim96_fp16_sm80.o", "flash-bwd-hdim128"),
+        ("flash_bwd_hdim192_fp16_sm80.o", "flash-bwd-hdim192"),
+        ("flash_bwd_hdim32_fp16_sm80.o", "flash-bwd"),
+        ("flash_fwd_hdim192_fp16_sm80.o", "flash-fwd-hdim128"),
+        ("flash_fwd_hdim96_fp16_sm80.o", "flash-fwd"),
+        ("flash_fwd_split_hdim96_fp16_sm80.o", "nvcc"),
+        ("instantiations/flash_fwd_hdim128_bf16_sm90.o", "flash-attention-3"),
+        ("mem_eff_attention/kernels/cutlassB_f16_aligned_k128.cu.o", "cutlass-attention"),
+        ("Copy.cu.o", "nvcc"),
+    ],
+)
+def test_kernels_are_told_by_their_names(output: str, name: str) -> None:
+    assert SHIPPED.of(output, "nvcc").name == name
+    assert SHIPPED.of(output, "cxx").name == "cxx"
+
+
+def test_lto_is_told_by_the_command() -> None:
+    assert SHIPPED.of("libx.so", "link", "g++ -O2 -flto=auto -shared -o libx.so").name == "link-lto"
+    assert SHIPPED.of("libx.so", "link", "g++ -O2 -shared -o libx.so").name == "link"
+
+
+def test_every_shipped_figure_says_where_it_comes_from() -> None:
+    text = shipped_priors().read_text()
+    body = text[text.index("\nflash-attention-3:") :]
+    for block in re.split(r"\n(?=[a-z][\w-]*:)", body)[1:]:
+        assert "# " in block, f"no source in {block.splitlines()[0]}"
+
+
+def test_a_persons_classes_come_first_and_replace_those_of_the_same_name(tmp_path: Path) -> None:
+    path = write(tmp_path, MINE + "nvcc:\n  tool: nvcc\n  points:\n    0: 1 GiB\n    10: 2 GiB cicc\n")
+    priors, errors = load_priors([path, shipped_priors()])
+    assert errors == []
+    assert priors.of("a.pb.cc.o", "cxx").curve.points == (
+        Point(0, 100 * MIB, "cc1plus"),
+        Point(20, 1.5 * GIB, "cc1plus"),
+        Point(25, 50e6, ""),
+    )
+    assert priors.of("a.cc.o", "cxx").name == "cxx"
+    assert priors.of("a.cu.o", "nvcc").curve.peak == 2 * GIB
+    assert priors.of("flash_bwd_hdim256.o", "nvcc").curve.peak == 2 * GIB, "it covers every nvcc job and comes first"
+    assert [c.name for c in priors.classes].count("nvcc") == 1
+
+
+def test_files_that_are_not_there_are_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert priors_files()[0] == tmp_path / "stoker" / "priors.yaml"
+    priors, errors = load_priors(priors_files())
+    assert errors == []
+    assert len(priors.classes) == len(SHIPPED.classes)
+    nothing, errors = load_priors([tmp_path / "absent.yaml"])
+    assert (nothing.classes, errors) == ((), [])
+    assert nothing.of("a.o", "cxx").name == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a:\n  tol: cxx\n  points: {0: 1 GiB, 5: 1 GiB}\n", "2: unknown key 'tol'; did you mean 'tool'?"),
+        ("a:\n  tool: cpp\n  points: {0: 1 GiB, 5: 1 GiB}\n", "2: 'tool' cannot be 'cpp'"),
+        ("a:\n  spread: -1\n  points: {0: 1 GiB, 5: 1 GiB}\n", "2: 'spread' is a number from 0 to 3, not '-1'"),
+        ("a:\n  tool: cxx\n", "1: a class needs points"),
+        ("a:\n  points:\n    0: 1 GiB\n    5: much\n", "4: a point is like '30: 3.0 GiB cicc', not '5: much'"),
+        ("a:\n  points:\n    0: 1 GiB\n    5: 3 parsecs\n", "4: '3 parsecs' is not a size"),
+        ("a:\n  points:\n    0: 1 GiB\n    soon: 1 GiB\n", "4: could not convert string to float: 'soon'"),
+        ("a:\n  points:\n    0: 1 GiB\n    nan: 1 GiB\n", "4: a point is like"),
+        ("a:\n  points:\n    0: 1 GiB\n    5: 0 GiB\n", "4: a point is like"),
+        ("a:\n  points:\n    0: 1 GiB\n    9: 1 GiB\n    5: 1 GiB\n", "5: '5' is not after 9"),
+        ("a:\n  points:\n    3: 1 GiB\n    9: 1 GiB\n", "2: a class needs points from 0 on"),
+        ("a:\n  points:\n    0: 1 GiB\n", "2: a class needs points from 0 on"),
+        ("a:\n  points: [1, 2]\n", "2: 'points' is a list"),
+        ("a: 5\n", "1: 'a' is a mapping"),
+        ("a:\n  points:\n" + "".join(f"    {n}: 1 GiB\n" for n in range(40)), "35: more than 32 points"),
+    ],
+)
+def test_a_fault_is_told_with_its_line_and_costs_only_its_class(tmp_path: Path, text: str, told: str) -> None:
+    assert any(fault.startswith(told) for fault in faults(tmp_path, text + MINE)), faults(tmp_path, text + MINE)
+    priors, _ = load_priors([tmp_path / "priors.yaml", shipped_priors()])
+    assert next(c.name for c in priors.classes) == "protobuf"
+    assert "a" not in {c.name for c in priors.classes}
+
+
+def test_a_file_that_cannot_be_read_leaves_the_shipped_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "a: [\n")
+    priors, errors = load_priors([path, shipped_priors()])
+    assert len(priors.classes) == len(SHIPPED.classes)
+    assert "not valid YAML" in str(errors[0])
