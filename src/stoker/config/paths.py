@@ -70,6 +70,11 @@ def data_dir(kind: str) -> Path:
     return installed if installed.is_dir() else package.parent.parent / kind
 
 
+def history_path() -> Path:
+    """The file that holds what jobs took in earlier builds."""
+    return state_dir() / "history.sqlite3"
+
+
 @dataclass(frozen=True, slots=True)
 class BuildPaths:
     """The files of one build, all inside its own private folder but for the socket."""
@@ -110,6 +115,11 @@ class BuildPaths:
     def engine_log(self) -> Path:
         """What the engine and the keeper wrote to stderr: empty unless something went wrong."""
         return self.root / "engine.log"
+
+    @property
+    def pool(self) -> Path:
+        """The FIFO that lends spare slots to tools inside jobs."""
+        return self.root / "jobserver"
 
     @property
     def socket_note(self) -> Path:

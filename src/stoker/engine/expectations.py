@@ -1,0 +1,179 @@
+"""What the engine expects of each job, and how it learns: samples in, curves out, history in the background.
+
+Puts together what was remembered, what priors say and what this build shows. Unaware of decisions and processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from stoker.decide.curves import Curve
+from stoker.decide.flags import Traits, traits_of
+from stoker.decide.learn import Learner
+from stoker.decide.names import lasting_name
+from stoker.decide.priors import Priors
+from stoker.decide.recorder import CurveRecorder
+from stoker.model.remembered import Remembered
+from stoker.record.history import History
+from stoker.sense.procfs import Notes
+from stoker.sense.shell import simple_commands
+
+FLUSH_SECONDS = 5.0
+"""Least time between two writes to the history: what a crash of the engine may cost it."""
+
+MAX_KNOWN = 8192
+"""Commands and memories kept beyond the jobs at hand: more than any window, so that only jobs never told to end go."""
+
+_CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
+"""Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
+
+_CACHE_WITHIN = 400
+"""Characters of a command line in which a cache is looked for: a shell, a `cd`, assignments, the launcher."""
+
+_Argv = tuple[str, ...]
+_Key = tuple[str, str, str]
+_Any = TypeVar("_Any")
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was answered for a job, and what it was asked for."""
+
+    output: str
+    tool: str
+    argv: _Argv
+    version: int
+    curve: Curve
+
+
+class Expectations:
+    """Expectations of jobs, renewed as jobs finish. `notes` has sentences for a person.
+
+    `cores` is how many the build may use; a link that takes all it can get is as wide as that.
+    """
+
+    def __init__(self, priors: Priors, history: History | None = None, cores: float | None = None) -> None:
+        self.notes = Notes()
+        self.cores = cores or float(os.cpu_count() or 1)
+        self._history = history
+        self._learner = Learner(priors, self._recall)
+        self._recorder = CurveRecorder()
+        self._answers: dict[int, _Answer] = {}
+        self._traits: dict[_Argv, Traits] = {}
+        self._memories: dict[_Key, Remembered | None] = {}
+        self._flushed_at = time.monotonic()
+        self._flushing = asyncio.Lock()
+        self._take_notes()
+
+    def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
+        """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
+
+        With a `jid` the answer is kept and is the same object until something has been learnt.
+        """
+        argv = tuple(argv)
+        answer = self._answers.get(jid) if jid is not None else None
+        version = self._learner.version
+        if answer is not None and answer.version == version and _asked(answer, output, tool, argv):
+            return answer.curve
+        curve = self._learner.expect(output, tool, self._traits_of(argv))
+        if jid is not None:
+            self._answers[jid] = _Answer(output, tool, argv, version, curve)
+        return curve
+
+    def width(self, argv: Sequence[str]) -> float:
+        """The cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
+        return max(1.0, min(self._traits_of(tuple(argv)).width, self.cores))
+
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
+        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also of jobs on deck and frozen."""
+        self._recorder.sample(jid, cpu_seconds, rss, phase)
+
+    def adopted(self, jid: int) -> None:
+        """The job ran before this engine did: its beginning is unknown, so it teaches nothing."""
+        self._recorder.adopted(jid)
+
+    def finished(self, jid: int, output: str, tool: str, argv: Sequence[str], ok: bool, seconds: float) -> None:
+        """A job has ended after `seconds` by the clock; if it ended well, it teaches this build and the next ones."""
+        argv = tuple(argv)
+        points = self._recorder.finish(jid, seconds)
+        if ok and points is not None and argv:
+            traits = self._traits_of(argv)
+            taught = self._learner.observe(output, tool, points, traits)
+            if taught and output and self._history is not None:
+                self._history.add(tool, lasting_name(output), traits.flags, points)
+        self._forget(jid, argv)
+
+    def lost(self, jid: int) -> None:
+        """A job is gone and nobody knows how it ended, or it was killed: it teaches nothing."""
+        self._recorder.drop(jid)
+        self._forget(jid, ())
+
+    async def flush(self) -> None:
+        """Write what was learnt, in a thread, unless that was done less than FLUSH_SECONDS ago."""
+        if time.monotonic() - self._flushed_at >= FLUSH_SECONDS and not self._flushing.locked():
+            await self._write()
+
+    async def close(self) -> None:
+        """Write what is left and let go of the history."""
+        await self._write()
+        if self._history is not None:
+            await asyncio.to_thread(self._history.close)
+            self._take_notes()
+
+    async def _write(self) -> None:
+        self._flushed_at = time.monotonic()
+        if self._history is not None and self._history.pending:
+            async with self._flushing:
+                await asyncio.to_thread(self._history.flush)
+        self._take_notes()
+
+    def _take_notes(self) -> None:
+        for note in self._history.take_notes() if self._history is not None else ():
+            self.notes.say(note)
+
+    def _recall(self, output: str, tool: str, flags: str) -> Remembered | None:
+        """What the history says, asked once for each job."""
+        if self._history is None:
+            return None
+        key = (output, tool, flags)
+        try:
+            return self._memories[key]
+        except KeyError:
+            memory = self._history.find(tool, lasting_name(output), flags)
+            _make_room(self._memories)
+            self._memories[key] = memory
+            return memory
+
+    def _traits_of(self, argv: _Argv) -> Traits:
+        traits = self._traits.get(argv)
+        if traits is None:
+            commands = [command.argv for command in simple_commands(argv)]
+            cached = _CACHES.search(" ".join(argv[:8])[:_CACHE_WITHIN]) is not None
+            _make_room(self._traits)
+            traits = self._traits[argv] = traits_of(commands, cached=cached)
+        return traits
+
+    def _forget(self, jid: int, argv: _Argv) -> None:
+        """The job will not be asked for again; another attempt at it begins anew."""
+        answer = self._answers.pop(jid, None)
+        if answer is not None:
+            traits = self._traits.pop(answer.argv, None)
+            if traits is not None:
+                self._memories.pop((answer.output, answer.tool, traits.flags), None)
+        self._traits.pop(argv, None)
+
+
+def _asked(answer: _Answer, output: str, tool: str, argv: _Argv) -> bool:
+    return answer.output == output and answer.tool == tool and answer.argv == argv
+
+
+def _make_room(table: dict[_Any, _Value]) -> None:
+    if len(table) >= MAX_KNOWN:
+        del table[next(iter(table))]
