@@ -15,10 +15,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, runtime_dir, state_dir
 
@@ -39,11 +40,21 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to run."""
+    """What to run: `command`, with `environment` added, and `words`, the command as its person wrote it.
+
+    `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
+    `window` how wide schedulers were made, `note` a sentence that the person should read.
+    """
 
     command: tuple[str, ...]
     cwd: str
     name: str
+    words: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    jobs: int | None = None
+    memory: int | None = None
+    window: int = 1
+    note: str = ""
 
 
 def launch(spec: Spec) -> BuildPaths:
@@ -57,13 +68,14 @@ def launch(spec: Spec) -> BuildPaths:
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)
+        environment = {**os.environ, **spec.environment, **make_pool(paths.pool, spec.window, os.environ)}
     except OSError as err:
         raise LaunchError(
             f"cannot write {err.filename or builds_dir()}: {err.strerror}; "
             "free some space or set XDG_STATE_HOME to another folder"
         ) from err
     for prefix in _prefixes(paths.id):
-        if _start(paths, prefix):
+        if _start(paths, prefix, environment):
             return paths
     raise LaunchError(f"the keeper did not start; see {paths.engine_log}")
 
@@ -110,6 +122,10 @@ def _spec_file(spec: Spec) -> dict[str, object]:
     return {
         "name": spec.name,
         "command": list(spec.command),
+        "words": list(spec.words or spec.command),
+        "jobs": spec.jobs,
+        "memory": spec.memory,
+        "note": spec.note,
         "cwd": spec.cwd,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
@@ -147,7 +163,7 @@ def _lingers() -> bool:
         return False
 
 
-def _start(paths: BuildPaths, prefix: Sequence[str]) -> bool:
+def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Start the keeper in a session of its own; True once the build's process exists."""
     with open(paths.engine_log, "ab", opener=_private) as log:
         keeper = subprocess.Popen(
@@ -157,6 +173,7 @@ def _start(paths: BuildPaths, prefix: Sequence[str]) -> bool:
             stderr=log,
             start_new_session=True,
             cwd="/",
+            env=environment,
         )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.view import pick_screen, show_build
+from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.record.builds import is_live, prune_builds
 
@@ -57,11 +59,21 @@ def _start(words: Sequence[str], name: str | None) -> BuildPaths:
         cwd = os.getcwd()
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
             prune_builds()
-        return launch(Spec(tuple(words), cwd, name or _default_name(words)))
+        return launch(_spec(words, cwd, name or _default_name(words)))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:
         raise CliError(str(err), OWN_FAILURE) from err
+
+
+def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None = None, memory: int | None = None) -> Spec:
+    """The build with a window for its schedulers."""
+    from stoker.sense.machine import MachineReader
+
+    machine = MachineReader(os.getpid(), cwd)
+    window = window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
+    run = prepared(words, window, jobs, os.environ)
+    return Spec(run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, run.note)
 
 
 def _check_command(command: str) -> None:

@@ -59,7 +59,7 @@ class Expected(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One live job. `arrived`, `admitted` and `since` are seconds of the monotonic clock, sizes bytes, `age` CPU seconds.
+    """One live job. `arrived`, `admitted`, `since`: seconds of the monotonic clock. Sizes are bytes, `age` CPU seconds.
 
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
     never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted

@@ -21,6 +21,7 @@ from typing import Any
 from stoker import __version__
 from stoker.act.handover import Handover
 from stoker.act.launch import start_guard
+from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
@@ -114,11 +115,13 @@ class Engine:
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
         roots = self._roots()
-        machine = MachineReader(roots.build, roots.cwd, own_limit=self._spec.get("memory"))
+        machine = MachineReader(roots.build, roots.cwd, own_limit=self._spec["memory"])
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
-        governor.set_out(self._spec.get("jobs"))
+        governor.set_out(self._spec["jobs"])
+        with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
+            governor.pool = Pool(self._paths.pool)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
         return observer
@@ -168,7 +171,7 @@ class Engine:
         """The journal's head, or a word that another engine has taken over."""
         adopted = self._state.seq > 0
         events: list[ev.Event] = []
-        command = tuple(self._spec["command"])
+        command = tuple(self._spec["words"])
         if not adopted:
             events.append(
                 ev.BuildStarted(
@@ -190,6 +193,8 @@ class Engine:
         if self._state.step is None:
             events.append(ev.StepStarted(1, 1, self._spec["name"], command, self._keeper["build_pid"]))
         events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
+        if self._spec["note"] and not adopted:
+            events.append(ev.Noticed("info", self._spec["note"]))
         self._write(events, self._keeper["started"] if not adopted else time.time())
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:

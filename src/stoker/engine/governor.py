@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stoker.act import gate
+from stoker.act.pool import Pool
 from stoker.decide.policy import decide, level_of
 from stoker.decide.situation import Situation
 from stoker.decide.view import Decision, View
@@ -65,6 +66,8 @@ class Governor:
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
         self.on_kill: Callable[[str], None] = lambda _output: None
         """Called with the output of each job that is killed on purpose, before it is."""
+        self.pool: Pool | None = None
+        """Lends slots that no candidate wants to tools inside jobs."""
         self.version = 0
         """Grows with every change to who is stopped."""
         self._told: ev.LevelSet | None = None
@@ -203,15 +206,15 @@ class Governor:
 
     def view(self) -> View:
         """The world as a decision sees it."""
-        memory = self._memory()
+        memory, lent = self._memory(), self.pool.lent if self.pool is not None else 0
         reserve = max(RESERVE_SHARE * memory.limit, min(RESERVE_LEAST, RESERVE_MOST_SHARE * memory.limit))
         return View(
             budget=memory.limit,
             available=memory.available,
             reserve=reserve,
             floor=max(FLOOR_SHARE * memory.limit, min(FLOOR_LEAST, FLOOR_MOST_SHARE * memory.limit)),
-            cpu_slots=self.cores,
-            level=self.wanted,
+            cpu_slots=max(1.0, self.cores - lent),
+            level=None if self.wanted is None else max(1, self.wanted - lent),
             paused=self.paused,
             pressure=self.pressure,
             running=self.deck.live(self.deck.having("running")),
@@ -234,7 +237,15 @@ class Governor:
                 events += self._carry_out(decision)
             if self._settled(view, decisions):
                 break
+        self._lend()
         return events
+
+    def _lend(self) -> None:
+        """Slots are spare only while nobody on deck wants them."""
+        if self.pool is not None:
+            spare = self.level - len(self.deck.having("running")) - self.pool.lent
+            wanted = self.paused != "no" or self.deck.having("on_deck") or self.deck.having("frozen")
+            self.pool.offer(0 if spare <= 0 or wanted or self.tight() else spare)
 
     def _settled(self, view: View, decisions: tuple[Decision, ...]) -> bool:
         """Whether asking again could bring nothing: only admissions, and no place or nobody left."""

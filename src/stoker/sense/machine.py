@@ -99,6 +99,8 @@ class MachineReader:
     @property
     def cores(self) -> float:
         """How many cores the build may use, as looked up last."""
+        if not self._reads:
+            self._look_up()
         return self._cores
 
     def close(self) -> None:
