@@ -1,0 +1,74 @@
+"""A person's own -j is never changed; where there is none, schedulers are made wide."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from stoker.cli.window import prepared, window_for
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        ("ninja -C build", "ninja -C build -j24"),
+        ("/usr/bin/ninja-build", "/usr/bin/ninja-build -j24"),
+        ("ninja -j0 all", "ninja -j0 all -j24"),
+        ("ninja -- all", "ninja -j24 -- all"),
+        ("samu", "samu -j24"),
+        ("make -j", "make -j -j24"),
+        ("gmake -j -C src", "gmake -j -C src -j24"),
+        ("ninja -t clean", "ninja -t clean"),
+        ("ninja --version", "ninja --version"),
+        ("make -n", "make -n"),
+    ],
+)
+def test_the_window_goes_where_the_scheduler_reads_it(command: str, run: str) -> None:
+    result = prepared(command.split(), 24, None, {})
+    assert " ".join(result.words) == run
+    assert result.note == ""
+    assert result.environment == {}
+
+
+@pytest.mark.parametrize("command", ["ninja -j8", "ninja -j 8 -C build", "make -j8 all", "make --jobs=8"])
+def test_a_persons_own_number_stays_and_they_are_told(command: str) -> None:
+    result = prepared(command.split(), 24, None, {})
+    assert " ".join(result.words) == command
+    assert "-j8" in result.note
+
+
+def test_make_without_j_stays_serial_unless_a_person_gives_stoker_a_number() -> None:
+    assert prepared(["make"], 24, None, {}).words == ("make",)
+    assert "make -j" in prepared(["make"], 24, None, {}).note
+    assert prepared(["make", "all"], 24, 8, {}).words == ("make", "all", "-j24")
+
+
+def test_what_starts_schedulers_itself_is_told_by_the_environment() -> None:
+    result = prepared(["pip", "install", "."], 24, None, {})
+    assert result.words == ("pip", "install", ".")
+    assert result.environment == {"MAX_JOBS": "24", "CMAKE_BUILD_PARALLEL_LEVEL": "24"}
+
+
+def test_a_persons_own_variables_stay_and_they_are_told() -> None:
+    result = prepared(["pip", "install", "."], 24, None, {"MAX_JOBS": "4"})
+    assert result.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "24"}
+    assert "MAX_JOBS=4" in result.note
+
+
+def test_the_window_grows_with_the_cores_and_never_holds_more_than_memory_and_descriptors_allow() -> None:
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, files[1]), files[1]))
+        assert window_for(2, 64 * GIB, None) == 16
+        assert window_for(32, 64 * GIB, None) == 256
+        assert window_for(128, 512 * GIB, None) == 512
+        assert window_for(32, 2 * GIB, None) == 64
+        assert window_for(2, 64 * GIB, 40) == 320
+        assert window_for(4, GIB // 16, None) == 4
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, files[1]))
+        assert window_for(32, 64 * GIB, None) == 64
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, files)

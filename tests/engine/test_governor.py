@@ -1,0 +1,307 @@
+"""The governor on real processes: who is stopped, who goes on, and what a person's word changes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from stoker.act.tree import stat_fields
+from stoker.decide.curves import Curve, flat
+from stoker.engine.deck import Birth
+from stoker.engine.governor import Governor
+from stoker.engine.hand import carry_out
+from stoker.model import events as ev
+from stoker.model import state as state_of
+from stoker.model.state import BuildState
+from stoker.model.update import CommandRefused
+from stoker.sense.cgroup import MemoryLimit
+from stoker.sense.jobs import Job, JobUse
+from stoker.sense.processes import parse_stat
+from stoker.sense.procfs import read_once
+from stoker.sense.schedulers import Scheduler
+from support.program import until
+
+GIB = 2**30
+NINJA = Scheduler(os.getpid(), 1, "ninja", "/", "ninja", ("ninja",), 16, "build.ninja", ())
+
+
+@dataclass
+class Told:
+    """Expectations by output; 0.1 GiB for all others."""
+
+    sizes: dict[str, float] = field(default_factory=dict)
+    cores: float = 2.0
+    learnt: list[tuple[str, bool, float]] = field(default_factory=list)
+    adopted_jobs: list[int] = field(default_factory=list)
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
+        return self.curves.setdefault(output, flat(self.sizes.get(output, 0.1 * GIB), 60.0))
+
+    def width(self, argv: tuple[str, ...]) -> float:
+        return 1.0
+
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
+        pass
+
+    def adopted(self, jid: int) -> None:
+        self.adopted_jobs.append(jid)
+
+    def finished(self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float) -> None:
+        self.learnt.append((output, ok, seconds))
+
+    def lost(self, jid: int) -> None:
+        self.learnt.append(("lost", False, 0.0))
+
+
+class World:
+    """A governor, jobs as ninja would start them, and a memory that the test sets."""
+
+    def __init__(self, state: BuildState | None = None) -> None:
+        self.expected = Told()
+        self.memory = MemoryLimit("machine", 16 * GIB, 0)
+        self.governor = Governor(self.expected, lambda: self.memory, state or BuildState())
+        self.governor.cores = 2.0
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.events: list[ev.Event] = []
+
+    def start(self, *outputs: str, group: int = 0) -> list[Birth]:
+        """Spawn a job for each output, and tell the governor of all at once."""
+        births = [self.birth(output, group) for output in outputs]
+        self.events += self.governor.receive(births, time.time())
+        return births
+
+    def birth(self, output: str, group: int = 0) -> Birth:
+        child = subprocess.Popen(["sleep", "600"], process_group=group)
+        self.processes.append(child)
+        process = parse_stat(read_once(f"/proc/{child.pid}/stat") or b"")
+        assert process is not None
+        job = Job(child.pid, process.start_ticks, NINJA.key, time.time(), ("sleep", "600"), output, "cxx")
+        return Birth(len(self.processes), 1, job, process, NINJA)
+
+    def end(self, birth: Birth) -> None:
+        """The job's process ends, and the governor hears of it."""
+        process = self.processes[birth.jid - 1]
+        process.kill()
+        process.wait()
+        self.governor.exited(birth.job.key)
+        self.events += self.governor.step()
+
+    def stopped(self, births: Sequence[Birth]) -> list[bool]:
+        return [stat_fields(b.job.pid)[:1] == [b"T"] for b in births]
+
+    def hand(self, verb: str, **arguments: object) -> list[ev.Event]:
+        events = carry_out(self.governor, verb, arguments, "ann")
+        self.events += events
+        return events
+
+    def decided(self) -> list[str]:
+        return [f"{e.who}: {e.what}" for e in self.events if isinstance(e, ev.Decided)]
+
+
+def see(condition: Callable[[], bool]) -> None:
+    until(condition, "what was decided")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    for process in world.processes:
+        process.kill()
+        process.send_signal(signal.SIGCONT)
+        process.wait()
+
+
+def test_as_many_run_as_there_are_cores_and_the_oldest_on_deck_follows_a_death(world: World) -> None:
+    births = world.start("a", "b", "c", "d")
+    see(lambda: world.stopped(births) == [False, False, True, True])
+    started = {e.output: e.state for e in world.events if isinstance(e, ev.JobStarted)}
+    assert started == {"a": "running", "b": "running", "c": "on_deck", "d": "on_deck"}
+    world.end(births[1])
+    see(lambda: world.stopped(births[2:]) == [False, True])
+    assert ev.JobMoved(3, "running") in world.events
+
+
+def test_a_job_of_the_console_pool_is_never_stopped(world: World) -> None:
+    running = world.start("a", "b")
+    (console,) = world.start("console", group=os.getpgrp())
+    world.hand("pause", now=True)
+    see(lambda: world.stopped(running) == [True, True])
+    assert world.stopped([console]) == [False]
+
+
+def test_a_lower_level_freezes_the_youngest_at_once_and_a_higher_one_thaws_it(world: World) -> None:
+    births = world.start("a", "b")
+    world.hand("level", jobs=1)
+    see(lambda: world.stopped(births) == [False, True])
+    world.hand("level", change=1)
+    see(lambda: world.stopped(births) == [False, False])
+    assert world.decided() == ["ann: level 2 → 1", "ann: level 1 → 2"]
+    assert [e.target for e in world.events if isinstance(e, ev.LevelSet)] == [1, 2]
+
+
+def test_a_soft_pause_lets_jobs_end_and_starts_none(world: World) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("pause")
+    world.end(births[0])
+    assert world.stopped(births[1:]) == [False, True]
+    world.hand("resume")
+    see(lambda: world.stopped(births[1:]) == [False, False])
+
+
+def test_a_hard_pause_freezes_all_and_a_newborn_too(world: World) -> None:
+    births = world.start("a", "b")
+    world.hand("pause", now=True)
+    births += world.start("c")
+    see(lambda: world.stopped(births) == [True, True, True])
+    world.hand("resume")
+    see(lambda: world.stopped(births) == [False, False, True])
+
+
+def test_what_does_not_fit_waits_and_says_so_once(world: World) -> None:
+    world.expected.sizes = {"heavy": 6 * GIB}
+    world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
+    (light,) = world.start("light")
+    (heavy,) = world.start("heavy")
+    see(lambda: world.stopped([light, heavy]) == [False, True])
+    world.governor.step()
+    assert [d for d in world.decided() if "heavy" in d] == ["governor: hold heavy"]
+    reason = next(e.why for e in world.events if isinstance(e, ev.Decided) and e.what == "hold heavy")
+    assert "GiB" in reason
+    world.memory = MemoryLimit("machine", 8 * GIB, GIB // 2)
+    world.events += world.governor.step()
+    see(lambda: world.stopped([heavy]) == [False])
+    assert [d for d in world.decided() if "heavy" in d] == ["governor: hold heavy", "governor: admit heavy"]
+
+
+def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
+    world.expected.sizes = {"heavy": 6 * GIB}
+    world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
+    births = world.start("light", "heavy")
+    see(lambda: world.stopped(births) == [False, True])
+    world.hand("level", jobs=2, ignore_memory=True)
+    see(lambda: world.stopped(births) == [False, False])
+    assert not next(e for e in world.events if isinstance(e, ev.LevelSet)).guarded
+
+
+def test_single_jobs_obey_a_person(world: World) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=1, act="freeze")
+    see(lambda: world.stopped(births) == [True, False, False])
+    world.hand("job", jid=1, act="thaw")
+    see(lambda: world.stopped(births)[0] is False)
+    killed: list[str] = []
+    world.governor.on_kill = killed.append
+    world.hand("job", jid=2, act="kill")
+    assert world.processes[1].wait() == -signal.SIGKILL
+    assert killed == ["b"]
+
+
+def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world: World) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=2, act="alone")
+    see(lambda: world.stopped(births) == [True, False, True])
+    world.end(births[1])
+    see(lambda: world.stopped([births[0], births[2]]) == [False, False])
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("level", {"jobs": 0}),
+        ("level", {"jobs": "many"}),
+        ("level", {"jobs": True}),
+        ("level", {"change": 1.5}),
+        ("job", {"jid": 99, "act": "freeze"}),
+        ("job", {"jid": 1, "act": "explode"}),
+        ("job", {"jid": 1, "act": "thaw"}),
+        ("job", {}),
+        ("resume", {}),
+        ("dance", {}),
+    ],
+)
+def test_nonsense_is_refused_and_changes_nothing(world: World, verb: str, arguments: dict[str, object]) -> None:
+    births = world.start("a", "b", "c")
+    before = world.stopped(births)
+    with pytest.raises(CommandRefused):
+        world.hand(verb, **arguments)
+    assert world.stopped(births) == before
+    assert world.governor.level == 2
+
+
+def test_after_a_real_error_what_is_on_deck_is_dropped_and_what_runs_goes_on(world: World) -> None:
+    births = world.start("a", "b", "c", "d")
+    for member in world.governor.deck:
+        member.admitted -= 60.0
+    jids, events = world.governor.drop(1, "a failed")
+    assert jids == [3, 4]
+    assert [type(e) for e in events] == [ev.Decided]
+    assert all(world.processes[n].wait() == -signal.SIGKILL for n in (2, 3))
+    assert world.stopped(births[:2]) == [False, False]
+
+
+def test_a_new_engine_finds_each_job_where_the_old_one_left_it(world: World) -> None:
+    births = [world.birth(output) for output in ("running", "deck", "frozen", "unwritten", "released")]
+    for birth in births[1:4]:
+        os.kill(birth.job.pid, signal.SIGSTOP)
+    see(lambda: world.stopped(births) == [False, True, True, True, False])
+    told: list[state_of.Job | None] = [
+        _told(births[0], "running"),
+        _told(births[1], "on_deck"),
+        _told(births[2], "frozen"),
+        None,
+        _told(births[4], "on_deck"),
+    ]
+    processes = [parse_stat(read_once(f"/proc/{b.job.pid}/stat") or b"") for b in births]
+    adopted = [b._replace(before=t, process=p) for b, t, p in zip(births, told, processes, strict=True) if p]
+    world.governor.paused = "soft"
+    events = world.governor.receive(adopted, time.time())
+    assert [m.state for m in world.governor.deck] == ["running", "on_deck", "frozen", "on_deck", "running"]
+    assert [e for e in events if isinstance(e, ev.JobMoved)] == [ev.JobMoved(5, "running")]
+    assert 1 in world.expected.adopted_jobs
+
+
+def _told(birth: Birth, state: ev.JobState) -> state_of.Job:
+    since = None if state == "on_deck" else birth.job.started
+    return state_of.Job(
+        birth.jid, 1, birth.job.pid, birth.job.output, "cxx", birth.job.started, state=state, running_since=since
+    )
+
+
+def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worked(world: World) -> None:
+    births = world.start("a", "b", "c", "d")
+    see(lambda: world.stopped(births[2:]) == [True, True])
+    for birth in births[2:]:
+        os.kill(birth.job.pid, signal.SIGCONT)
+    uses = {b.jid: _use(b, cpu) for b, cpu in ((births[2], 0.0), (births[3], 5.0))}
+    events = world.governor.observe(uses)
+    see(lambda: world.stopped(births[2:]) == [True, False])
+    assert events == [ev.JobMoved(4, "running")]
+
+
+def _use(birth: Birth, cpu_seconds: float) -> JobUse:
+    return JobUse(birth.job, 2**20, 2**20, 0.0, cpu_seconds, "sleep", "running")
+
+
+def test_time_on_deck_is_not_time_that_a_job_took(world: World) -> None:
+    world.start("a", "b")
+    (birth,) = world.start("c")
+    (member,) = (m for m in world.governor.deck if m.jid == birth.jid)
+    member.since -= 30.0
+    event = ev.JobFinished(birth.jid, 1, "c", "cxx", 31.0, "ok")
+    assert world.governor.finished(event).seconds == pytest.approx(1.0, abs=0.5)
+    assert world.expected.learnt[0][:2] == ("c", True)
+
+
+def test_while_the_build_is_being_stopped_nothing_is_held(world: World) -> None:
+    world.governor.open = True
+    births = world.start("a", "b", "c", "d")
+    time.sleep(0.05)
+    assert world.stopped(births) == [False] * 4
