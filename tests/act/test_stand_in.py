@@ -17,10 +17,13 @@ from support.keepers import (
     Start,
     engines_of,
     exit_of,
+    finish,
     job,
     job_pid,
     keeper_of,
+    ninja,
     state_of,
+    stopped,
     until,
     words_of,
 )
@@ -47,23 +50,6 @@ if first:
     {gate}
 {then}
 """
-
-
-def ninja(folder: Path, jobs: int) -> list[str]:
-    """A ninja that runs all of its jobs at once."""
-    write_ninja(folder, [(f"{n}.ran", job(n)) for n in range(jobs)])
-    return [PYPI_NINJA, f"-j{jobs}"]
-
-
-def stopped(folder: Path, numbers: Sequence[int]) -> list[int]:
-    """Which of these jobs are stopped."""
-    return [n for n in numbers if state_of(job_pid(folder, n)) == "T"]
-
-
-def finish(folder: Path, n: int) -> None:
-    """Let job n come to its end, if it is not stopped."""
-    (folder / f"{n}.go").touch()
-    until((folder / f"{n}.ran").exists)
 
 
 def given_up(paths: BuildPaths) -> bool:

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from stoker.act import launch as launch_module
 from stoker.act.launch import KEEPER, Spec, launch
 from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
+from support.program import PYPI_NINJA, write_ninja
 
 PATIENCE = 60.0
 """Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
@@ -194,3 +195,21 @@ def job_pid(folder: Path, n: int) -> int:
     file = folder / f"{n}.pid"
     until(file.exists)
     return int(file.read_text())
+
+
+def ninja(folder: Path, jobs: int) -> list[str]:
+    """A ninja that runs all of its jobs at once."""
+    write_ninja(folder, [(f"{n}.ran", job(n)) for n in range(jobs)])
+    return [PYPI_NINJA, f"-j{jobs}"]
+
+
+def stopped(folder: Path, numbers: Sequence[int]) -> list[int]:
+    """Which of these jobs are stopped. A shell may have been caught in a vfork: then only its child shows it."""
+    pids = {n: job_pid(folder, n) for n in numbers}
+    return [n for n, pid in pids.items() if any(state_of(each) == "T" for each in [pid, *descendants(pid)])]
+
+
+def finish(folder: Path, n: int) -> None:
+    """Let job n come to its end, if it is not stopped."""
+    (folder / f"{n}.go").touch()
+    until((folder / f"{n}.ran").exists)

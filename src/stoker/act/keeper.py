@@ -118,8 +118,12 @@ class Keeper:
         self.write_keeper_file()
 
     def become_build(self, ready: int | None, watching: int | None) -> None:
-        """In the child: a process group of its own, output to the log, and, once somebody watches, the command."""
-        os.setpgid(0, 0)
+        """In the child: output to the log, and, once somebody watches, the command.
+
+        In a session of its own: else, if the keeper were killed, the kernel would send SIGHUP to the whole of a build
+        in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
+        """
+        os.setsid()
         command = [os.fsencode(word) for word in self.spec["command"]]
         code = COMMAND_NOT_FOUND
         try:

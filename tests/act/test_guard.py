@@ -1,0 +1,159 @@
+"""A keeper that was killed: somebody still restarts the engine, and nothing stays stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stoker.act.launch import KEEPER
+from stoker.act.stop import NothingToStopError, stop_build
+from stoker.act.tree import start_ticks
+from stoker.config.paths import BuildPaths
+from support.keepers import GOVERNOR, Start, alive, engines_of, finish, job, job_pid, keeper_of, ninja, stopped, until
+
+STARTS_GUARD = (
+    GOVERNOR
+    + f"sys.path.append({str(KEEPER.parents[2])!r})"
+    + """
+from pathlib import Path
+from stoker.act import launch
+from stoker.act.tree import start_ticks
+from stoker.config.paths import BuildPaths
+if first:
+    ready()
+    pids = jobs(2)
+    stop(pids[1])
+    gate(1, [keeper("build_pid")], [pids[1]], pids)
+while start_ticks(keeper("keeper_pid")):
+    time.sleep(0.01)
+while start_ticks(keeper("build_pid")):
+    launch.start_guard(BuildPaths(Path(folder)))
+    note("guards", json.load(open(folder + "/guard.json"))["pid"])
+    if os.path.exists(folder + "/dying"):
+        sys.exit(1)
+    time.sleep(0.05)
+note("last-words", "")
+"""
+)
+"""An engine that has a job stopped, and calls for a guard again and again once its keeper is gone."""
+
+Orphan = Callable[..., BuildPaths]
+
+
+def guards(paths: BuildPaths) -> set[int]:
+    """The guards that were ever started."""
+    file = paths.root / "guards"
+    return {int(pid) for pid in file.read_text().split()} if file.exists() else set()
+
+
+@pytest.fixture
+def orphan(start: Start, tmp_path: Path) -> Orphan:
+    """A ninja of two jobs, the second stopped, whose keeper was killed and which has a guard."""
+
+    def make() -> BuildPaths:
+        paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
+        until((paths.root / "gate.json").exists)
+        os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+        until(lambda: guards(paths))
+        return paths
+
+    return make
+
+
+def test_an_engine_that_is_killed_comes_back_without_a_keeper(orphan: Orphan, tmp_path: Path) -> None:
+    paths = orphan()
+    os.kill(engines_of(paths)[0], signal.SIGKILL)
+    until(lambda: len(engines_of(paths)) == 2)
+    os.kill(engines_of(paths)[1], signal.SIGKILL)
+    until(lambda: len(engines_of(paths)) == 3)
+    assert alive(keeper_of(paths)["build_pid"])
+    assert stopped(tmp_path, [0, 1]) == [1]
+    assert len(guards(paths)) == 1
+
+
+def test_the_guard_ends_with_the_build_and_nothing_of_it_stays(orphan: Orphan, tmp_path: Path) -> None:
+    paths = orphan()
+    os.killpg(job_pid(tmp_path, 1), signal.SIGCONT)
+    for n in (0, 1):
+        finish(tmp_path, n)
+    until(lambda: not alive(keeper_of(paths)["build_pid"]))
+    until((paths.root / "last-words").exists)
+    until(lambda: not any(map(alive, {*guards(paths), *engines_of(paths)})))
+
+
+def test_an_engine_that_is_calling_for_a_guard_gets_one_only(orphan: Orphan) -> None:
+    paths = orphan()
+    lines = (paths.root / "guards").stat().st_size
+    until(lambda: (paths.root / "guards").stat().st_size > 3 * lines)
+    assert len(guards(paths)) == 1
+
+
+def test_a_guard_that_is_killed_is_replaced(orphan: Orphan) -> None:
+    paths = orphan()
+    first = min(guards(paths))
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(guards(paths)) == 2)
+    assert start_ticks(max(guards(paths) - {first}))
+
+
+def test_an_engine_that_cannot_come_back_leaves_the_level_to_the_guard(orphan: Orphan, tmp_path: Path) -> None:
+    paths = orphan()
+    (paths.root / "dying").touch()
+    until(lambda: len(engines_of(paths)) == 7 and not any(map(alive, engines_of(paths))))
+    assert stopped(tmp_path, [0, 1]) == [1]
+    finish(tmp_path, 0)
+    finish(tmp_path, 1)
+    until(lambda: not alive(keeper_of(paths)["build_pid"]))
+
+
+def test_a_build_without_its_keeper_but_with_a_guard_can_be_stopped(orphan: Orphan, tmp_path: Path) -> None:
+    paths = orphan()
+    stop_build(paths, force=False)
+    until(lambda: not alive(keeper_of(paths)["build_pid"]))
+    until(lambda: not any(map(alive, [job_pid(tmp_path, 0), job_pid(tmp_path, 1), *guards(paths)])))
+    with pytest.raises(NothingToStopError):
+        stop_build(paths, force=False)
+
+
+def test_jobs_that_outlive_the_build_are_not_left_stopped(orphan: Orphan, tmp_path: Path) -> None:
+    paths = orphan()
+    os.kill(keeper_of(paths)["build_pid"], signal.SIGKILL)
+    until(lambda: stopped(tmp_path, [0, 1]) == [])
+    until(lambda: not any(map(alive, guards(paths))))
+
+
+def test_a_make_with_stopped_jobs_does_not_die_with_its_keeper(start: Start, tmp_path: Path) -> None:
+    """The kernel hangs up on a process group that loses its last tie to its session while some of it is stopped."""
+    rules = "".join(f"{n}.ran:\n\t{job(n).replace('$', '$$')}\n" for n in range(2))
+    (tmp_path / "Makefile").write_text(f"all: 0.ran 1.ran\n{rules}")
+    paths = start("make", "-j2", engine=STARTS_GUARD)
+    until((paths.root / "gate.json").exists)
+    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    until(lambda: guards(paths))
+    assert stopped(tmp_path, [0, 1]) == [1]
+    os.kill(job_pid(tmp_path, 1), signal.SIGCONT)
+    for n in (0, 1):
+        finish(tmp_path, n)
+    until(lambda: not alive(keeper_of(paths)["build_pid"]))
+
+
+def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
+    """Isolated, without site-packages, and without the folder of the script on the path, as they are started."""
+    script = (
+        f"import sys; sys.argv = ['x']; sys.path.append({str(KEEPER.parents[2])!r}); before = set(sys.modules)\n"
+        "import stoker.act.keeper\n"
+        "names = {n.partition('.')[0] for n in set(sys.modules) - before} - sys.stdlib_module_names\n"
+        "import json; print(json.dumps([sorted(names), sorted(n for n in sys.modules if n.startswith('stoker.'))]))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, check=True)
+    assert json.loads(done.stdout) == [
+        ["stoker"],
+        ["stoker.act", "stoker.act.guard", "stoker.act.keeper", "stoker.act.minder", "stoker.act.tree"],
+    ]
