@@ -193,5 +193,6 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
         "stoker.cli.simulate:add_arguments",
         "stoker.cli.simulate:run",
     ),
+    "history": ("what jobs took in earlier builds", "stoker.cli.history:add_arguments", "stoker.cli.history:run"),
     "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
 }

@@ -52,6 +52,9 @@ HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 MAX_CLASSES = 4096
 """Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
 
+MAX_TOLD = 1024
+"""Answers kept, of 3 KB each: about as many as jobs wait on deck on a large machine."""
+
 MAX_SIZE, MAX_SECONDS = 2.0**50, 1e8
 LEAST_SIZE, LEAST_SECONDS = 4096.0, 0.01
 
@@ -149,7 +152,7 @@ class Learner:
         return told[1] if told is not None and told[0] == stamp else None
 
     def _tell(self, key: tuple[object, ...], stamp: object, curve: Curve) -> Curve:
-        if len(self._told) >= MAX_CLASSES:
+        if len(self._told) >= MAX_TOLD:
             self._told.clear()
         self._told[key] = stamp, curve
         return curve

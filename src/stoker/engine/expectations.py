@@ -75,16 +75,17 @@ class Expectations:
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
         """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
 
-        With a `jid` the answer is kept and is the same object until something has been learnt.
+        The answer for a `jid` is kept, and is the same object until something has been learnt. Who asks for jobs that
+        do not live yet gives none.
         """
         argv = tuple(argv)
-        answer = self._answers.get(jid) if jid is not None else None
-        version = self._learner.version
+        if jid is None:
+            return self._glance(output, tool, argv)
+        answer, version = self._answers.get(jid), self._learner.version
         if answer is not None and answer.version == version and _asked(answer, output, tool, argv):
             return answer.curve
         curve = self._learner.expect(output, tool, self._traits_of(argv))
-        if jid is not None:
-            self._answers[jid] = _Answer(output, tool, argv, version, curve)
+        self._answers[jid] = _Answer(output, tool, argv, version, curve)
         return curve
 
     def width(self, argv: Sequence[str]) -> float:
@@ -151,13 +152,21 @@ class Expectations:
             self._memories[key] = memory
             return memory
 
+    def _glance(self, output: str, tool: str, argv: _Argv) -> Curve:
+        """An answer of which nothing is kept: a plan has ten thousands of command lines."""
+        traits = self._traits.get(argv) or _read(argv)
+        key = (output, tool, traits.flags)
+        kept = key in self._memories
+        curve = self._learner.expect(output, tool, traits)
+        if not kept:
+            self._memories.pop(key, None)
+        return curve
+
     def _traits_of(self, argv: _Argv) -> Traits:
         traits = self._traits.get(argv)
         if traits is None:
-            commands = [command.argv for command in simple_commands(argv)]
-            cached = _CACHES.search(" ".join(argv[:8])[:_CACHE_WITHIN]) is not None
             _make_room(self._traits)
-            traits = self._traits[argv] = traits_of(commands, cached=cached)
+            traits = self._traits[argv] = _read(argv)
         return traits
 
     def _forget(self, jid: int, argv: _Argv) -> None:
@@ -172,6 +181,12 @@ class Expectations:
 
 def _asked(answer: _Answer, output: str, tool: str, argv: _Argv) -> bool:
     return answer.output == output and answer.tool == tool and answer.argv == argv
+
+
+def _read(argv: _Argv) -> Traits:
+    commands = [command.argv for command in simple_commands(argv)]
+    cached = _CACHES.search(" ".join(argv[:8])[:_CACHE_WITHIN]) is not None
+    return traits_of(commands, cached=cached)
 
 
 def _make_room(table: dict[_Any, _Value]) -> None:

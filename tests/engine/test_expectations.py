@@ -1,0 +1,217 @@
+"""What the engine expects of jobs, over builds: learnt from samples, kept between builds, by command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stoker.config.priors import load_priors, shipped_priors
+from stoker.engine import expectations as module
+from stoker.engine.expectations import Expectations
+from stoker.record.history import History
+
+GIB = 2**30
+PRIORS, _ = load_priors([shipped_priors()])
+KERNEL = ("/bin/sh", "-c", "cd /tmp/b && /usr/bin/nvcc -O3 -arch=sm_80 -Xcompiler -fPIC -I/x -c a.cu -o a.o")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "history.sqlite3"
+
+
+@pytest.fixture
+def expectations(path: Path) -> Iterator[Expectations]:
+    history = History(path)
+    yield Expectations(PRIORS, history, cores=16)
+    history.close()
+
+
+def compile_line(output: str, options: str = "-O2", compiler: str = "g++") -> tuple[str, ...]:
+    return ("/bin/sh", "-c", f"{compiler} {options} -MF {output}.d -c {output}.cpp -o {output}")
+
+
+def run(
+    expectations: Expectations,
+    jid: int,
+    output: str,
+    argv: tuple[str, ...],
+    *,
+    tool: str = "cxx",
+    peak: float = 2.0,
+    seconds: int = 40,
+    ok: bool = True,
+) -> None:
+    """A job that climbs to `peak` GiB and holds it for a second half, sampled once a second."""
+    for age in range(seconds):
+        held = peak * GIB * min(1.0, 2 * age / seconds)
+        expectations.sample(jid, float(age), held, "cc1plus")
+    expectations.finished(jid, output, tool, argv, ok, float(seconds))
+
+
+async def build(path: Path, peak: float, options: str = "-O2") -> None:
+    expectations = Expectations(PRIORS, History(path))
+    for jid in range(1, 6):
+        run(expectations, jid, f"{jid}.o", compile_line(f"{jid}.o", options), peak=peak)
+    await expectations.close()
+
+
+async def test_the_next_build_expects_what_the_last_one_saw(path: Path) -> None:
+    await build(path, 2.0)
+    second = Expectations(PRIORS, History(path))
+    curve = second.expect(1, "3.o", "cxx", compile_line("3.o"))
+    assert curve.source == "history"
+    assert curve.peak == pytest.approx(2 * GIB, rel=0.05)
+    assert curve.duration == pytest.approx(40, rel=0.05)
+    assert second.expect(2, "new.o", "cxx", compile_line("new.o")).source == "prior cxx"
+    assert second.expect(3, "3.o", "cxx", compile_line("3.o", "-O0")).source == "history, other flags"
+    await second.close()
+    assert second.notes.take() == []
+
+
+async def test_make_and_ninja_and_other_folders_mean_the_same_job(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    place = "/tmp/pip-install-{}/flash-attn_{}/build/temp/csrc/a.o"
+    here, there = place.format("k3j9x2", "0" * 32), place.format("zzzzzz", "f" * 32)
+    run(first, 1, here, compile_line(here))
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    assert second.expect(1, there, "cxx", compile_line(there)).source == "history"
+    direct = ("g++", "-O2", "-c", "a.cpp", "-o", there)
+    assert second.expect(2, there, "cxx", direct).source == "history"
+    await second.close()
+
+
+async def test_another_compiler_is_noticed_and_reckoned_with(path: Path) -> None:
+    await build(path, 2.0)
+    second = Expectations(PRIORS, History(path))
+    for jid in range(1, 5):
+        run(second, jid, f"{jid}.o", compile_line(f"{jid}.o"), peak=3.0)
+    assert 2.3 * GIB < second.expect(9, "5.o", "cxx", compile_line("5.o")).peak < 3.1 * GIB
+    await second.close()
+
+
+def test_the_answer_is_the_same_object_until_something_is_learnt(expectations: Expectations) -> None:
+    argv = compile_line("a.o")
+    first = expectations.expect(1, "a.o", "cxx", argv)
+    assert expectations.expect(1, "a.o", "cxx", argv) is first
+    assert expectations.expect(2, "b.o", "cxx", compile_line("b.o")) is first, "of one class"
+    run(expectations, 3, "c.o", compile_line("c.o"), peak=5.0)
+    assert expectations.expect(1, "a.o", "cxx", argv).peak > first.peak
+
+
+def test_a_job_that_gets_another_name_is_judged_by_it(expectations: Expectations) -> None:
+    unnamed = expectations.expect(1, "", "nvcc", KERNEL)
+    named = expectations.expect(1, "flash_bwd_hdim256_bf16_sm80.o", "nvcc", KERNEL)
+    assert (unnamed.source, named.source) == ("prior nvcc", "prior flash-bwd-hdim256")
+
+
+def test_gpus_and_threads_are_read_off_the_command_line(expectations: Expectations) -> None:
+    archs = " ".join(f"-gencode arch=compute_{n},code=sm_{n}" for n in (80, 90, 100, 120))
+    many = ("/bin/sh", "-c", f"/usr/local/cuda/bin/nvcc {archs} --threads 4 -c a.cu -o a.o")
+    one = expectations.expect(1, "a.o", "nvcc", KERNEL)
+    assert expectations.expect(2, "a.o", "nvcc", many).peak == pytest.approx(4 * one.peak)
+    assert (expectations.width(KERNEL), expectations.width(many)) == (1.0, 4.0)
+
+
+def test_a_link_that_takes_all_cores_is_as_wide_as_the_build_may_be(expectations: Expectations) -> None:
+    link = ("/bin/sh", "-c", ": && g++ -O2 -flto=auto -shared -o libx.so a.o && :")
+    assert expectations.width(link) == 16
+    expectations.cores = 4
+    assert expectations.width(link) == 4
+    assert expectations.expect(1, "libx.so", "link", link).source == "prior link-lto"
+    assert expectations.width(()) == 1.0
+
+
+@pytest.mark.parametrize("how", ["failed", "killed", "adopted", "unknown command"])
+async def test_who_teaches_nothing(path: Path, how: str) -> None:
+    first = Expectations(PRIORS, History(path))
+    argv = compile_line("a.o")
+    if how == "adopted":
+        first.adopted(1)
+    if how == "killed":
+        first.sample(1, 1.0, 9.0 * GIB, "cc1plus")
+        first.lost(1)
+    else:
+        run(first, 1, "a.o", () if how == "unknown command" else argv, ok=how != "failed")
+    assert first.expect(2, "a.o", "cxx", argv).source == "prior cxx"
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    assert second.expect(1, "a.o", "cxx", argv).source == "prior cxx"
+    await second.close()
+
+
+async def test_a_job_too_short_to_be_seen_is_small_the_next_time(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    first.finished(1, "a.o", "cxx", compile_line("a.o"), ok=True, seconds=0.3)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    curve = second.expect(1, "a.o", "cxx", compile_line("a.o"))
+    assert curve.source == "history"
+    assert curve.peak < GIB / 8
+    assert curve.duration < 1
+    await second.close()
+
+
+@pytest.mark.parametrize("compiler", ["ccache g++", "/usr/lib/ccache/g++", "CCACHE_DIR=/x sccache g++"])
+async def test_a_hit_in_a_compiler_cache_is_not_taken_for_a_small_job(path: Path, compiler: str) -> None:
+    first = Expectations(PRIORS, History(path))
+    argv = compile_line("a.o", compiler=compiler)
+    first.finished(1, "a.o", "cxx", argv, ok=True, seconds=0.1)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    assert second.expect(1, "a.o", "cxx", argv).source == "prior cxx"
+    await second.close()
+
+
+async def test_asking_for_a_whole_plan_keeps_nothing(expectations: Expectations) -> None:
+    for number in range(100):
+        assert expectations.expect(None, f"{number}.o", "cxx", compile_line(f"{number}.o")).peak > 0
+    assert not expectations._traits
+    assert not expectations._memories
+
+
+async def test_what_has_ended_is_not_kept_in_memory(expectations: Expectations) -> None:
+    for jid in range(1, 20):
+        expectations.expect(jid, f"{jid}.o", "cxx", compile_line(f"{jid}.o"))
+        expectations.width(compile_line(f"{jid}.o"))
+        if jid % 2:
+            run(expectations, jid, f"{jid}.o", compile_line(f"{jid}.o"))
+        else:
+            expectations.lost(jid)
+    assert not expectations._traits
+    assert not expectations._memories
+    assert not expectations._answers
+
+
+async def test_flush_writes_now_and_then(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(path)
+    expectations = Expectations(PRIORS, history)
+    run(expectations, 1, "a.o", compile_line("a.o"))
+    await expectations.flush()
+    assert history.pending == 1, "a moment ago the file was read"
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    await expectations.flush()
+    assert history.pending == 0
+    await expectations.close()
+
+
+async def test_a_history_that_cannot_be_used_is_told_once_and_done_without(path: Path) -> None:
+    path.parent.write_text("a file where the folder should be")
+    expectations = Expectations(PRIORS, History(path))
+    (note,) = expectations.notes.take()
+    assert "not used" in note
+    run(expectations, 1, "a.o", compile_line("a.o"), peak=5.0)
+    assert expectations.expect(2, "b.o", "cxx", compile_line("b.o")).source == "1 like it"
+    await expectations.close()
+    assert expectations.notes.take() == []
+
+
+async def test_without_a_history_a_build_still_learns() -> None:
+    expectations = Expectations(PRIORS)
+    before = expectations.expect(1, "b.o", "cxx", compile_line("b.o"))
+    run(expectations, 2, "a.o", compile_line("a.o"), peak=5.0)
+    assert expectations.expect(1, "b.o", "cxx", compile_line("b.o")).peak > before.peak
+    await expectations.close()
