@@ -55,6 +55,9 @@ TIGHT_TICK_SECONDS = 0.25
 SEARCH_SECONDS = 0.05
 """While no scheduler runs, its coming is looked for this often: the jobs of a wide ninja must not run unguarded."""
 
+QUICK_SEARCH_SECONDS, AT_ONCE_SECONDS = 0.01, 1.0
+"""The same in the build's first second."""
+
 SEARCHING_TICK_SECONDS = 0.2
 """While no scheduler runs: a short ninja (a configure check, the end of a build) must not slip through."""
 
@@ -84,7 +87,7 @@ class Engine:
         priors, self._faults = load_priors(priors_files())
         self._expectations = Expectations(priors, History(history_path()))
         self._deaths = self._records = False
-        self._sample_at = self._listen_until = 0.0
+        self._sample_at = self._listen_until = self._ready_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
         self._estimated_at = 0.0
@@ -119,6 +122,7 @@ class Engine:
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
+        governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
             governor.pool = Pool(self._paths.pool)
@@ -134,6 +138,7 @@ class Engine:
 
     def _tell_ready(self) -> None:
         """The build waits for this: nothing of it shall run unseen."""
+        self._ready_at = time.monotonic()
         ready = os.environ.pop("STOKER_READY_FD", "")
         if ready.isdigit():
             with contextlib.suppress(OSError):
@@ -292,16 +297,20 @@ class Engine:
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
         deadline = time.monotonic() + self._tick(observer)
-        search_at = time.monotonic() + SEARCH_SECONDS
+        search_at = 0.0
         while (left := deadline - time.monotonic()) > 0 and not self._build_is_over():
             searching = not observer.live_schedulers()
-            pause = SEARCH_SECONDS if searching else self._pace.next(unready=observer.expecting)
+            pause = self._search_pause() if searching else self._pace.next(unready=observer.expecting)
             await self._bell.wait(min(left, pause))
             if searching and time.monotonic() >= search_at:
-                search_at = time.monotonic() + SEARCH_SECONDS
+                search_at = time.monotonic() + self._search_pause()
                 if observer.spots_scheduler():
                     return
             self._pulse(observer)
+
+    def _search_pause(self) -> float:
+        """A command that is a scheduler itself is one at once."""
+        return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
 
     def _tick(self, observer: Observer) -> float:
         if not observer.live_schedulers():

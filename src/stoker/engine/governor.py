@@ -86,7 +86,7 @@ class Governor:
         """Jobs that were not known: decide about them, hold those that may not run. `now` is Unix time."""
         if not births:
             return []
-        members = [self._member(birth, now) for birth in births]
+        members = [self._member(birth, now) for birth in sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))]
         self._fresh = {m.jid for m in members}
         if not self._has_places():
             self._hold_fresh(members)

@@ -99,8 +99,12 @@ class Observer:
         processes = self._build_processes()
         schedulers = self._finder.find(processes)
         report = self._tracker.update(processes, schedulers, now)
-        events += await self._new_schedulers(schedulers, now)
-        events += self._governor.receive([b for j in report.started if (b := self._birth(j, processes[j.pid]))], now)
+        new = self._new_schedulers(schedulers, now)
+        # Their jobs are held before anything is awaited: a wide ninja starts a hundred while another process answers.
+        born = self._governor.receive([b for j in report.started if (b := self._birth(j, processes[j.pid]))], now)
+        for tracked, parent in new:
+            events.append(_started(tracked.book, await self._versions.read(tracked.book.scheduler.exe), parent))
+        events += [*born, *self.births(now)]
         events += self._used(report)
         events += self._vanished_jobs(report)
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
@@ -196,8 +200,9 @@ class Observer:
 
     # -- schedulers --------------------------------------------------------------------------------------------
 
-    async def _new_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
-        events: list[ev.Event] = []
+    def _new_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[tuple[Tracked, int | None]]:
+        """Open the books of all that are new; those the journal does not know, with the number of the outer one."""
+        new: list[tuple[Tracked, int | None]] = []
         # The outer ones first: they have the lower start, and their numbers are what the inner ones refer to.
         for scheduler in sorted(schedulers.values(), key=lambda s: s.start_ticks):
             if scheduler.key in self._tracked:
@@ -207,10 +212,9 @@ class Observer:
             if before is None:
                 outer = schedulers.get(scheduler.parent) if scheduler.parent is not None else None
                 parent = self._tracked.get(outer.key) if outer is not None else None
-                version = await self._versions.read(scheduler.exe)
-                events.append(_started(tracked.book, version, parent.book.sid if parent else None))
+                new.append((tracked, parent.book.sid if parent else None))
         self._planner.make(self._tracked.values())
-        return events
+        return new
 
     def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
         """Open a book: a new one, or the one that the journal tells of."""
