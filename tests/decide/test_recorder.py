@@ -105,6 +105,14 @@ def test_one_sample_is_not_the_end_of_a_climb() -> None:
     assert points[0].age == 0
 
 
+def test_a_climb_goes_on_as_it_went_and_no_faster() -> None:
+    """g++ at the end of a long job: 10 MiB a second, a sample every fifth of one."""
+    points = recorded([(step / 5, (200 + 2 * step) * MIB) for step in range(100)])
+    assert points is not None
+    assert 398 * MIB < Curve(points).peak < 403 * MIB
+    assert 19.8 < Curve(points).duration < 20.1
+
+
 def test_a_dropped_job_is_forgotten() -> None:
     recorder = CurveRecorder()
     recorder.sample(1, 1.0, GIB, "ld")

@@ -28,13 +28,10 @@ UNSEEN_MOST = 1.0
 
 CLIMB = 128 * 2**20
 """Bytes that a compiler takes in a CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB,
-cudafe++ 170 MiB (measured), so what a job held between two samples is not more."""
+cudafe++ 170 MiB (measured). Nothing more is assumed of what nobody saw."""
 
 BASE = 16 * 2**20
 """Bytes of a shell and a compiler driver."""
-
-TAIL = 0.5
-"""CPU seconds between the last sample and the end, on average."""
 
 MAX_PHASE = 15
 """Characters of a process's name, as the kernel keeps it."""
@@ -43,6 +40,7 @@ MAX_PHASE = 15
 @dataclass(slots=True)
 class _Record:
     points: list[Point] = field(default_factory=list)
+    count: int = 0
     gap: float = 0.0
     whole: bool = True
 
@@ -67,6 +65,7 @@ class CurveRecorder:
         elif point.age > BEGINNING:
             record.whole = False
         points.append(point)
+        record.count += 1
         if len(points) >= KEPT:
             record.points = list(simplified(points, THINNED))
 
@@ -84,17 +83,15 @@ class CurveRecorder:
         `seconds` is how long it lived by the clock. A job that ended between two samples was small: it is taken to
         have grown as fast as compilers do, for as long as it can have run.
         """
-        record = self._records.pop(jid, None)
-        points = record.points if record is not None else []
-        if record is not None and not record.whole:
-            return None
-        if not points and seconds > UNSEEN_SECONDS:
+        record = self._records.pop(jid, None) or _Record()
+        points = record.points
+        if not record.whole or (not points and seconds > UNSEEN_SECONDS):
             return None
         if not points or points[-1].age <= 0:
             return _unseen(points, seconds)
-        if record is not None and record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
+        if record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
             return None
-        return _completed(points)
+        return _completed(points, record.count)
 
 
 def _unseen(points: list[Point], seconds: float) -> tuple[Point, ...]:
@@ -105,10 +102,15 @@ def _unseen(points: list[Point], seconds: float) -> tuple[Point, ...]:
     return tuple(p._replace(phase=phase) for p in flat(max(held, BASE + CLIMB * age), max(age, 0.01)).points)
 
 
-def _completed(points: list[Point]) -> tuple[Point, ...]:
-    """The curve from birth to end: the end comes after the last sample, and a job that climbed was climbing still."""
+def _completed(points: list[Point], samples: int) -> tuple[Point, ...]:
+    """The curve from birth to end. The end came half a step after the last sample, on average; a job that was at its
+    largest then has climbed on as it did, for a whole step to be safe."""
     first, last = points[0], points[-1]
     begun = points if first.age <= 0 else [Point(0.0, min(first.size, BASE), first.phase), *points]
-    climbing = last.size >= max(p.size for p in points)
-    end = Point(last.age + TAIL, last.size + (CLIMB * TAIL if climbing else 0.0), last.phase)
-    return simplified((*begun, end))
+    step = min(last.age / samples, UNSEEN_MOST)
+    climb = 0.0
+    if last.size >= max(p.size for p in points):
+        before = points[-2] if len(points) > 1 else None
+        rate = (last.size - before.size) / (last.age - before.age) if before else CLIMB
+        climb = min(rate, CLIMB) * step
+    return simplified((*begun, Point(last.age + step / 2, last.size + climb, last.phase)))
