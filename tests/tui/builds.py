@@ -52,6 +52,9 @@ class FakeSource:
         self.log = FakeLog(log)
         self.commands: list[tuple[str, dict[str, object]]] = []
         self.refusal = ""
+        self.answering = asyncio.Event()
+        """Cleared: commands arrive and get no answer yet, as over a slow link."""
+        self.answering.set()
         self.last = Update(state, link, note)
         self._queue: asyncio.Queue[Update] = asyncio.Queue()
         self._queue.put_nowait(self.last)
@@ -69,6 +72,7 @@ class FakeSource:
 
     async def command(self, verb: str, **arguments: object) -> None:
         self.commands.append((verb, arguments))
+        await self.answering.wait()
         if self.refusal:
             raise CommandRefused(self.refusal)
 
@@ -180,6 +184,53 @@ def running(count: int = 12, machine: ev.MachineSample = MACHINE) -> Story:
     story.add(3680, ev.Decided("ann", "level 16", "asked for"))
     story.add(3690, ev.Noticed("warning", "pidfd_open is refused here; polling instead"))
     return story.add(3723, sampled(count, machine))
+
+
+FROZEN_JID = 3
+NOW = 3723.0
+
+
+def governed(count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = None) -> Story:
+    """A build short of memory, an hour in: one job is frozen, and many are on deck."""
+    story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 128))
+    story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}), ev.LevelSet("auto", 16))
+    for i in range(1204):
+        story.add(8 + i * 3, ev.JobFinished(None, 1, f"obj/{i}.o", "cxx", 2 + i % 40, "ok", (100 + i) * MIB))
+    for i in range(60):
+        swing = replace(MACHINE, memory_used=int((30 + 20 * abs(i % 20 - 10) / 10) * GIB), cpu_percent=60 + i % 40)
+        story.add(10 + i * 60, replace(sampled(0, swing), build_rss=int((25 + i % 20) * GIB)))
+    story.add(3650, *governed_jobs(count, on_deck))
+    story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
+    story.add(3700, ev.Estimated(1650, 1440, 1860))
+    story.add(3640, ev.Decided("ann", "level 24 → automatic", "asked for; 21 run, 24 on deck"))
+    hold = "hold caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o"
+    story.add(3653, ev.Decided("governor", hold, "needs ~9.1 GiB within 4:25, 6.2 GiB free above the reserve"))
+    freeze = "freeze third_party/protobuf/cmake/CMakeFiles/libprotobuf.dir/__/src/google/protobuf/descriptor.cc.o"
+    story.add(
+        3655, ev.Decided("governor", freeze, "1.1 GiB left, below the floor of 1.3 GiB; it holds 2.6 GiB and grows")
+    )
+    if level is not None:
+        story.add(3660, level)
+    held = sum(job.rss for job in job_samples(count))
+    own = held + int(1.5 * GIB)  # ninja, its shells, and what lives beside the jobs
+    used = own + int(4.8 * GIB)
+    machine = replace(MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used)
+    promised = held + count * int(1.1 * GIB)
+    sample = replace(sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB))
+    samples = tuple(replace(s, state="frozen") if s.jid == FROZEN_JID else s for s in sample.jobs)
+    return story.add(NOW, replace(sample, jobs=samples))
+
+
+def governed_jobs(count: int, on_deck: int) -> list[ev.Event]:
+    """`count` jobs that run and `on_deck` that wait, each with what it is expected to need."""
+    found: list[ev.Event] = []
+    for event in jobs(count + on_deck, 3650):
+        assert isinstance(event, ev.JobStarted)
+        waits = event.jid > count
+        born = START + 3640 + event.jid if waits else event.started
+        expected = int((0.8 + (event.jid * 53 % 70) / 10) * GIB)
+        found.append(replace(event, started=born, expected=expected, state="on_deck" if waits else "running"))
+    return found
 
 
 EXCERPT = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stoker.show.tui.screens.boxes import StopBox
+from stoker.show.tui.screens.questions import Question
 
 
 @pytest.fixture(autouse=True)
@@ -21,5 +21,5 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _stop_box_hears_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StopBox, "deaf_seconds", 0.0)
+def _questions_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Question, "deaf_seconds", 0.0)

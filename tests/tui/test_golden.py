@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from stoker.model import events as ev
+
 from . import builds
 from .apps import shown
 from .builds import MACHINE, FakeSource, Story
@@ -27,6 +29,16 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "end-failed": (builds.failed, ()),
     "end-done": (builds.done, ()),
     "job": (lambda: builds.running(12), ("down", "down", "enter")),
+    "governed": (builds.governed, ()),
+    "governed-few": (lambda: builds.governed(5, 30), ("down", "down", "down")),
+    "governed-paused": (lambda: builds.governed(level=ev.LevelSet("manual", 12, "soft")), ()),
+    "governed-frozen": (lambda: builds.governed(level=ev.LevelSet("manual", 12, "hard", guarded=False)), ("down",)),
+    "governed-asked": (builds.governed, ("plus", "plus", "p", "down", "F")),
+    "governed-timeline": (builds.governed, ("t",)),
+    "governed-decisions": (builds.governed, ("d",)),
+    "governed-job": (lambda: builds.governed(3, 30), ("end", "enter")),
+    "kill": (builds.governed, ("down", "X")),
+    "level": (builds.governed, ("1", "2")),
     "stop": (lambda: builds.running(12), ("s",)),
     "help": (lambda: builds.running(12), ("question_mark",)),
 }
@@ -57,7 +69,7 @@ async def test_ascii_screen(name: str) -> None:
     source = FakeSource(story().state, log=builds.output_log())
     async with shown(source, *keys, ascii_only=True) as (app, _pilot):
         assert text_of(app).isascii()
-        if name in ("dashboard", "timeline"):
+        if name in ("dashboard", "timeline", "governed", "governed-asked"):
             check_golden(f"{name}-ascii", text_of(app))
 
 

@@ -13,10 +13,11 @@ from stoker.model import events as ev
 from stoker.model.update import Link
 from stoker.show.tui import actions
 from stoker.show.tui.app import StokerApp
-from stoker.show.tui.screens.boxes import HelpBox, StopBox
+from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.failures import FailuresScreen
 from stoker.show.tui.screens.output import OutputScreen
+from stoker.show.tui.screens.questions import StopBox
 
 from . import builds
 from .apps import THEMES, settle, shown
@@ -208,7 +209,7 @@ async def test_a_replay_is_steered_and_never_stopped() -> None:
 
 async def test_a_live_build_has_no_replay_keys() -> None:
     source = live()
-    async with shown(source, "space", "plus", "left"):
+    async with shown(source, "space", "left"):
         pass
     assert source.commands == []
 
@@ -243,11 +244,13 @@ def test_a_key_given_twice_is_told() -> None:
     assert actions.keymap_errors({"output": "t"}) == ["keys: 't' is given to both 'output' and 'timeline'"]
     assert actions.keymap_errors({"output": "x", "timeline": "o"}) == []
     assert actions.keymap_errors({}) == []
+    assert actions.keymap_errors({"faster": "plus"}) == [], "a replay is never governed"
 
 
 async def test_every_action_has_a_method() -> None:
     places = {"app": StokerApp, "dashboard": DashboardScreen, "output": OutputScreen, "failures": FailuresScreen}
     for action in actions.TABLE:
+        assert not action.beside or action.beside in actions.BY_ID
         if action.scope in places:
             assert hasattr(places[action.scope], f"action_{action.method}"), action.id
 

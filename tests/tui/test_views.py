@@ -9,12 +9,12 @@ from rich.cells import cell_len
 
 from stoker.model import events as ev
 from stoker.model.events import Pressure
-from stoker.model.state import BuildState, Estimate, Level
+from stoker.model.state import BuildState, Estimate
 from stoker.model.update import Update
-from stoker.show.tui import dashboard, views
+from stoker.show.tui import dashboard, meters, views
 from stoker.show.tui.chart import sample
 from stoker.show.tui.glyphs import ASCII, UNICODE
-from stoker.show.tui.jobs import details, moved, ordered, table
+from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
 from stoker.show.tui.moment import Clock, Moment
 
@@ -26,6 +26,8 @@ STATES = (
     builds.started().state,
     builds.configuring().state,
     builds.running(30).state,
+    builds.governed().state,
+    builds.governed(level=ev.LevelSet("manual", 12, "hard", guarded=False)).state,
     builds.failed().state,
     builds.done().state,
 )
@@ -127,71 +129,51 @@ def test_no_remaining_time_once_it_is_over() -> None:
     assert "ETA" not in text(views.progress(at(builds.done().state), 80, UNICODE))
 
 
-def meters(machine: ev.MachineSample, width: int = 80, rows: int = 6) -> str:
+def meter_lines(machine: ev.MachineSample, width: int = 80, rows: int = 6) -> str:
     state = builds.running(3, machine).state
-    return "\n".join(text(line) for line in views.meters(at(state), width, UNICODE, rows))
+    return "\n".join(text(line) for line in meters.meters(at(state), width, UNICODE, rows))
 
 
 def test_memory_names_the_limit_swap_and_stall() -> None:
     machine = replace(MACHINE, swap_used=3 * GIB, pressure_memory=Pressure(12.0, 4.0))
-    shown = meters(machine, 160)
+    shown = meter_lines(machine, 160)
     assert "22.9 of 55.0 GiB" in shown
     assert "limit of /docker/4f9c2a77d01be1" in shown
     assert "swap 3.0 GiB" in shown
     assert "! stalled 12 %" in shown
-    assert "cgroup limit" in meters(MACHINE)
-    assert "limit" not in meters(replace(MACHINE, memory_limit_source="machine"), 160)
+    assert "cgroup limit" in meter_lines(MACHINE)
+    assert "limit" not in meter_lines(replace(MACHINE, memory_limit_source="machine"), 160)
 
 
 def test_the_builds_own_memory_is_drawn_apart_without_colour() -> None:
-    line = meters(MACHINE).splitlines()[0]
+    line = meter_lines(MACHINE).splitlines()[0]
     assert "━━━━━━━┅────" in line
 
 
 def test_gpus_and_their_absence() -> None:
-    assert "no NVIDIA driver" in meters(replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver"))
+    assert "no NVIDIA driver" in meter_lines(replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver"))
     two = replace(MACHINE, gpus=(*MACHINE.gpus, replace(MACHINE.gpus[0], index=1, utilisation=None, memory_used=None)))
-    assert "gpu 0" in meters(two, rows=7)
-    assert "use unknown" in meters(two, rows=7)
+    assert "gpu 0" in meter_lines(two, rows=7)
+    assert "use unknown" in meter_lines(two, rows=7)
     many = replace(MACHINE, gpus=tuple(replace(MACHINE.gpus[0], index=i) for i in range(8)))
-    shown = meters(many, rows=6)
+    shown = meter_lines(many, rows=6)
     assert len(shown.splitlines()) == 6
     assert "running" in shown
 
 
-def test_the_level_line_tells_who_sets_it() -> None:
-    state = builds.running(3).state
-    assert "watching" in text(views.meters(at(state), 120, UNICODE, 6)[-1])
-    governed = replace(state, level=Level("auto", 12, 48))
-    line = text(views.meters(at(governed), 120, UNICODE, 6)[-1])
-    assert "level 12" in line
-    assert "window 48" in line
-    assert "0 on deck" in line
-    assert "automatic" in line
-
-
 def test_a_person_and_the_governor_are_told_apart_by_a_mark() -> None:
     lines = [text(line) for line in views.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
-    assert "· governor" in lines[0]
-    assert "▸ ann" in lines[1]
+    assert lines[0].startswith("15:14:10 · 12→11 hold")
+    assert "▸ ann  level 16" in lines[1]
     assert lines[2].startswith("15:14:50 ! pidfd_open")
+    wide = [text(line) for line in views.decisions(at(builds.running(3).state), 100, 3, UNICODE)]
+    assert "· governor  12→11 hold" in wide[0]
 
 
 def test_jobs_keep_their_order_when_their_figures_change() -> None:
     state = builds.running(5).state
     changed = {jid: replace(job, rss=10**10 - jid, cpu=jid) for jid, job in reversed([*state.jobs.items()])}
     assert [job.jid for job in ordered(replace(state, jobs=changed))] == [1, 2, 3, 4, 5]
-
-
-def test_frozen_and_waiting_jobs_are_marked_and_said() -> None:
-    state = builds.running(3).state
-    jobs = dict(state.jobs)
-    jobs[1], jobs[2] = replace(jobs[1], state="frozen"), replace(jobs[2], state="on_deck")
-    lines = [text(line) for line in table(at(replace(state, jobs=jobs)), 80, 9, None, UNICODE)]
-    assert lines[1].startswith("‖")
-    assert "frozen" in lines[1]
-    assert lines[2].startswith("○")
-    assert "on deck" in lines[2]
 
 
 def test_the_cursor_begins_at_the_top_and_stops_at_both_ends() -> None:

@@ -14,12 +14,15 @@ from textual.binding import Binding, BindingType
 
 Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end"]
 Needs = Literal["", "control", "replay"]
-"""control: a live build that may be stopped from here; replay: a recorded build that is being played."""
+"""control: a live build that may be acted on from here; replay: a recorded build that is being played."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do. `footer` is its short name there, or empty; the method is `action_<id>` with dots as `_`."""
+    """One thing to do. `footer` is its short name there, or empty; the method is `action_<id>` with dots as `_`.
+
+    `beside` is the action whose key the footer names together with this one's.
+    """
 
     id: str
     scope: Scope
@@ -28,6 +31,7 @@ class Action:
     footer: str = ""
     needs: Needs = ""
     palette: bool = True
+    beside: str = ""
 
     @property
     def method(self) -> str:
@@ -37,6 +41,11 @@ class Action:
 
 TABLE: tuple[Action, ...] = (
     Action("detach", "app", "q", "Leave this screen; the build goes on", "leave"),
+    Action("level-up", "app", "plus", "One more job at a time", "level", needs="control", beside="level-down"),
+    Action("level-down", "app", "minus", "One job less at a time", needs="control"),
+    Action("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
+    Action("pause-softly", "app", "p", "Start nothing new; again: go on", "pause", needs="control"),
+    Action("pause-now", "app", "P", "Freeze everything; again: go on", needs="control"),
     Action("output", "app", "o", "The build's output", "output"),
     Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
     Action("failures", "app", "f", "What failed, and why", "failures"),
@@ -58,8 +67,12 @@ TABLE: tuple[Action, ...] = (
     Action("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False),
     Action("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False),
     Action("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
-    Action("job.last", "dashboard", "end,G", "The newest job", palette=False),
+    Action("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
     Action("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
+    Action("job.freeze", "dashboard", "F", "Freeze, thaw or start the picked job", "freeze", needs="control"),
+    Action("job.alone", "dashboard", "O", "Run only the picked job; others wait for its end", "alone", needs="control"),
+    Action("job.kill", "dashboard", "X", "Kill the picked job (asks first)", "kill", needs="control"),
+    Action("level.type", "dashboard", "equals_sign", "Type a level (any digit begins it)", needs="control"),
     Action("log.down", "output", "down,j", "One line down", palette=False),
     Action("log.up", "output", "up,k", "One line up", palette=False),
     Action("log.page-down", "output", "pagedown", "One page down", palette=False),
@@ -98,7 +111,8 @@ SCOPE_TITLES: Mapping[Scope, str] = {
 }
 
 _KEY_NAMES = {
-    "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "escape": "esc",
+    "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
+    "escape": "esc",
     "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p", "ctrl+z": "^z",
 }  # fmt: skip
 
@@ -135,6 +149,7 @@ def keymap_errors(keymap: Mapping[str, str]) -> list[str]:
             for key in keymap.get(action.id, action.keys).split(","):
                 other = owners.setdefault(key.strip(), action.id)
                 changed = action.id in keymap or other in keymap
-                if other != action.id and changed:
+                never_both = {action.needs, BY_ID[other].needs} == {"control", "replay"}
+                if other != action.id and changed and not never_both:
                     errors.append(f"keys: {key.strip()!r} is given to both {other!r} and {action.id!r}")
     return list(dict.fromkeys(errors))

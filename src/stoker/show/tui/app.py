@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from textual.screen import Screen
 
 from stoker.config.themes import Theme
+from stoker.model.update import Update
 from stoker.show.source import Source
 from stoker.show.tui import actions
 from stoker.show.tui.control import ControlApp
@@ -88,7 +89,8 @@ class StokerApp(ControlApp):
     @property
     def moment(self) -> Moment:
         """What to draw now."""
-        return Moment(self.newest, self._clock.now(self.newest, self._monotonic()), self.source.read_only)
+        now = self._clock.now(self.newest, self._monotonic())
+        return Moment(self.newest, now, self.source.read_only, self.hand.wishes)
 
     def get_default_screen(self) -> Screen[None]:
         """The dashboard."""
@@ -103,6 +105,7 @@ class StokerApp(ControlApp):
         for error in actions.keymap_errors(self.keymap):
             self.tell(error, "error")
         self.run_worker(self._listen(), group="source")
+        self.run_worker(self.hand.work(), group="hand")
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
         self.set_interval(self._tick_seconds, self.tick)
@@ -113,7 +116,7 @@ class StokerApp(ControlApp):
         """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
         async for update in self.source.updates():
             before, self.newest = self.newest, update
-            if (before.link, before.state.outcome) != (update.link, update.state.outcome) or not before.state.seq:
+            if _at_once(before) != _at_once(update) or not before.state.seq:
                 self.tick()
 
     async def _follow_themes(self, watch: ThemeWatch) -> None:
@@ -126,13 +129,18 @@ class StokerApp(ControlApp):
                 self.use_theme(self.theme_name)
 
     def tick(self) -> None:
-        """Draw the newest state on what can be seen; nothing before the first screen and after the last."""
+        """Look at the newest state and draw it; nothing before the first screen and after the last."""
         if not self.screen_stack:
             return
         if not self.is_headless and terminal_is_gone():
             # Where hang-ups are ignored nothing else would tell, and Textual would read from nowhere for ever.
             os._exit(HANG_UP)
+        self.hand.look(self.newest.state)
         self._turn_to_end()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw what is known on what can be seen."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, PageScreen | Box):
                 screen.redraw()
@@ -194,6 +202,11 @@ class StokerApp(ControlApp):
             screen.forget_cursor()
         elif isinstance(screen, PageScreen) and not (isinstance(screen, OutputScreen) and screen.undo()):
             self.pop_screen()
+
+
+def _at_once(update: Update) -> tuple[object, ...]:
+    """What must not wait for the next tick when it changes: the link, the end, and the answer to a person's key."""
+    return update.link, update.state.outcome, update.state.level
 
 
 def terminal_is_gone() -> bool:

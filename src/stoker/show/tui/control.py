@@ -1,6 +1,6 @@
-"""The part of the app that acts on a build: leave, stop, steer a replay, and the command palette over the action table.
+"""The part of the app that acts on a build: leave, stop, govern, steer a replay, and the command palette.
 
-Unaware of screens but for the box that asks before a stop.
+Unaware of screens but for the boxes that ask before a stop and a kill.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from stoker.config.themes import Theme
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
 from stoker.show.source import Source
 from stoker.show.tui import actions
 from stoker.show.tui.driver import driver_class
+from stoker.show.tui.hand import Hand
 from stoker.show.tui.screens.base import PageScreen
-from stoker.show.tui.screens.boxes import Answer, HelpBox, StopBox
+from stoker.show.tui.screens.boxes import HelpBox
+from stoker.show.tui.screens.questions import Answer, KillBox, StopBox
 from stoker.show.tui.theming import Palette, textual_theme
 
 SEEK_SECONDS = 10.0
@@ -46,6 +48,7 @@ class ControlApp(App[int], inherit_bindings=False):
         # Textual turns colours into greys for NO_COLOR, unless they are the terminal's own: then it leaves them out.
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.source = source
+        self.hand = Hand(source, lambda why: self.tell(why, "error"), self.redraw)
         self.newest = Update(BuildState(), "live")
         self.keymap = dict(keymap)
         self.themes = dict(themes)
@@ -70,8 +73,16 @@ class ControlApp(App[int], inherit_bindings=False):
             "failures": bool(state.failures),
             "decisions": bool(state.decisions or state.notices),
             "verification": state.verification is not None,
+            "level-up": state.level.target is not None,
+            "pause-softly": state.level.target is not None,
+            "level-auto": state.level.mode == "manual",
         }
         return self.offers(action) and something.get(action.id, True)
+
+    def label(self, action: actions.Action) -> str:
+        """What the footer calls an action now."""
+        paused = self.hand.wishes.paused or self.newest.state.level.paused
+        return "go on" if action.id == "pause-softly" and paused != "no" else action.footer
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
@@ -107,6 +118,37 @@ class ControlApp(App[int], inherit_bindings=False):
     async def _stop_answered(self, answer: Answer | None) -> None:
         if answer is not None:
             await self._command("stop", force=answer == "now")
+
+    def action_level_up(self) -> None:
+        """One more job at a time."""
+        self.hand.change_level(+1, self.newest.state)
+
+    def action_level_down(self) -> None:
+        """One job less at a time."""
+        self.hand.change_level(-1, self.newest.state)
+
+    def action_level_auto(self) -> None:
+        """As many jobs as cores and memory allow."""
+        self.hand.level_automatic()
+
+    def action_pause_softly(self) -> None:
+        """Start nothing new, or go on."""
+        self.hand.pause(self.newest.state, now=False)
+
+    def action_pause_now(self) -> None:
+        """Freeze everything, or go on."""
+        self.hand.pause(self.newest.state, now=True)
+
+    def ask_to_kill(self, job: Job) -> None:
+        """Ask whether to kill a job, which may end while the question stands."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and job.jid in self.newest.state.jobs:
+                self.hand.act(job.jid, "kill")
+            elif answer is not None:
+                self.tell("that job has ended by itself")
+
+        self.push_screen(KillBox(job), answered)
 
     async def _command(self, verb: str, **arguments: object) -> None:
         try:
@@ -162,7 +204,11 @@ class ControlApp(App[int], inherit_bindings=False):
 
     @abstractmethod
     def tick(self) -> None:
-        """Draw the newest state."""
+        """Look at the newest state and draw it."""
+
+    @abstractmethod
+    def redraw(self) -> None:
+        """Draw what is known."""
 
     def tell(self, text: str, severity: SeverityLevel = "information") -> None:
         """A short message in the corner; never markup."""

@@ -9,7 +9,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
-from stoker.show.tui import views
+from stoker.show.tui import meters, views
 from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, lately, table
@@ -23,6 +23,9 @@ SIDE_WIDTH = 64
 LEAST_FINISHED = 3
 """Lines below the running jobs from which the finished ones are worth a heading."""
 
+DECK_ROWS = 4
+"""Lines for jobs on deck where there is room for what ended last, too: the next ones, and how many more there are."""
+
 TALL = 36
 """Lines of the work panel from which the end of the output is shown below the jobs too."""
 
@@ -31,20 +34,29 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     """All lines of the dashboard; `tail` is the end of the build's output, shown while no job runs."""
     lines = [views.header(m, width, g), views.progress(m, width, g)]
     roomy = height >= 22
-    lines += [BLANK] * roomy
-    lines += views.meters(m, width, g, views.meter_rows(m.state, height))
-    lines += banner(m, width, g)
+    rows = meters.meter_rows(m.state, height)
+    lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
+    lines += meters.meters(m, width, g, rows)
+    lines += banner(m, width, height, g)
     lines += [BLANK] * roomy
     rest = height - len(lines)
     if width >= WIDE:
         main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
-        side = [views.section("decisions", SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g, whole=True)]
+        side = [decisions_heading(SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g, whole=True)]
         return lines + _beside(main, side, width - SIDE_WIDTH - 3)
     rows = decision_rows(m.state, height)
     if rows:
-        lines += [views.section("decisions", width, g), *views.decisions(m, width, rows, g)]
+        lines += [decisions_heading(width, g), *views.decisions(m, width, rows, g)]
         lines += [BLANK] * (height >= 36)
     return lines + work_panel(m, width, height - len(lines), g, cursor, tail)
+
+
+def decisions_heading(width: int, g: Glyphs) -> Line:
+    """The heading of the decisions, which says whose marks they bear where names are left out."""
+    if width >= views.NAMED_WIDTH:
+        return views.section("decisions", width, g)
+    marks = (Part(f" {g.governor} stoker", "text_dim"), Part(f"  {g.person} a person", "person"))
+    return views.section("decisions", width, g, marks)
 
 
 def decision_rows(state: BuildState, height: int) -> int:
@@ -53,13 +65,19 @@ def decision_rows(state: BuildState, height: int) -> int:
     return min(share, len(state.decisions) + len(state.notices))
 
 
-def banner(m: Moment, width: int, g: Glyphs) -> list[Line]:
-    """One line while the engine is lost: what that means for the build."""
-    if m.link != "lost":
-        return []
-    why = clean(m.update.note, 200)
-    text = f"{g.warn} engine lost, reconnecting. The build goes on without it. {why}"
-    return [fit((Part(elide_end(text, width, g.ellipsis), "warn bold"),), width)]
+def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
+    """What must not be missed, and what it means for the build: one line each."""
+    state = m.state
+    texts = []
+    if m.link == "lost":
+        texts.append(f"engine lost, reconnecting. The build goes on without it. {clean(m.update.note, 200)}")
+    if state.phase == "paused":
+        texts.append(f"paused: nothing new starts; what runs goes on to its end ({progress_of(state).running} now)")
+    elif state.phase == "frozen":
+        texts.append(f"frozen: nothing runs; what was started keeps its memory ({format_bytes(state.build_rss)})")
+    if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
+        texts.append(meters.UNGUARDED)
+    return [fit((Part(elide_end(f"{g.warn} {text}", width, g.ellipsis), "warn bold"),), width) for text in texts[:2]]
 
 
 def _beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
@@ -89,15 +107,24 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
 def _jobs_panel(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
     """The running jobs, and in room that they will not need the ones that ended last.
 
-    The place of the latter hangs on the scheduler's width, not on the jobs of the moment, so that it does not jump.
+    The place of the latter hangs on what may run, not on the jobs of the moment, so that it does not jump.
     """
-    needed = 1 + max(len(m.state.jobs), m.state.level.window or 0)
+    needed = 1 + _expected_rows(m.state)
     spare = rows - needed - 1
     if spare < LEAST_FINISHED or not m.state.recent:
         return table(m, width, rows, cursor, g)
     lines = table(m, width, needed, cursor, g)
     lines += [BLANK] * (needed + 1 - len(lines))
     return [*lines, *lately(m.state, width, spare, g)]
+
+
+def _expected_rows(state: BuildState) -> int:
+    """Rows that the jobs may need: as many as may be started, and of those on deck a few."""
+    level = state.level
+    if level.target is None:
+        return max(len(state.jobs), level.window or 0)
+    started = sum(job.state != "on_deck" for job in state.jobs.values())
+    return max(started, level.target) + DECK_ROWS
 
 
 def _last(tail: list[Line], rows: int, width: int) -> list[Line]:
@@ -120,8 +147,9 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
 
     used, own = series([p.memory_used for p in points]), series([p.build_rss for p in points])
     jobs, cpu = series([p.running for p in points]), series([p.cpu_percent for p in points])
+    deck = series([p.on_deck for p in points])
     budget = state.machine.memory_budget if state.machine else state.memory_total
-    rows = height - len(lines) - 6
+    rows = height - len(lines) - 6 - any(deck)
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
     top = max(1.0, max(used), max(own), budget * 1.04)
@@ -130,10 +158,14 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     label = format_bytes(budget if top < budget * 1.1 else top)
     lines += chart(areas, top, memory_rows, g, label, limit=budget, limit_ink="memory_limit")
     most = max(1.0, max(jobs))
+    p = progress_of(state)
+    waiting = f", {p.on_deck} on deck" if any(deck) else ""
     lines.append(
-        (Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(f"  now {len(state.jobs)}", "text_dim"))
+        (Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(f"  now {p.running}{waiting}", "text_dim"))
     )
     lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
+    if any(deck):
+        lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
     now = f"  now {points[-1].cpu_percent:.0f} %"
     lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
     lines += chart([Area(cpu, "cpu")], 100, small, g, "100 %")

@@ -18,6 +18,10 @@ class Glyphs:
     other: str
     """A bar's foreign share: memory that is used, but not by the build."""
     empty: str
+    promised: str
+    """What running jobs are expected to take beyond what they hold."""
+    reserve: str
+    """What is kept free of promises."""
     block: str
     """A chart's filled cell."""
     edges: str
@@ -46,6 +50,8 @@ class Glyphs:
     corner: str
     dot: str
     en_dash: str
+    becomes: str
+    """Between what is so and what a person has asked for."""
     border: str
     """Name of the border style for the few boxes there are."""
 
@@ -55,6 +61,8 @@ UNICODE = Glyphs(
     full="━",
     other="┅",
     empty="─",
+    promised="░",
+    reserve="▒",
     block="█",
     edges="_─▔",
     done="━",
@@ -77,6 +85,7 @@ UNICODE = Glyphs(
     corner="└",
     dot="·",
     en_dash="–",
+    becomes="→",
     border="round",
 )
 
@@ -85,6 +94,8 @@ ASCII = Glyphs(
     full="#",
     other="=",
     empty=".",
+    promised=":",
+    reserve="/",
     block="#",
     edges="_-'",
     done="=",
@@ -107,6 +118,7 @@ ASCII = Glyphs(
     corner="+",
     dot="-",
     en_dash="-",
+    becomes=">",
     border="ascii",
 )
 

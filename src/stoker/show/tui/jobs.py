@@ -5,6 +5,7 @@ Unaware of Textual; the cursor is a job's number, so it stays on its job while o
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from stoker.model.state import BuildState, FinishedJob, Job
@@ -13,6 +14,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import Line, Part, elide_path, fit, pad, width_of
 from stoker.show.tui.moment import Moment
+from stoker.show.tui.wishes import Act
 
 TOOL_INKS = {
     "cxx": "tool_cxx",
@@ -28,12 +30,13 @@ MAX_OUTPUT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column right of the output: its heading, cells, and the screen width from which it is shown."""
+    """A column right of the output: its heading, its cells, and between which screen widths it is shown."""
 
     title: str
     width: int
     from_width: int
     right: bool = True
+    until_width: int = sys.maxsize
 
 
 COLUMNS = (
@@ -43,15 +46,33 @@ COLUMNS = (
     Column("time", 7, 0),
     Column("memory", 8, 0),
     Column("peak", 8, 72),
-    Column("expected", 8, 110),
     Column("cpu", 6, 64),
 )
-"""All columns but the first. Narrow screens keep time and memory; sizes are at most "99.9 GiB"."""
+"""All columns but the first of a build that is only watched. Narrow screens keep time and memory; sizes are at most
+"99.9 GiB"."""
+
+GOVERNED = (
+    *COLUMNS[:4],
+    Column("memory", 8, 0, until_width=70),
+    Column("mem/expected", 13, 70),
+    Column("peak", 8, 110),
+    Column("cpu", 6, 76),
+)
+"""The same for a governed build, where the memory that a job is expected to need matters more than what it needed."""
 
 
 def ordered(state: BuildState) -> list[Job]:
-    """The jobs, longest running first: a job never changes its place among the others."""
-    return sorted(state.jobs.values(), key=lambda j: (j.started, j.jid))
+    """The jobs that were let go, longest first, then those on deck, longest waiting first.
+
+    A job never changes its place among the others while it runs, nor when it is frozen.
+    """
+    return sorted(state.jobs.values(), key=_place)
+
+
+def _place(job: Job) -> tuple[bool, float, int]:
+    waits = job.state == "on_deck"
+    since = job.started if waits or job.running_since is None else job.running_since
+    return waits, since, job.jid
 
 
 def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
@@ -70,18 +91,37 @@ def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> 
 
 
 def table(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
-    """A heading in a rule and up to `rows - 1` jobs."""
+    """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line tells how many."""
     jobs = ordered(m.state)
     columns = _columns(m.state, width)
     room = max(1, rows - 1)
+    started = sum(job.state != "on_deck" for job in jobs)
+    if len(jobs) > room > 1 and started < len(jobs):
+        room -= 1
     first = first_row(jobs, cursor, room)
     shown = jobs[first : first + room]
-    title = f"running {len(jobs)}"
-    if len(jobs) > room:
-        title += f" ({first + 1}{g.en_dash}{first + len(shown)})"
-    lines = [_heading(title, columns, width, g)]
-    lines += [_job_line(job, m.now, columns, width, cursor, g) for job in shown]
-    return lines
+    lines = [_heading(_title(m.state, started, first, len(shown), g), columns, width, g)]
+    lines += [_job_line(job, m, columns, width, cursor, g) for job in shown]
+    return [*lines, *_more(jobs[first + len(shown) :], width)][:rows]
+
+
+def _title(state: BuildState, started: int, first: int, shown: int, g: Glyphs) -> str:
+    """What the table holds, and which rows of it are seen if not all that were started are."""
+    frozen = sum(job.state == "frozen" for job in state.jobs.values())
+    title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
+    seen = min(shown, started - first)
+    return title if seen == started or seen <= 0 else f"{title} ({first + 1}{g.en_dash}{first + seen})"
+
+
+def _more(below: list[Job], width: int) -> list[Line]:
+    """How many jobs follow that do not fit, where some of them are on deck. Each is in the level's counts, too."""
+    waiting = sum(job.state == "on_deck" for job in below)
+    if not waiting:
+        return []
+    text = f"  +{waiting} more on deck"
+    if len(below) > waiting:
+        text = f"  +{len(below) - waiting} more started, {waiting} on deck"
+    return [fit((Part(text, "text_dim"),), width)]
 
 
 def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
@@ -109,8 +149,8 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
 
 
 def _columns(state: BuildState, width: int) -> list[Column]:
-    expected = any(job.expected is not None for job in state.jobs.values())
-    return [c for c in COLUMNS if width >= c.from_width and (c.title != "expected" or expected)]
+    columns = COLUMNS if state.level.target is None else GOVERNED
+    return [c for c in columns if c.from_width <= width < c.until_width]
 
 
 def _heading(title: str, columns: list[Column], width: int, g: Glyphs) -> Line:
@@ -119,20 +159,33 @@ def _heading(title: str, columns: list[Column], width: int, g: Glyphs) -> Line:
     return fit((Part(f"{title} ", "accent"), Part(g.rule * room, "rule"), Part(" "), *tail), width)
 
 
-def _job_line(job: Job, now: float, columns: list[Column], width: int, cursor: int | None, g: Glyphs) -> Line:
+def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: int | None, g: Glyphs) -> Line:
     picked = job.jid == cursor
     mark, state_ink = {"running": (" ", ""), "frozen": (g.frozen, "frozen"), "on_deck": (g.on_deck, "on_deck")}[
         job.state
     ]
     mark = g.pointer if picked and job.state == "running" else mark
-    cells = [(_cell(job, c, now, g), _ink(job, c, state_ink)) for c in columns]
-    tail = [Part(" " + pad(text, c.width, right=c.right), ink) for (text, ink), c in zip(cells, columns, strict=True)]
+    act = m.wishes.acts.get(job.jid)
+    tail = []
+    for column in columns:
+        text, ink = _cell(job, column, m.now, g), _ink(job, column, state_ink)
+        if act is not None and column.title == "phase":
+            text, ink = _doing(job, act), "person bold"
+        tail.append(Part(" " + pad(text, column.width, right=column.right), ink))
     room = max(1, width - width_of(tail) - 2)
     output = elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis)
-    line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), state_ink or "text"), *tail)
+    name_ink = "person" if act is not None else state_ink or "text"
+    line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
     if picked:
         line = tuple(part._replace(ink="cursor_text on cursor") for part in line)
     return fit(line, width)
+
+
+def _doing(job: Job, act: Act) -> str:
+    """What is said of a job between a person's key and the build's answer to it, in at most eight cells."""
+    if act == "thaw" and job.state == "on_deck":
+        return "starting"
+    return {"freeze": "freezing", "thaw": "thawing", "alone": "alone", "kill": "killing"}[act]
 
 
 def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
@@ -143,17 +196,39 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "pid":
         return str(job.pid)
     if column.title == "time":
-        return format_duration(now - job.started)
+        return format_duration(now - since(job))
     if column.title == "cpu":
-        return f"{job.cpu:.0f} %"
-    size = {"memory": job.rss, "peak": job.peak_rss, "expected": job.expected}[column.title]
+        return g.dash if job.state == "on_deck" else f"{job.cpu:.0f} %"
+    if column.title == "mem/expected":
+        return of_expected(job, g)
+    size = {"memory": job.rss, "peak": job.peak_rss}[column.title]
     return format_bytes(size) if size else g.dash
 
 
+def since(job: Job) -> float:
+    """When a job was let go; on deck, when it began to wait. Unix seconds."""
+    return job.started if job.running_since is None else job.running_since
+
+
+def of_expected(job: Job, g: Glyphs) -> str:
+    """What a job holds and what it is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
+    if job.expected is None:
+        return format_bytes(job.rss) if job.rss else g.dash
+    if not job.rss:
+        return f"~{format_bytes(job.expected)}"
+    held, whole = format_bytes(job.rss).split(), format_bytes(job.expected).split()
+    if held[1] != whole[1]:
+        unit = max(job.rss, job.expected)
+        figure, name = format_bytes(unit).split()
+        scale = unit / float(figure)
+        held, whole = [f"{job.rss / scale:.1f}", name], [f"{job.expected / scale:.1f}", name]
+    return f"{held[0]}/{whole[0]} {whole[1]}"
+
+
 def _ink(job: Job, column: Column, state_ink: str) -> str:
-    if column.title == "tool":
+    if column.title == "tool" and job.state != "on_deck":
         return TOOL_INKS[job.tool]
-    if column.title in ("phase", "pid", "peak", "expected"):
+    if column.title in ("phase", "pid", "peak"):
         return state_ink or "text_dim"
     return state_ink or "text"
 
@@ -161,16 +236,17 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
 def details(job: Job, state: BuildState, now: float, width: int) -> list[Line]:
     """Everything that is known of one job, for a box of `width` cells."""
     scheduler = state.schedulers.get(job.sid)
+    waits = job.running_since is None
     rows = [
         ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
         ("state", job.state.replace("_", " ")),
         ("pid", str(job.pid)),
-        ("running for", format_duration(now - job.started)),
+        ("waiting for" if waits else "running for", format_duration(now - since(job))),
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
         ("cpu", f"{job.cpu:.0f} % of one core"),
     ]
     if job.expected is not None:
-        rows.append(("expected", format_bytes(job.expected)))
+        rows.append(("expected", f"{format_bytes(job.expected)} at its peak"))
     if scheduler is not None:
         rows.append(("started by", f"{scheduler.tool} {clean(scheduler.version, 20)} in {clean(scheduler.directory)}"))
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(job.output, MAX_OUTPUT), width, 6)]

@@ -1,4 +1,4 @@
-"""What screens are drawn from: the newest update and the time it is now, by the build's own clock.
+"""What screens are drawn from: the newest update, the time it is now by the build's own clock, and open wishes.
 
 Unaware of screens and sources. The local clock is an argument everywhere.
 """
@@ -6,10 +6,11 @@ Unaware of screens and sources. The local clock is an argument everywhere.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stoker.model.state import BuildState
 from stoker.model.update import Link, Update
+from stoker.show.tui.wishes import Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Moment:
     update: Update
     now: float
     read_only: bool = False
+    wishes: Wishes = field(default_factory=Wishes)
 
     @property
     def state(self) -> BuildState:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from stoker.show.tui.app import StokerApp
 
 
+ALWAYS = ("stop", "detach", "help")
+"""What the footer names, in this order at its end, however many other keys there are."""
+
+
 class PageScreen(Screen[None]):
     """A screen that is one page of lines and a footer."""
 
@@ -72,14 +76,12 @@ class PageScreen(Screen[None]):
         self.redraw()
 
     def footer(self, width: int) -> Line:
-        """The keys that do something here, as many as fit; help always does."""
+        """The keys that do something here, as many as fit; how to stop, leave and get help always does."""
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
-        shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.stoker.relevant(a)]
+        shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
         shown = [a for a in shown if a.id != self.SCOPE]
-        shown.sort(key=lambda a: a.id in ("detach", "help"))
-        pieces = [self._key(a) for a in shown]
-        last = [p for p, a in zip(pieces, shown, strict=True) if a.id in ("detach", "help")]
-        rest = [p for p, a in zip(pieces, shown, strict=True) if a.id not in ("detach", "help")]
+        last = [self._key(actions.BY_ID[name]) for name in ALWAYS if actions.BY_ID[name] in shown]
+        rest = [self._key(a) for a in shown if a.id not in ALWAYS]
         parts: list[Part] = []
         room = width - sum(width_of(p) + 2 for p in last)
         for piece in rest:
@@ -90,5 +92,18 @@ class PageScreen(Screen[None]):
         return fit(parts, width)
 
     def _key(self, action: actions.Action) -> Line:
-        name = actions.key_names(action, self.stoker.keymap)[0]
-        return Part(name, "accent"), Part(f" {action.footer}", "text_dim")
+        names = [actions.key_names(actions.BY_ID[i], self.stoker.keymap)[0] for i in (action.id, action.beside) if i]
+        return Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """Refuse keys that can do nothing here and now."""
+        known = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
+        return known is None or self.stoker.offers(known)
+
+    def relevant(self, action: actions.Action) -> bool:
+        """True if the action is worth a place in this screen's footer."""
+        return self.stoker.relevant(action)
+
+    def label(self, action: actions.Action) -> str:
+        """What this screen's footer calls the action."""
+        return self.stoker.label(action)

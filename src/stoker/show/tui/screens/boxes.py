@@ -1,13 +1,12 @@
-"""Boxes in front of a screen: details, help, and the question before a stop.
+"""Boxes in front of a screen: details and help.
 
-Unaware of builds: they show lines and answer with a value.
+Unaware of builds: they show lines, and may answer with a value.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,12 +19,14 @@ from stoker.show.tui.widgets.page import Page
 if TYPE_CHECKING:
     from stoker.show.tui.app import StokerApp
 
-Answer = Literal["gracefully", "now"]
 BOX_WIDTH = 76
 
 
-class Box(ModalScreen[Answer | None]):
-    """A titled box of lines in the middle; the page behind it stays alive."""
+T = TypeVar("T")
+
+
+class Box(ModalScreen[T | None], Generic[T]):
+    """A titled box of lines in the middle; the page behind it stays alive. It may answer with a T."""
 
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
@@ -77,42 +78,6 @@ class Box(ModalScreen[Answer | None]):
         self.dismiss(None)
 
 
-class StopBox(Box):
-    """Asks before it stops a build; anything but y and k goes on.
-
-    For a moment it hears no answer: a pasted word, or one that a slow link delivers in a piece, must not stop a build.
-    """
-
-    deaf_seconds: ClassVar[float] = 0.5
-    """Longer than a burst of letters takes to arrive, shorter than a person takes to read the question."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        # Not "s": the key that asks must not answer, or a burst of letters meant for a search would stop the build.
-        Binding("y", "answer('gracefully')", "Stop", show=False),
-        Binding("k", "answer('now')", "Kill", show=False),
-    ]
-
-    def __init__(self, name: str) -> None:
-        super().__init__("stop the build?", lambda _width: stop_question(name))
-        self._asked_at = time.monotonic()
-
-    def action_answer(self, answer: Answer) -> None:
-        """Close with an answer."""
-        if time.monotonic() - self._asked_at >= self.deaf_seconds:
-            self.dismiss(answer)
-
-
-def stop_question(name: str) -> list[Line]:
-    """What is asked before a stop."""
-    rows = (
-        ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
-        ("k", "kill it now: SIGKILL to every process"),
-        ("esc", "go on building"),
-    )
-    lines: list[Line] = [(Part(name, "text bold"),), ()]
-    return lines + [(Part(pad(key, 5), "accent bold"), Part(text)) for key, text in rows]
-
-
 def help_lines(app: StokerApp) -> list[Line]:
     """All keys from the action table, by screen."""
     lines: list[Line] = []
@@ -125,7 +90,7 @@ def help_lines(app: StokerApp) -> list[Line]:
     return lines
 
 
-class HelpBox(Box):
+class HelpBox(Box[None]):
     """All keys; scrolls, because small screens cannot hold them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

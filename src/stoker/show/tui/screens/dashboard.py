@@ -6,7 +6,11 @@ Unaware of how the lines are made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
+
+from stoker.model.state import Job
 from stoker.model.text import spans
 from stoker.show.tui import actions, dashboard, proof
 from stoker.show.tui.actions import bindings
@@ -14,6 +18,7 @@ from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, from_spans
 from stoker.show.tui.screens.base import PageScreen
 from stoker.show.tui.screens.boxes import Box
+from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.textlog import TextLog
 
 JOB_PAGE = 10
@@ -24,7 +29,10 @@ class DashboardScreen(PageScreen):
     """The first screen: what a person looks at for hours."""
 
     SCOPE = "dashboard"
-    BINDINGS = bindings("dashboard")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("dashboard"),
+        *(Binding(digit, f"level_type('{digit}')", show=False) for digit in "123456789"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,13 +95,72 @@ class DashboardScreen(PageScreen):
         """Pick the newest job."""
         self._move(len(self.moment.state.jobs))
 
+    @property
+    def picked(self) -> Job | None:
+        """The job under the cursor."""
+        return self.moment.state.jobs.get(self.cursor) if self.cursor is not None else None
+
     def action_job_details(self) -> None:
         """Show all about the picked job, or pick one."""
-        job = self.moment.state.jobs.get(self.cursor) if self.cursor is not None else None
+        job = self.picked
         if job is None:
             self._move(0)
             return
-        self.app.push_screen(Box("job", lambda width: details(job, self.moment.state, self.moment.now, width)))
+        self.app.push_screen(Box[None]("job", lambda width: details(job, self.moment.state, self.moment.now, width)))
+
+    def _picked_or_told(self) -> Job | None:
+        """The picked job; where there is none, say how to pick one, and do nothing to any."""
+        if self.picked is None:
+            key = actions.key_names(actions.BY_ID["job.down"], self.stoker.keymap)[0]
+            self.stoker.tell(f"pick a job first, with the key {key}")
+        return self.picked
+
+    def action_job_freeze(self) -> None:
+        """Freeze the picked job; thaw it if it is frozen, start it if it waits on deck."""
+        job = self._picked_or_told()
+        if job is not None:
+            self.stoker.hand.act(job.jid, "freeze" if self._runs(job) else "thaw")
+
+    def _runs(self, job: Job) -> bool:
+        """Whether a job runs, as far as the person's last wish goes."""
+        return {"freeze": False, "thaw": True}.get(self.moment.wishes.acts.get(job.jid, ""), job.state == "running")
+
+    def action_job_alone(self) -> None:
+        """Run only the picked job."""
+        job = self._picked_or_told()
+        if job is not None:
+            self.stoker.hand.act(job.jid, "alone")
+
+    def action_job_kill(self) -> None:
+        """Ask whether to kill the picked job."""
+        job = self._picked_or_told()
+        if job is not None:
+            self.stoker.ask_to_kill(job)
+
+    def action_level_type(self, begun: str = "") -> None:
+        """Ask for a level."""
+
+        def answered(jobs: int | None) -> None:
+            if jobs is not None:
+                self.stoker.hand.set_level(jobs, self.moment.state)
+
+        self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
+
+    def relevant(self, action: actions.Action) -> bool:
+        """What acts on a job is worth a place while one is picked."""
+        acts = action.id in ("job.freeze", "job.alone", "job.kill")
+        return super().relevant(action) and (not acts or (self.picked is not None and self._governed))
+
+    @property
+    def _governed(self) -> bool:
+        return self.moment.state.level.target is not None
+
+    def label(self, action: actions.Action) -> str:
+        """What freezes one job thaws or starts another."""
+        job = self.picked
+        if action.id == "job.freeze" and job is not None and not self._runs(job):
+            return "start" if job.state == "on_deck" else "thaw"
+        return super().label(action)
 
     def forget_cursor(self) -> bool:
         """Drop the cursor; False if there was none."""

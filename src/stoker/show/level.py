@@ -1,0 +1,35 @@
+"""The level, the pause and the deck in words, for every screen that has no bars. Pure.
+
+Unaware of screens, of who asked and of how the state was obtained.
+"""
+
+from __future__ import annotations
+
+from stoker.model.progress import Progress, progress_of
+from stoker.model.state import BuildState, Level
+
+MODES = {"auto": "automatic", "manual": "by hand"}
+
+PAUSES = {"no": "", "soft": "paused, nothing new starts", "hard": "everything is frozen"}
+
+
+def level_text(state: BuildState) -> str:
+    """What is so now: `level 12 (by hand); 5 run, 7 on deck`, with a pause before it and what else is worth a word."""
+    level = state.level
+    if level.target is None:
+        return "no level: nothing of this build has been governed"
+    parts = [PAUSES[level.paused], setting(level), counts(progress_of(state))]
+    if not level.guarded:
+        parts.append("memory is not guarded")
+    return "; ".join(part for part in parts if part)
+
+
+def setting(level: Level) -> str:
+    """How many jobs may run, and who says so: `level 12 (by hand)`."""
+    return f"level {level.target} ({MODES[level.mode]})"
+
+
+def counts(p: Progress) -> str:
+    """How many jobs run and wait: `5 run, 7 on deck, 1 frozen`."""
+    frozen = f", {p.frozen} frozen" if p.frozen else ""
+    return f"{p.running} run, {p.on_deck} on deck{frozen}"

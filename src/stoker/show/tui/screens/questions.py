@@ -1,0 +1,130 @@
+"""Boxes that ask: before a stop, before a kill, and for a level.
+
+Unaware of builds: they show lines and answer with a value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+
+from stoker.model.state import Job
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+from stoker.show.tui.lines import Line, Part, pad, wrap
+from stoker.show.tui.screens.boxes import Box
+
+Answer = Literal["gracefully", "now"]
+
+MAX_DIGITS = 4
+"""Digits of a level: more than any machine has cores."""
+
+
+class Question(Box[Answer]):
+    """Asks before something that cannot be undone; any key that is no answer closes it or does nothing.
+
+    For a moment it hears no answer: a pasted word, or one that a slow link delivers in a piece, must not stop a build.
+    """
+
+    deaf_seconds: ClassVar[float] = 0.5
+    """Longer than a burst of letters takes to arrive, shorter than a person takes to read the question."""
+
+    def __init__(self, title: str, lines: Callable[[int], Sequence[Line]]) -> None:
+        super().__init__(title, lines)
+        self._asked_at = time.monotonic()
+
+    def action_answer(self, answer: Answer) -> None:
+        """Close with an answer."""
+        if time.monotonic() - self._asked_at >= self.deaf_seconds:
+            self.dismiss(answer)
+
+
+class StopBox(Question):
+    """Asks before it stops a build."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Not "s": the key that asks must not answer, or a burst of letters meant for a search would stop the build.
+        Binding("y", "answer('gracefully')", "Stop", show=False),
+        Binding("k", "answer('now')", "Kill", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__("stop the build?", lambda _width: stop_question(name))
+
+
+class KillBox(Question):
+    """Asks before it kills one job."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('now')", "Kill", show=False)]
+
+    def __init__(self, job: Job) -> None:
+        super().__init__("kill this job?", lambda width: kill_question(job, width))
+
+
+def stop_question(name: str) -> list[Line]:
+    """What is asked before a stop."""
+    rows = (
+        ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
+        ("k", "kill it now: SIGKILL to every process"),
+        ("esc", "go on building"),
+    )
+    return [(Part(name, "text bold"),), (), *_answers(rows)]
+
+
+def kill_question(job: Job, width: int) -> list[Line]:
+    """What is asked before a job is killed: which one, and what follows from it."""
+    held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
+    told = (
+        "The build system sees a failed job and ends its step when the other running jobs have ended. "
+        "stoker then runs the step again, this job first."
+    )
+    lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
+    lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(told, width, 6)), ()]
+    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it go on")))
+
+
+def _answers(rows: Sequence[tuple[str, str]]) -> list[Line]:
+    width = max(len(key) for key, _ in rows) + 2
+    return [(Part(pad(key, width), "accent bold"), Part(text)) for key, text in rows]
+
+
+class LevelBox(Box[int]):
+    """Takes a number, digit by digit; nothing happens before Enter."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(digit, f"digit('{digit}')", show=False) for digit in "0123456789"),
+        Binding("backspace", "erase", show=False),
+        Binding("enter", "set", show=False),
+    ]
+
+    def __init__(self, present: int | None, begun: str = "") -> None:
+        super().__init__("level", self._question)
+        self._present = present
+        self._digits = begun
+
+    def _question(self, _width: int) -> list[Line]:
+        now = "" if self._present is None else f"   now {self._present}"
+        typed = (Part("run at most "), Part(self._digits, "accent bold"), Part(" ", "cursor_text on cursor"))
+        return [
+            (*typed, Part(" jobs at a time"), Part(now, "text_dim")),
+            (),
+            *_answers((("enter", "set it"), ("esc", "leave it as it is"))),
+        ]
+
+    def action_digit(self, digit: str) -> None:
+        """One more digit."""
+        if len(self._digits) < MAX_DIGITS and (self._digits or digit != "0"):
+            self._digits += digit
+        self.redraw()
+
+    def action_erase(self) -> None:
+        """One digit less."""
+        self._digits = self._digits[:-1]
+        self.redraw()
+
+    def action_set(self) -> None:
+        """Close with the number; without one, close."""
+        self.dismiss(int(self._digits) if self._digits else None)

@@ -1,0 +1,43 @@
+"""What a person has asked for and the build does not show yet. Pure values; unaware of keys, widgets and sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from stoker.model.events import Paused
+from stoker.model.state import BuildState
+
+Act = Literal["freeze", "thaw", "alone", "kill"]
+"""What may be done to one job; to thaw one that waits on deck is to start it."""
+
+Matter = Literal["level", "pause"] | int
+"""What a wish is about: the level, the pause, or a job by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What has been asked for and is not so yet; `acts` are by job number."""
+
+    level: int | Literal["auto"] | None = None
+    paused: Paused | None = None
+    acts: Mapping[int, Act] = field(default_factory=dict)
+
+    def without(self, matter: Matter) -> Wishes:
+        """All but the wish about `matter`."""
+        if matter == "level":
+            return replace(self, level=None)
+        if matter == "pause":
+            return replace(self, paused=None)
+        return replace(self, acts={jid: act for jid, act in self.acts.items() if jid != matter})
+
+    def fulfilled(self, matter: Matter, state: BuildState) -> bool:
+        """Whether the build shows what was wished about `matter`. That a job runs alone shows in the other jobs."""
+        if matter == "level":
+            shown = "auto" if state.level.mode == "auto" else state.level.target
+            return self.level in (None, shown)
+        if matter == "pause":
+            return self.paused in (None, state.level.paused)
+        job = state.jobs.get(matter)
+        return job is None or job.state == {"freeze": "frozen", "thaw": "running"}.get(self.acts.get(matter, ""))

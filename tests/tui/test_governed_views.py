@@ -1,0 +1,190 @@
+"""What a person sees of a build that is governed: the level, the deck, what is promised, and what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from stoker.model import events as ev
+from stoker.model.events import Paused
+from stoker.model.state import BuildState
+from stoker.show.tui import dashboard, meters, views
+from stoker.show.tui.glyphs import UNICODE
+from stoker.show.tui.jobs import of_expected, ordered, table
+from stoker.show.tui.lines import text_of, width_of
+from stoker.show.tui.wishes import Act, Wishes
+
+from . import builds
+from .builds import GIB, MACHINE
+from .test_views import at, text, texts
+
+
+def meter(state: BuildState, label: str, width: int = 80, wishes: Wishes | None = None) -> str:
+    """The meter with that label."""
+    m = replace(at(state), wishes=wishes or Wishes())
+    lines = [text_of(line).rstrip() for line in meters.meters(m, width, UNICODE, 6)]
+    return next(line for line in lines if line.startswith(label))
+
+
+def governed(*level: object) -> BuildState:
+    return builds.governed(level=ev.LevelSet(*level) if level else None).state  # type: ignore[arg-type]
+
+
+def test_the_level_line_tells_how_many_run_and_wait_and_who_sets_the_level() -> None:
+    assert "3 running" in meter(builds.running(3).state, "jobs")
+    assert "watching" in meter(builds.running(3).state, "jobs")
+    assert meter(governed(), "jobs").endswith("11 running of 16 auto  ○ 40 on deck  ‖ 1 frozen")
+    assert "11 running of 12 by hand  ○ 40 on deck" in meter(governed("manual", 12), "jobs")
+    assert meter(governed(), "jobs", 120).endswith("automatic  ○ 40 on deck  ‖ 1 frozen  window 128")
+
+
+def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
+    assert "11 running of 16→19 by hand" in meter(governed(), "jobs", wishes=Wishes(level=19))
+    assert "11 running of 12 →auto" in meter(governed("manual", 12), "jobs", wishes=Wishes(level="auto"))
+    assert "of 12 by hand" in meter(governed("manual", 12), "jobs", wishes=Wishes(level=12))
+
+
+def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
+    lines = [text(line) for line in meters.meters(at(governed()), 80, UNICODE, 6)]
+    assert "37.9 of 55.0 GiB" in lines[0]
+    assert lines[1] == "░ 13.2 GiB more promised  ▒ 3.3 GiB reserve  ─ 614 MiB for more jobs"
+    assert abs(37.9 + 13.2 + 3.3 + 614 / 1024 - 55.0) < 0.1
+    assert "━━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
+
+
+@given(
+    st.integers(0, 80 * GIB),
+    st.integers(0, 80 * GIB),
+    st.integers(0, 80 * GIB),
+    st.integers(0, 9 * GIB),
+    st.integers(10, 60),
+)
+def test_the_memory_bar_has_its_width_whatever_is_promised(
+    used: int, own: int, promised: int, reserve: int, width: int
+) -> None:
+    machine = replace(MACHINE, memory_used=used)
+    state = replace(governed(), machine=machine, build_rss=own, memory_promised=promised, memory_reserve=reserve)
+    assert width_of(meters.memory_bar(state, machine, width, UNICODE)) == width
+
+
+@pytest.mark.parametrize("size", [(80, 23), (60, 19), (120, 39)])
+def test_unguarded_memory_is_a_warning_at_every_size(size: tuple[int, int]) -> None:
+    state = builds.governed(level=ev.LevelSet("manual", 12, guarded=False)).state
+    page = [text(line) for line in dashboard.dashboard(at(state), *size, UNICODE, None, [])]
+    assert sum("memory not guarded!" in line for line in page) == 1
+
+
+@pytest.mark.parametrize(
+    ("paused", "word", "meaning"),
+    [("soft", "PAUSED", "paused: nothing new starts"), ("hard", "‖ FROZEN", "frozen: nothing runs")],
+)
+def test_a_pause_stands_in_the_header_and_says_what_it_means(paused: str, word: str, meaning: str) -> None:
+    page = [text(line) for line in dashboard.dashboard(at(governed("auto", 16, paused)), 80, 23, UNICODE, None, [])]
+    assert word in page[0]
+    assert any(line.startswith(f"! {meaning}") for line in page)
+
+
+def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
+    def header(state: BuildState, wish: Paused) -> str:
+        return text(views.header(replace(at(state), wishes=Wishes(paused=wish)), 80, UNICODE))
+
+    assert "pausing…" in header(governed(), "soft")
+    assert "freezing…" in header(governed(), "hard")
+    assert "going on…" in header(governed("auto", 16, "hard"), "no")
+    assert "PAUSED" in header(governed("auto", 16, "soft"), "soft")
+
+
+def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
+    story = builds.governed()
+    assert "attempt" not in text(views.header(at(story.state), 80, UNICODE))
+    story.add(3724, ev.StepStarted(1, 1, "build", ("ninja",), 99, attempt=2))
+    assert "attempt 2  running" in text(views.header(at(story.state), 80, UNICODE))
+
+
+def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
+    hold, freeze = (text(line) for line in views.decisions(at(governed()), 80, 2, UNICODE))
+    assert "hold flash_bwd…sm80.cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB" in hold
+    assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in freeze
+
+
+@given(texts, texts, st.integers(0, 120))
+def test_a_decision_fits_its_line(what: str, why: str, room: int) -> None:
+    first, second = views.fitted(what, why, room, UNICODE)
+    assert cell_len(first) + cell_len(second) <= max(0, room - 2)
+
+
+def rows_of(state: BuildState, rows: int, width: int = 80, cursor: int | None = None) -> list[str]:
+    return [text_of(line).rstrip() for line in table(at(state), width, rows, cursor, UNICODE)]
+
+
+def test_jobs_on_deck_come_after_those_that_run_and_frozen_ones_keep_their_place() -> None:
+    state = builds.governed(4, 3).state
+    rows = rows_of(state, 9)
+    assert [row[0] for row in rows[1:]] == [" ", " ", "‖", " ", "○", "○", "○"]
+    assert rows[0].startswith("running 3, frozen 1 ─")
+    assert "frozen" in rows[3]
+    assert rows[3].split()[-4:-2] == ["2.6/2.7", "GiB"]
+    assert all("on deck" in row for row in rows[5:])
+    thawed = replace(state, jobs={**state.jobs, 3: replace(state.jobs[3], state="running")})
+    assert [job.jid for job in ordered(thawed)] == [job.jid for job in ordered(state)]
+
+
+def test_a_job_let_go_from_the_deck_joins_the_running_ones_at_their_end() -> None:
+    story = builds.governed(4, 3)
+    story.add(3730, ev.JobMoved(7, "running"))
+    assert [job.jid for job in ordered(story.state)] == [1, 2, 3, 4, 7, 5, 6]
+
+
+def test_of_the_deck_as_many_are_shown_as_fit_and_the_rest_is_counted() -> None:
+    state = builds.governed(4, 40).state
+    rows = rows_of(state, 9)
+    assert len(rows) == 9
+    assert [row[0] for row in rows[5:8]] == ["○"] * 3
+    assert rows[-1] == "  +37 more on deck"
+    assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck"
+    assert "more" not in rows_of(builds.governed(4, 0).state, 9)[-1]
+    assert len(rows_of(state, 45)) == 45
+
+
+def test_the_cursor_reaches_the_last_job_on_deck() -> None:
+    rows = rows_of(builds.governed(4, 40).state, 9, cursor=44)
+    assert "more" not in rows[-1]
+    assert any("on deck" in row for row in rows[-2:])
+
+
+def test_a_waiting_job_shows_how_long_it_waits_and_what_it_is_expected_to_need() -> None:
+    assert rows_of(builds.governed(4, 1).state, 9)[-1].split()[-6:-1] == ["on", "deck", "1:18", "~6.3", "GiB"]
+
+
+@pytest.mark.parametrize(
+    ("rss", "expected", "words"),
+    [
+        (int(3.1 * GIB), int(4.8 * GIB), "3.1/4.8 GiB"),
+        (200 << 20, int(4.8 * GIB), "0.2/4.8 GiB"),
+        (int(2.5 * GIB), 600 << 20, "2.5/0.6 GiB"),
+        (100 << 20, 600 << 20, "100/600 MiB"),
+        (0, 600 << 20, "~600 MiB"),
+        (600 << 20, None, "600 MiB"),
+        (0, None, "╌"),
+    ],
+)
+def test_what_a_job_holds_and_needs_share_a_unit(rss: int, expected: int | None, words: str) -> None:
+    job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, expected=expected)
+    assert of_expected(job, UNICODE) == words
+
+
+@given(st.integers(0, 2**43), st.integers(1, 2**43))
+def test_no_size_is_wider_than_its_column(rss: int, expected: int) -> None:
+    job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, expected=expected)
+    assert len(of_expected(job, UNICODE)) <= 13
+
+
+def test_what_was_asked_of_a_job_is_shown_before_it_is_so() -> None:
+    acts: dict[int, Act] = {1: "freeze", 3: "thaw", 4: "alone", 2: "kill"}
+    m = replace(at(builds.governed(4, 0).state), wishes=Wishes(acts=acts))
+    words = [text(line).split()[-6] for line in table(m, 80, 9, None, UNICODE)[1:]]
+    assert words == ["freezing", "killing", "thawing", "alone"]
