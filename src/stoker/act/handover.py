@@ -65,9 +65,12 @@ class Handover:
             return None
         return Ended(ended["exit_code"], ended["signal"], ended["attempt"])
 
-    def answer(self, attempt: int, *, again: bool) -> None:
-        """Whether the command runs again. Raises OSError if that cannot be written; then it does not."""
-        self._write("verdict.json", {"attempt": attempt, "again": again})
+    def answer(self, attempt: int, *, again: bool, exit_code: int | None = None) -> None:
+        """Whether the command runs again, and which exit status counts if it is not its own.
+
+        Raises OSError if that cannot be written; then it does not run again.
+        """
+        self._write("verdict.json", {"attempt": attempt, "again": again, "exit_code": exit_code})
         keeper = self._read("keeper.json")
         if keeper is not None and start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
             os.kill(keeper["keeper_pid"], signal.SIGUSR1)

@@ -7,8 +7,8 @@ neighbours, which are as plain, so that no fault elsewhere can reach it.
 
 Files in FOLDER: reads spec.json {"command", "cwd", "engine"}; writes keeper.json when the build has started, ended.json
 when the command has failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer
-from verdict.json {"attempt", "again"}. SIGUSR1 means that there is something to read. The build's output goes straight
-to output.log.
+from verdict.json {"attempt", "again", "exit_code"}, the last set where the command's own status is not to count.
+SIGUSR1 means that there is something to read. The build's output goes straight to output.log.
 """
 
 import contextlib
@@ -194,24 +194,26 @@ class Keeper:
         """While the engine is asked: run the command again, or let the build be over."""
         if self.asked_at is None:
             return
-        again = self.answer()
-        if again is None and not self.stop and time.monotonic() - self.asked_at < VERDICT_SECONDS:
+        verdict = self.answer()
+        if not verdict and not self.stop and time.monotonic() - self.asked_at < VERDICT_SECONDS:
             return
         self.asked_at = None
-        if again and not self.stop:
+        if verdict.get("again") is True and not self.stop:
             self.start_build()
+        elif isinstance(code := verdict.get("exit_code"), int):
+            self.exit_code = code
         for name in ("ended.json", "verdict.json"):
             with contextlib.suppress(OSError):
                 os.unlink(self.path(name))
 
-    def answer(self) -> bool | None:
-        """What the engine says about this attempt, None while it has said nothing."""
+    def answer(self) -> dict[str, object]:
+        """What the engine says about this attempt, empty while it has said nothing."""
         try:
             with open(self.path("verdict.json"), "rb") as file:
                 verdict = json.load(file)
-            return verdict["again"] is True if verdict["attempt"] == self.attempt else None
+            return dict(verdict) if verdict["attempt"] == self.attempt else {}
         except (OSError, ValueError, KeyError, TypeError):
-            return None
+            return {}
 
     # -- stopping ----------------------------------------------------------------------------------------------
 

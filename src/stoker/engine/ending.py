@@ -6,9 +6,12 @@ import json
 import signal
 from typing import Any
 
+from stoker.act.handover import Ended
 from stoker.config.paths import BuildPaths
 from stoker.model.events import BuildEnded
 from stoker.model.state import BuildState
+
+KILLED = 128 + signal.SIGKILL
 
 
 def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
@@ -24,6 +27,23 @@ def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
     if code == 0:
         return BuildEnded("done", 0, "")
     return BuildEnded("failed", code, _reason(code, ended["signal"], state))
+
+
+def true_status(ended: Ended, state: BuildState) -> int | None:
+    """The status that ninja would have ended with, had stoker not dropped jobs from its deck; None: its own.
+
+    From 1.12 on ninja ends with the status of the job that failed last, which a dropped one is (128 + SIGKILL).
+    """
+    own = next((s for s in state.schedulers.values() if s.pid == _command_pid(state)), None)
+    dropped = own is not None and own.tool == "ninja" and own.dropped
+    if not dropped or ended.exit_code != KILLED or not state.failures:
+        return None
+    return state.failures[-1].exit_code or 1
+
+
+def _command_pid(state: BuildState) -> int | None:
+    """The process of the command itself."""
+    return state.step.pid if state.step is not None else None
 
 
 def _who_stopped(state: BuildState) -> str:

@@ -28,7 +28,7 @@ from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
 from stoker.decide.eta import estimate
 from stoker.engine.bell import Bell, Pace
-from stoker.engine.ending import ending_of
+from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
@@ -86,7 +86,7 @@ class Engine:
         self._pace = Pace()
         priors, self._faults = load_priors(priors_files())
         self._expectations = Expectations(priors, History(history_path()))
-        self._deaths = self._records = False
+        self._deaths = self._records = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
@@ -168,7 +168,11 @@ class Engine:
         """
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._bell.ring)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._called)
+
+    def _called(self) -> None:
+        self._asked = True
+        self._bell.ring()
 
     # -- the journal -------------------------------------------------------------------------------------------
 
@@ -292,7 +296,7 @@ class Engine:
         if ended is None:
             return
         self._write(observer.read_output(to_the_end=True), time.time())
-        self._handover.answer(ended.attempt, again=False)
+        self._handover.answer(ended.attempt, again=False, exit_code=true_status(ended, self._state))
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
@@ -302,6 +306,9 @@ class Engine:
             searching = not observer.live_schedulers()
             pause = self._search_pause() if searching else self._pace.next(unready=observer.expecting)
             await self._bell.wait(min(left, pause))
+            if self._asked:
+                self._asked = False
+                return
             if searching and time.monotonic() >= search_at:
                 search_at = time.monotonic() + self._search_pause()
                 if observer.spots_scheduler():

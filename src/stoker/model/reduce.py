@@ -164,7 +164,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     if e.jid is not None and e.jid in jobs:
         jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
     if e.outcome == "dropped":
-        return replace(state, jobs=jobs)
+        before = state.schedulers.get(e.sid)
+        return _with_scheduler(replace(state, jobs=jobs), e.sid, dropped=before.dropped + 1 if before else 0)
     finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
     state = replace(
         state,

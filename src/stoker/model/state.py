@@ -82,6 +82,7 @@ class Scheduler:
     plan: Plan | None = None
     finished: int = 0
     failed: int = 0
+    dropped: int = 0
     finished_by_tool: Mapping[str, int] = field(default_factory=dict)
     log_offset: int | None = None
 
