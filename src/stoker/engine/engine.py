@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from stoker import __version__
-from stoker.act.handover import Handover
-from stoker.act.launch import start_guard
 from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
 from stoker.decide.eta import estimate
@@ -32,6 +29,7 @@ from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
+from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.observer import Observer, Roots
 from stoker.engine.verification import announcement, verify_written
 from stoker.engine.written import find_written
@@ -75,13 +73,10 @@ class Engine:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._spec: dict[str, Any] = json.loads(paths.spec.read_bytes())
-        self._keeper: dict[str, Any] = json.loads(paths.keeper.read_bytes())
+        self._keeper = KeeperLink(paths)
         self._journal = JournalWriter(paths.journal)
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
-        self._keeper_lives = self._keeper_is_there()
-        self._handover = Handover(paths)
-        self._gate_version = -1
         self._bell = Bell()
         self._pace = Pace()
         priors, self._faults = load_priors(priors_files())
@@ -104,7 +99,7 @@ class Engine:
         observer = self._observer(plans)
         self._tell_ready()
         try:
-            while not self._build_is_over():
+            while not self._keeper.build_is_over():
                 await self._look(observer)
                 await self._sleep(observer)
             await self._end(observer)
@@ -118,7 +113,7 @@ class Engine:
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
         roots = self._roots()
-        machine = MachineReader(roots.build, roots.cwd, own_limit=self._spec["memory"])
+        machine = MachineReader(roots.top, roots.cwd, own_limit=self._spec["memory"])
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
@@ -199,12 +194,16 @@ class Engine:
         if adopted:
             why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
             events.append(ev.Decided("engine", "took over the running build", why))
-        if self._state.step is None:
-            events.append(ev.StepStarted(1, 1, self._spec["name"], command, self._keeper["build_pid"]))
+        if self._state.step is None or self._state.step.attempt != self._keeper.attempt:
+            events.append(self._step_started())
         events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
         if self._spec["note"] and not adopted:
             events.append(ev.Noticed("info", self._spec["note"]))
-        self._write(events, self._keeper["started"] if not adopted else time.time())
+        self._write(events, self._keeper.started if not adopted else time.time())
+
+    def _step_started(self) -> ev.StepStarted:
+        words = tuple(self._spec["words"])
+        return ev.StepStarted(1, 1, self._spec["name"], words, self._keeper.build_pid, self._keeper.attempt)
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:
         """Journal, state, viewers: in this order, so that nobody sees what is not written down."""
@@ -232,12 +231,9 @@ class Engine:
     # -- the loop ----------------------------------------------------------------------------------------------
 
     def _roots(self) -> Roots:
-        build = self._keeper["build_pid"]
-        top = self._keeper["keeper_pid"] if self._keeper_lives else build
+        build = self._keeper.build_pid
+        top = self._keeper.keeper_pid if self._keeper.lives else build
         return Roots(top, build, self._spec["cwd"], tuple(self._spec["command"]))
-
-    def _keeper_is_there(self) -> bool:
-        return bool(start_ticks(self._keeper["keeper_pid"]) == self._keeper["keeper_start"])
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
@@ -256,7 +252,7 @@ class Engine:
             guess = estimate(self._state, now)
             events += [guess] if guess is not None else []
         self._write(events, now)
-        self._hand_over(observer)
+        self._keeper.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
         await self._answer(observer)
         await self._expectations.flush()
         self._watch_logs(observer.log_folders())
@@ -264,45 +260,26 @@ class Engine:
             await self._server.listen_again()
 
     def _look_after_keeper(self, observer: Observer, now: float) -> None:
-        """Notice that it was killed; then a guard sees to it that the engine is not the last one."""
-        if self._keeper_is_there():
-            return
-        if self._keeper_lives:
-            self._keeper_lives = False
-            observer.watch_below(self._keeper["build_pid"])
+        if self._keeper.was_killed():
+            observer.watch_below(self._keeper.build_pid)
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
-        with contextlib.suppress(OSError):
-            start_guard(self._paths)
-
-    def _hand_over(self, observer: Observer) -> None:
-        """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
-        self._handover.beat()
-        governor = self._governor
-        if governor.version == self._gate_version:
-            return
-        self._gate_version = governor.version
-        stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
-        self._handover.write_gate(
-            0 if governor.paused == "hard" else governor.level,
-            [book.scheduler.key for book in observer.live_schedulers()],
-            [m.job.key for m in stopped],
-            [m.job.key for m in governor.deck],
-        )
+        if self._keeper.started_again():
+            self._write([self._step_started()], now)
 
     async def _answer(self, observer: Observer) -> None:
         """The command has failed: say whether it runs again."""
-        ended = self._handover.asked()
+        ended = self._keeper.asked()
         if ended is None:
             return
         self._write(observer.read_output(to_the_end=True), time.time())
-        self._handover.answer(ended.attempt, again=False, exit_code=true_status(ended, self._state))
+        self._keeper.answer(ended, again=False, exit_code=true_status(ended, self._state))
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
         deadline = time.monotonic() + self._tick(observer)
         search_at = 0.0
-        while (left := deadline - time.monotonic()) > 0 and not self._build_is_over():
+        while (left := deadline - time.monotonic()) > 0 and not self._keeper.build_is_over():
             searching = not observer.live_schedulers()
             pause = self._search_pause() if searching else self._pace.next(unready=observer.expecting)
             await self._bell.wait(min(left, pause))
@@ -357,11 +334,6 @@ class Engine:
         async for _ in watch(folders):
             self._records = True
             self._bell.ring()
-
-    def _build_is_over(self) -> bool:
-        if self._paths.exit.exists():
-            return True
-        return not self._keeper_is_there() and start_ticks(self._keeper["build_pid"]) != self._keeper["build_start"]
 
     async def _end(self, observer: Observer) -> None:
         now = time.time()

@@ -1,0 +1,99 @@
+"""The engine's side of its keeper: who it is, whether it lives, what is left behind for it, and what it asks.
+
+Unaware of how jobs are found and of what is decided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from stoker.act.handover import Ended, Handover
+from stoker.act.launch import start_guard
+from stoker.act.tree import start_ticks
+from stoker.config.paths import BuildPaths
+from stoker.engine.governor import Governor
+from stoker.sense.schedulers import Key
+
+
+class KeeperLink:
+    """What keeper.json says, kept up to date."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._paths = paths
+        self._handover = Handover(paths)
+        self._gate_version = -1
+        self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
+        self.lives = self.is_there()
+        """Whether the keeper was there when it was looked after last."""
+
+    @property
+    def keeper_pid(self) -> int:
+        """The keeper's process."""
+        return int(self._known["keeper_pid"])
+
+    @property
+    def build_pid(self) -> int:
+        """The command's process in this attempt."""
+        return int(self._known["build_pid"])
+
+    @property
+    def started(self) -> float:
+        """When the keeper started the command first, in Unix seconds."""
+        return float(self._known["started"])
+
+    @property
+    def attempt(self) -> int:
+        """How often the command was started, from 1."""
+        return int(self._known["attempt"])
+
+    def is_there(self) -> bool:
+        """Whether the keeper lives."""
+        return bool(start_ticks(self.keeper_pid) == self._known["keeper_start"])
+
+    def build_is_over(self) -> bool:
+        """The keeper has written the end; or nobody will, and the command has gone."""
+        if self._paths.exit.exists():
+            return True
+        return not self.is_there() and start_ticks(self.build_pid) != self._known["build_start"]
+
+    def started_again(self) -> bool:
+        """Whether the keeper has started the command anew since the last call."""
+        attempt = self.attempt
+        with contextlib.suppress(OSError, ValueError):
+            self._known = json.loads(self._paths.keeper.read_bytes())
+        return self.attempt > attempt
+
+    def was_killed(self) -> bool:
+        """True once, when the keeper has gone; from then on a guard sees to it that this engine is not the last."""
+        if self.is_there():
+            return False
+        with contextlib.suppress(OSError):
+            start_guard(self._paths)
+        was, self.lives = self.lives, False
+        return was
+
+    def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
+        """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
+        self._handover.beat()
+        if governor.version == self._gate_version:
+            return
+        self._gate_version = governor.version
+        stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
+        self._handover.write_gate(
+            0 if governor.paused == "hard" else governor.level,
+            list(schedulers),
+            [m.job.key for m in stopped],
+            [m.job.key for m in governor.deck],
+        )
+
+    def asked(self) -> Ended | None:
+        """The command has failed, and the keeper waits to be told what now."""
+        return self._handover.asked()
+
+    def answer(self, ended: Ended, *, again: bool, exit_code: int | None) -> None:
+        """Whether it runs again, and the status that counts if not its own."""
+        with contextlib.suppress(OSError):  # then it does not run again, after a minute
+            self._handover.answer(ended.attempt, again=again, exit_code=exit_code)
