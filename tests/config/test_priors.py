@@ -138,3 +138,19 @@ def test_a_file_that_cannot_be_read_leaves_the_shipped_ones(tmp_path: Path) -> N
     priors, errors = load_priors([path, shipped_priors()])
     assert len(priors.classes) == len(SHIPPED.classes)
     assert "not valid YAML" in str(errors[0])
+
+
+def test_the_page_names_every_key_and_its_example_is_without_fault(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "prediction.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [
+        "tool",
+        "output",
+        "command",
+        "spread",
+        "time_spread",
+        "points",
+    ]
+    (example,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    priors, errors = load_priors([write(tmp_path, example)])
+    assert errors == []
+    assert [c.name for c in priors.classes] == ["protobuf"]

@@ -215,10 +215,9 @@ def _start(kind: _Kind) -> Belief:
 
 def _sane(points: Iterable[Point]) -> Curve | None:
     """A curve of the points that can be counted with; None where there is none."""
-    kept: list[Point] = []
-    for age, size, phase in points:
-        if 0 <= age <= MAX_SECONDS and 0 <= size <= MAX_SIZE:  # also refuses what is no number
-            kept.append(Point(max(age, kept[-1].age) if kept else age, size, phase))
+    # The comparisons are false for what is no number.
+    kept = [p for p in points if 0 <= p.age <= MAX_SECONDS and 0 <= p.size <= MAX_SIZE]
+    kept.sort(key=_age)
     if not kept:
         return None
     if kept[-1].age < LEAST_SECONDS:
@@ -226,6 +225,10 @@ def _sane(points: Iterable[Point]) -> Curve | None:
     if max(p.size for p in kept) < LEAST_SIZE:
         return flat(LEAST_SIZE, kept[-1].age)
     return Curve(tuple(kept))
+
+
+def _age(point: Point) -> float:
+    return point.age
 
 
 def _entry(table: dict[_Key, Seen], key: _Key) -> Seen:

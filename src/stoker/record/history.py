@@ -24,7 +24,7 @@ from stoker.model.remembered import Remembered
 from stoker.record.history_file import ForeignError, HistoryFile, UnusableError, is_busy, is_damage
 
 MAX_ROWS = 50_000
-"""Jobs remembered; those not seen for longest go. PyTorch has 8,000, a row takes about 500 bytes."""
+"""Jobs remembered; those not seen for longest go. PyTorch has 8,000, a row takes about 400 bytes."""
 
 PRUNED_ROWS = 47_500
 """Jobs left when there were more than MAX_ROWS, so that not each flush must look for the oldest."""
