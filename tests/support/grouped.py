@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from stoker.act.tree import start_ticks
 from support.memory_group import MemoryGroup
 from support.procs import Process, below, processes
 from support.program import Stoker, until
@@ -33,12 +34,18 @@ class Grouped(Stoker):
     def over(self, build: str) -> dict[str, Any]:
         """The last status of a build, and everything that belonged to it gone."""
         deadline = time.monotonic() + LONG
-        while not (events := self.events(build)) or events[-1]["type"] != "build_ended":
+        while not (self.folder(build) / "exit.json").exists() and self.keeper_lives(build):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{build} does not end: {json.dumps(self.status(build))}")
             time.sleep(0.05)
+        self.ended(build)
         until(lambda: not self.group.pids(), "the end of the build's last process")
         return self.status(build)
+
+    def keeper_lives(self, build: str) -> bool:
+        """Whether the keeper that was started is still there."""
+        keeper = self.keeper(build)
+        return start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]
 
     # -- what /proc says -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,82 @@
+"""Random faults in the middle of governed builds, round after round. See bench/README.md.
+
+    python -m bench.chaos [--rounds 100] [--seed 1] [--fault NAME] [--json FILE] [--write]
+
+Counts what was done and what became of it; exits with 1 if anything happened that must never happen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.figures import machine, publish, table
+from support.chaos import Round, play, write_project
+
+
+def measure(rounds: int, seed: int, fault: str) -> list[Round]:
+    """All rounds, each told as it ends."""
+    root = Path(tempfile.mkdtemp(prefix="stoker-chaos-"))
+    project = write_project(root / "project")
+    results = []
+    try:
+        for number in range(rounds):
+            home = root / f"round{number}"
+            home.mkdir()
+            begin = time.monotonic()
+            result = play(home, project, random.Random(f"{seed}.{number}"), fault)
+            shutil.rmtree(home, ignore_errors=not result.wrong)
+            results.append(result)
+            what = ", ".join(result.faults) or "no fault came in time"
+            told = f"WRONG {result}" if result.wrong else f"{result.state} {result.reason}"
+            print(f"{seed}.{number}: {what}: {told} ({time.monotonic() - begin:.1f} s)", flush=True)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return results
+
+
+def text_of(results: Sequence[Round]) -> str:
+    """What happened, by fault."""
+    faults = sorted({name for result in results for name in result.faults})
+    rows = []
+    for name in faults:
+        having = [result for result in results if name in result.faults]
+        ended = Counter(result.state for result in having)
+        rows.append([name, str(len(having)), *(str(ended[state]) for state in ("done", "failed"))])
+    never = {
+        "hung": sum(result.hung for result in results),
+        "processes left stopped": sum(len(result.left_stopped) for result in results),
+        "orphans": sum(len(result.orphans) for result in results),
+        "journal records lost": sum(result.lost_records for result in results),
+        "untrue endings": sum(len(result.untrue) for result in results),
+    }
+    counts = "; ".join(f"{name}: {count}" for name, count in never.items())
+    return f"{len(results)} builds. {counts}.\n\n{table(['fault', 'builds', 'done', 'failed'], rows)}"
+
+
+def main() -> int:
+    """Play and publish."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fault", default="", help="only this one, such as 'engine killed'")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    args = parser.parse_args()
+    results = measure(args.rounds, args.seed, args.fault)
+    text = f"{machine()}.\n\n{text_of(results)}\n"
+    rounds = [asdict(result) for result in results]
+    publish("chaos", {"machine": machine(), "rounds": rounds}, text, out=args.json, write=args.write)
+    return int(any(result.wrong for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

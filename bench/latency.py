@@ -1,0 +1,156 @@
+"""From a key to its effect on running jobs, as /proc shows it. See bench/README.md.
+
+    python -m bench.latency [--jobs 30] [--times 40] [--json FILE] [--write]
+
+Jobs that burn CPU, all running. The level is lowered and raised by one, everything is frozen and set going again: by
+keys typed into the real screen on a PTY, and by the protocol's commands, as `stoker jobs` and `stoker pause` send them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.figures import load, machine, percentile, publish, table
+from stoker.config.paths import BuildPaths
+from stoker.serve.client import BuildSource
+from support.burn import burns, write_burns
+from support.procs import processes
+from support.program import PATIENCE, Stoker, until
+from support.terminal import Terminal
+
+FOREVER = 100_000.0
+POLL_SECONDS = 0.001
+TARGET_MS = 150.0
+
+
+class Jobs:
+    """All jobs of the build, running or stopped; none of them ends by itself."""
+
+    def __init__(self, count: int) -> None:
+        until(lambda: len(self._find()) >= count, "the jobs")
+        time.sleep(1.0)  # the last of a wide window may still be on its way
+        self._files = [os.open(f"/proc/{pid}/stat", os.O_RDONLY) for pid in self._find()]
+
+    def _find(self) -> list[int]:
+        table_now = processes()
+        ninjas = {p.pid for p in table_now.values() if p.name == "ninja"}
+        return [p.pid for p in table_now.values() if p.parent in ninjas]
+
+    def going(self) -> int:
+        """How many are not stopped."""
+        return sum(b") T " not in os.pread(fd, 128, 0) for fd in self._files)
+
+    def close(self) -> None:
+        """Let go of their files."""
+        for fd in self._files:
+            os.close(fd)
+
+
+def effect(jobs: Jobs, wanted: int, act: Callable[[], object]) -> float:
+    """Milliseconds from the act until so many jobs are going."""
+    begin = time.monotonic()
+    act()
+    while jobs.going() != wanted:
+        if time.monotonic() - begin > PATIENCE:
+            raise AssertionError(f"{jobs.going()} jobs are going, not {wanted}")
+        time.sleep(POLL_SECONDS)
+    return 1000 * (time.monotonic() - begin)
+
+
+def series(jobs: Jobs, count: int, times: int, acts: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """Each act so many times, in an order that always leads back to `count` running jobs."""
+    wanted = {"level down": count - 1, "level up": count, "pause now": 0, "resume": count}
+    found: dict[str, list[float]] = {name: [] for name in wanted}
+    chance = random.Random(1)
+    for _ in range(times):
+        for name in wanted:
+            time.sleep(chance.uniform(0.3, 0.9))
+            found[name].append(effect(jobs, wanted[name], acts[name]))
+    return found
+
+
+def by_command(paths: BuildPaths) -> dict[str, Callable[[], object]]:
+    """What `stoker jobs`, `pause` and `resume` send, without the start of a Python."""
+    source = BuildSource(paths)
+
+    def send(verb: str, **arguments: object) -> Callable[[], object]:
+        return lambda: asyncio.run(source.command(verb, **arguments))
+
+    return {
+        "level down": send("level", change=-1),
+        "level up": send("level", change=1),
+        "pause now": send("pause", now=True),
+        "resume": send("resume"),
+    }
+
+
+def by_key(terminal: Terminal) -> dict[str, Callable[[], object]]:
+    """What a person types."""
+    keys = {"level down": "-", "level up": "+", "pause now": "P", "resume": "P"}
+    return {name: partial(terminal.send, key) for name, key in keys.items()}
+
+
+def measure(count: int, times: int) -> dict[str, Any]:
+    """Both ways, on one build."""
+    root = Path(tempfile.mkdtemp(prefix="stoker-latency-"))
+    stoker = Stoker(root)
+    try:
+        folder = write_burns(root / "project", burns(count, FOREVER))
+        started = stoker.run("run", "--detach", "-j", str(count), "--", "ninja", "-C", str(folder))
+        assert started.returncode == 0, started.stderr
+        build = started.stdout.decode().strip()
+        jobs = Jobs(count)
+        os.environ["XDG_RUNTIME_DIR"], os.environ["XDG_STATE_HOME"] = str(stoker.runtime), str(stoker.state)
+        found = {"command": series(jobs, count, times, by_command(BuildPaths(stoker.folder(build))))}
+        terminal = Terminal(stoker.argv("attach", build), stoker.env, root, columns=100, lines=30)
+        try:
+            terminal.wait_for("running")
+            found["key"] = series(jobs, count, times, by_key(terminal))
+        finally:
+            terminal.close()
+        jobs.close()
+        return found
+    finally:
+        stoker.end_all()
+        shutil.rmtree(stoker.runtime, ignore_errors=True)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def rows(found: dict[str, dict[str, list[float]]]) -> list[Sequence[str]]:
+    """A line for each way and act."""
+    return [
+        [way, act, *(f"{percentile(values, p):.0f}" for p in (50, 95, 100))]
+        for way, acts in found.items()
+        for act, values in acts.items()
+    ]
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=30)
+    parser.add_argument("--times", type=int, default=40, help="how often each act is done in each way")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    args = parser.parse_args()
+    before = load()
+    found = measure(args.jobs, args.times)
+    head = f"{machine()}; load before: {before:.1f}; {args.jobs} running jobs, each act {args.times} times."
+    text = (
+        f"{head} Target: p95 ≤ {TARGET_MS:.0f} ms.\n\n{table(('by', 'act', 'p50, ms', 'p95', 'most'), rows(found))}\n"
+    )
+    publish("latency", {"machine": machine(), "load": before, "ms": found}, text, out=args.json, write=args.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""What governing costs a build that memory does not hold back, beside bare ninja at its level. See bench/README.md.
+
+    python -m bench.overhead [--seconds 0.1 ...] [--level 8 ...] [--pairs 3] [--work 20] [--json FILE] [--write]
+
+Jobs burn an exact amount of CPU time. Bare ninja and ninja under `stoker run -j LEVEL` take turns; a ratio is taken
+within each pair. The build's own time is from ninja's start to its end; what comes before and after is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.figures import load, machine, publish, spread, table
+from support.burn import burns, write_burns
+from support.program import PYPI_NINJA, Stoker
+
+TICKS = os.sysconf("SC_CLK_TCK")
+LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Seconds of the whole command and of the build alone; CPU seconds and resident MiB of engine and keeper."""
+
+    whole: float
+    build: float
+    engine_cpu: float = 0.0
+    keeper_cpu: float = 0.0
+    engine_mib: float = 0.0
+    keeper_mib: float = 0.0
+
+
+@dataclass(slots=True)
+class Use:
+    """The last seen CPU seconds and the peak of one process."""
+
+    cpu: float = 0.0
+    mib: float = 0.0
+
+    def look(self, pid: int) -> None:
+        """Read it once more; keeps what it has when the process is gone."""
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            return
+        peak = next((line for line in status.splitlines() if line.startswith("VmHWM")), "")
+        if peak:  # a zombie has none
+            self.cpu = (int(fields[11]) + int(fields[12])) / TICKS
+            self.mib = int(peak.split()[1]) / 1024
+
+
+class Bench:
+    """One project, and a ninja that notes when it starts."""
+
+    def __init__(self, root: Path, seconds: float, jobs: int, level: int) -> None:
+        self.level = level
+        self._root = root
+        self._project = write_burns(root / "project", burns(jobs, seconds))
+        self._ninja = root / "ninja"
+        self._begun = root / "begun"
+        self._ninja.write_text(f'#!/bin/sh\ndate +%s.%N > {self._begun}\nexec {PYPI_NINJA} "$@"\n')
+        self._ninja.chmod(0o755)
+
+    def _clean(self) -> None:
+        for file in (*self._project.glob("o*"), self._project / ".ninja_log"):
+            file.unlink(missing_ok=True)
+
+    def bare(self) -> Run:
+        """Ninja by itself."""
+        self._clean()
+        begin = time.time()
+        command = [str(self._ninja), "-C", str(self._project), f"-j{self.level}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        end = time.time()
+        return Run(end - begin, end - float(self._begun.read_text()))
+
+    def governed(self) -> Run:
+        """The same level under stoker, whose ninja is wide and whose jobs wait on deck."""
+        self._clean()
+        home = Path(tempfile.mkdtemp(dir=self._root))
+        stoker = Stoker(home)
+        words = ("run", "--plain", "-j", str(self.level), "--", str(self._ninja), "-C", str(self._project))
+        begin = time.time()
+        process = subprocess.Popen(
+            stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        uses = {"keeper": Use(), "engine": Use()}
+        while process.poll() is None:
+            time.sleep(LOOK_SECONDS)
+            for who, pid in pids(stoker):
+                uses[who].look(pid)
+        end = time.time()
+        assert process.returncode == 0, process.returncode
+        (exit_file,) = stoker.state.glob("stoker/builds/*/exit.json")
+        build = json.loads(exit_file.read_bytes())["ended"] - float(self._begun.read_text())
+        shutil.rmtree(stoker.runtime, ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
+        engine, keeper = uses["engine"], uses["keeper"]
+        return Run(end - begin, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib)
+
+
+def pids(stoker: Stoker) -> Iterable[tuple[str, int]]:
+    """Keeper and engine as far as they are there."""
+    for file in stoker.state.glob("stoker/builds/*/keeper.json"):
+        yield "keeper", int(json.loads(file.read_bytes())["keeper_pid"])
+    for file in stoker.state.glob("stoker/builds/*/journal.jsonl"):
+        with file.open() as lines:
+            head = [line for line, _ in zip(lines, range(3), strict=False)]
+        yield from (("engine", json.loads(line)["pid"]) for line in head if '"engine_started"' in line)
+
+
+def measure(seconds: float, level: int, pairs: int, work: float) -> dict[str, Any]:
+    """Pairs of one kind, the first of each pair in turn bare and governed."""
+    jobs = max(level, round(work / seconds))
+    root = Path(tempfile.mkdtemp(prefix="stoker-overhead-"))
+    found: list[tuple[Run, Run]] = []
+    try:
+        bench = Bench(root, seconds, jobs, level)
+        for number in range(pairs):
+            if number % 2:
+                governed, bare = bench.governed(), bench.bare()
+            else:
+                bare, governed = bench.bare(), bench.governed()
+            found.append((bare, governed))
+            ratio = governed.build / bare.build
+            print(f"{jobs} jobs of {seconds} s, {level} at once: {bare.build:.2f} s, × {ratio:.3f}", flush=True)
+    finally:
+        shutil.rmtree(root)
+    runs = [{"bare": asdict(bare), "governed": asdict(governed)} for bare, governed in found]
+    return {"seconds": seconds, "level": level, "jobs": jobs, "pairs": runs}
+
+
+def row(result: dict[str, Any]) -> list[str]:
+    """One kind's line of the table."""
+    pairs = result["pairs"]
+    ratio = spread([pair["governed"]["build"] / pair["bare"]["build"] for pair in pairs])
+    around = spread([pair["governed"]["whole"] - pair["governed"]["build"] for pair in pairs])
+    share = spread([100 * pair["governed"]["engine_cpu"] / pair["governed"]["build"] for pair in pairs])
+    keeper = spread([100 * pair["governed"]["keeper_cpu"] / pair["governed"]["build"] for pair in pairs])
+    return [
+        str(result["seconds"]),
+        str(result["level"]),
+        str(result["jobs"]),
+        f"{spread([pair['bare']['build'] for pair in pairs]).median:.1f}",
+        ratio.text(3),
+        f"{around.median:.2f}",
+        f"{share.median:.1f}",
+        f"{keeper.median:.2f}",
+        f"{max(pair['governed']['engine_mib'] for pair in pairs):.0f}",
+        f"{max(pair['governed']['keeper_mib'] for pair in pairs):.0f}",
+    ]
+
+
+HEAD = (
+    "job, s",
+    "at once",
+    "jobs",
+    "bare ninja, s",
+    "governed, × bare",
+    "before and after, s",
+    "engine, % of a core",
+    "keeper, %",
+    "engine, MiB",
+    "keeper, MiB",
+)
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, action="append", help="CPU seconds of a job (0.05, 0.1 and 1)")
+    parser.add_argument("--level", type=int, action="append", help="jobs at once (2, 8, 32 and 128)")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument(
+        "--work", type=float, default=20.0, help="CPU seconds of a build, at least a job for each place"
+    )
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    args = parser.parse_args()
+    before = load()
+    kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0) for n in args.level or (2, 8, 32, 128)]
+    results = [measure(seconds, level, args.pairs, args.work) for seconds, level in kinds]
+    head = f"{machine()}; load before: {before:.1f}; {args.pairs} pairs of each kind."
+    text = f"{head}\n\n{table(HEAD, [row(result) for result in results])}\n"
+    publish("overhead", {"machine": machine(), "load": before, "kinds": results}, text, out=args.json, write=args.write)
+
+
+if __name__ == "__main__":
+    main()
