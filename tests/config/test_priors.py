@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from stoker.config.priors import load_priors, priors_files, shipped_priors
-from stoker.decide.curves import Point
+from stoker.decide.curves import Curve, Point
+from stoker.simulate.synthetic import kernels
 
 GIB = 2**30
 MIB = 2**20
@@ -66,6 +67,16 @@ def test_every_tool_has_a_shipped_class() -> None:
 def test_kernels_are_told_by_their_names(output: str, name: str) -> None:
     assert SHIPPED.of(output, "nvcc").name == name
     assert SHIPPED.of(output, "cxx").name == "cxx"
+
+
+@pytest.mark.parametrize(("output", "points"), kernels(), ids=[name for name, _ in kernels()])
+def test_measured_kernels_do_what_their_class_says(output: str, points: tuple[Point, ...]) -> None:
+    prior, truth = SHIPPED.of(output, "nvcc"), Curve(points)
+    assert prior.curve.peak == pytest.approx(truth.peak, rel=prior.spread)
+    assert prior.curve.duration == pytest.approx(truth.duration, rel=1.5 * prior.time_spread)
+    assert prior.curve.peak_age == pytest.approx(truth.peak_age, rel=0.25)
+    tail = truth.still(truth.peak_age + 0.1 * truth.duration)
+    assert prior.curve.still(prior.curve.peak_age + 0.1 * prior.curve.duration) == pytest.approx(tail, rel=0.3)
 
 
 def test_lto_is_told_by_the_command() -> None:
