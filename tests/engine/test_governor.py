@@ -150,6 +150,7 @@ def test_a_lower_level_freezes_the_youngest_at_once_and_a_higher_one_thaws_it(wo
 def test_a_soft_pause_lets_jobs_end_and_starts_none(world: World) -> None:
     births = world.start("a", "b", "c")
     world.hand("pause")
+    see(lambda: world.stopped(births) == [False, False, True])
     world.end(births[0])
     assert world.stopped(births[1:]) == [False, True]
     world.hand("resume")

@@ -302,6 +302,8 @@ class Observer:
             self._next_jid += 1
         self._jids[job.key] = jid
         self._exits.watch(job.key)
+        # Read again: what was read before its exec may be older than its process group.
+        process = again(process) or process
         if tracked is None:
             return None
         return Birth(jid, tracked.book.sid, job, process, tracked.book.scheduler, before)

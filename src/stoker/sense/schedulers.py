@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os.path
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ Key = tuple[int, int]
 
 VERSION_TIMEOUT = 5.0
 """Seconds that `ninja --version` may take; it needs milliseconds, unless its disk hangs."""
+
+SETTLED_SECONDS = 0.5
+"""A process that still looks like its parent after so long is what it looks like: a make called by a make."""
 
 _NAME = re.compile(r"(ninja|ninja-build|samu|samurai|make|gmake)(?:-?\d[\d.]*)?")
 _TOOLS: dict[str, SchedulerTool] = {
@@ -41,8 +45,9 @@ _PROBE_FOLDERS = ("/CMakeFiles/CMakeScratch", "/CMakeFiles/CMakeTmp")
 class Scheduler:
     """A ninja, samurai or make at work.
 
-    `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new. `parent` is the pid of the scheduler around it.
-    `directory` is where it runs, behind any -C. `manifest` is its build file, relative to that.
+    `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new.
+    `parent` is the pid of the scheduler around it. `directory` is where it runs, behind any -C. `manifest` is its build
+    file, relative to that.
     """
 
     pid: int
@@ -70,7 +75,7 @@ class SchedulerFinder:
         self._proc = proc_root
         self._known: dict[Key, Scheduler | None] = {}
         self._comm: dict[Key, str] = {}
-        self._seen_once: set[Key] = set()
+        self._first_seen: dict[Key, float] = {}
 
     def find(self, processes: Mapping[int, Process]) -> Mapping[int, Scheduler]:
         """The schedulers of this scan by pid, each with its parent among them."""
@@ -81,13 +86,13 @@ class SchedulerFinder:
                 continue
             key = (process.pid, process.start_ticks)
             keys.add(key)
-            scheduler = self._examined(key, process)
+            scheduler = self._examined(key, process, processes.get(process.ppid))
             if scheduler is not None:
                 found[process.pid] = scheduler
         self._forget_all_but(keys)
         return {pid: replace(s, parent=_enclosing(pid, processes, found)) for pid, s in found.items()}
 
-    def _examined(self, key: Key, process: Process) -> Scheduler | None:
+    def _examined(self, key: Key, process: Process, parent: Process | None) -> Scheduler | None:
         if key in self._known and self._comm.get(key) == process.comm:
             return self._known[key]
         argv = read_cmdline(process.pid, self._proc)
@@ -97,7 +102,7 @@ class SchedulerFinder:
             return None
         arguments = ninja_arguments(argv) if _TOOLS[name[1]] != "make" else make_arguments(argv)
         directory = read_cwd(process.pid, self._proc)
-        if not self._settled(key, process, argv, arguments, directory):
+        if not self._settled(key, process, parent, argv, arguments, directory):
             return None
         scheduler = None
         if directory is not None and not arguments.builds_nothing and not _is_probe(directory, arguments.targets):
@@ -106,17 +111,26 @@ class SchedulerFinder:
         return scheduler
 
     def _settled(
-        self, key: Key, process: Process, argv: tuple[str, ...], arguments: Arguments, directory: str | None
+        self,
+        key: Key,
+        process: Process,
+        parent: Process | None,
+        argv: tuple[str, ...],
+        arguments: Arguments,
+        directory: str | None,
     ) -> bool:
-        """False at first sight of a process that may not yet be what it will be.
+        """False while a process may not yet be what it will be.
 
-        Between fork and exec a child still shows its scheduler's name and arguments, and a scheduler enters its -C
-        folder a moment after its start. Both last milliseconds, so the second sight is believed.
+        Between fork and exec a child still shows its scheduler's name and arguments (after a vfork its parent waits in
+        the kernel for so long), and a scheduler enters its -C folder a moment after its start.
         """
-        if key in self._seen_once:
-            return True
-        self._seen_once.add(key)
+        now = time.monotonic()
+        first_seen = self._first_seen.setdefault(key, now)
         newborn = read_cmdline(process.ppid, self._proc) == argv
+        if newborn and parent is not None and parent.state == "D":
+            return False
+        if now - first_seen >= SETTLED_SECONDS:
+            return True
         tail = os.path.normpath(arguments.directory).lstrip("./") if arguments.directory else ""
         entered = not tail or (directory or "").endswith(tail)
         return not newborn and entered
@@ -153,7 +167,8 @@ class SchedulerFinder:
         return default_ninja_width(_cores_of(pid))
 
     def _forget_all_but(self, keys: set[Key]) -> None:
-        self._seen_once &= keys
+        for key in self._first_seen.keys() - keys:
+            del self._first_seen[key]
         for key in [k for k in self._known if k not in keys]:
             del self._known[key]
             self._comm.pop(key, None)
