@@ -1,4 +1,4 @@
-"""Ends a build from outside its keeper. Unaware of who asked and why."""
+"""Ends a build from outside its keeper, or sets it going. Unaware of who asked and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import os
 import signal
 
-from stoker.act.tree import descendants, signal_tree, start_ticks
+from stoker.act.minder import read_gate
+from stoker.act.tree import Processes, descendants, signal_tree, start_ticks, stat_fields
 from stoker.config.paths import BuildPaths
 
 
@@ -19,10 +20,7 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
 
     Without a keeper the build's own tree is ended directly. Raises NothingToStopError.
     """
-    try:
-        known = json.loads(paths.keeper.read_bytes())
-    except (OSError, ValueError):
-        raise NothingToStopError(f"{paths.id} has no keeper") from None
+    known = _known(paths)
     keeper, build = known["keeper_pid"], known["build_pid"]
     if start_ticks(keeper) == known["keeper_start"]:
         os.kill(keeper, signal.SIGINT if force else signal.SIGTERM)
@@ -31,3 +29,31 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
     else:
         raise NothingToStopError(f"{paths.id} does not run any more")
+
+
+def set_going(paths: BuildPaths) -> int:
+    """Set going whatever of a build is stopped, its engine included; how many processes that were.
+
+    Raises NothingToStopError.
+    """
+    known = _known(paths)
+    roots = [
+        known[f"{who}_pid"] for who in ("keeper", "build") if start_ticks(known[f"{who}_pid"]) == known[f"{who}_start"]
+    ]
+    if not roots:
+        raise NothingToStopError(f"{paths.id} does not run any more")
+    processes, gate = Processes(), read_gate(str(paths.root))
+    held = {pid for key in (gate.stopped if gate is not None else ()) for pid in processes.job(key)}
+    found = held.union(roots, *(processes.below(root) for root in roots))
+    stopped = [pid for pid in found if (fields := stat_fields(pid)) and fields[0] == b"T"]
+    signal_tree(stopped, signal.SIGCONT)
+    return len(stopped)
+
+
+def _known(paths: BuildPaths) -> dict[str, int]:
+    """Who keeps the build, as the keeper wrote it."""
+    try:
+        known: dict[str, int] = json.loads(paths.keeper.read_bytes())
+    except (OSError, ValueError):
+        raise NothingToStopError(f"{paths.id} has no keeper") from None
+    return known

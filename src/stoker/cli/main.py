@@ -101,6 +101,7 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     _screen(parser)
+    _limits(parser)
     parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --")
@@ -108,8 +109,20 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 def _demo(parser: argparse.ArgumentParser) -> None:
     _screen(parser)
+    _limits(parser)
     parser.add_argument("--seconds", type=float, default=60.0, help="about how long it shall take (default: 60)")
     parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    from stoker.cli.limits import jobs, memory
+
+    parser.add_argument(
+        "-j", "--jobs", type=jobs, metavar="auto|N", help="how many jobs may run (default: auto, by cores and memory)"
+    )
+    parser.add_argument(
+        "--memory", type=memory, metavar="SIZE", help="what the jobs may hold together, as 12G or 80%% (default: all)"
+    )
 
 
 def _screen(parser: argparse.ArgumentParser) -> None:
@@ -181,6 +194,9 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
     "status": ("what a build is doing", _id_json, "stoker.cli.query:status"),
     "log": ("a build's output", _log, "stoker.cli.query:log"),
     "events": ("a build's journal", _events, "stoker.cli.query:events"),
+    "jobs": ("how many jobs may run: set it, or tell it", "stoker.cli.govern:add_jobs", "stoker.cli.govern:jobs"),
+    "pause": ("start nothing new, or freeze everything", "stoker.cli.govern:add_pause", "stoker.cli.govern:pause"),
+    "resume": ("go on after a pause", "stoker.cli.govern:add_resume", "stoker.cli.govern:resume"),
     "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),
     "replay": ("play a recorded build in the same screens", _replay, "stoker.cli.view:replay"),
     "verify": (

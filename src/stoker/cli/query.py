@@ -24,6 +24,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import final_state, is_live, list_builds
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
+from stoker.show.level import PAUSES, setting
 from stoker.show.verification import headline
 
 POLL_SECONDS = 0.3
@@ -65,7 +66,7 @@ def ls(args: argparse.Namespace) -> int:
 
 def status(args: argparse.Namespace) -> int:
     """What a build is doing now, or how it ended."""
-    update = asyncio.run(_current(find(args.id)))
+    update = asyncio.run(current(find(args.id)))
     now = time.time()
     if args.json:
         print(json.dumps({**status_of(update.state, now), "link": update.link, "as_of": update.state.time}))
@@ -77,7 +78,7 @@ def status(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _current(paths: BuildPaths) -> Update:
+async def current(paths: BuildPaths) -> Update:
     """From the engine if it answers, else from the journal."""
     async for update in BuildSource(paths, read_only=True).updates():
         if update.link != "lost":
@@ -93,10 +94,10 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
     total = str(p.total) if p.total_known else "?"
     share = "" if p.share is None else f"  {100 * p.share:.0f} %"
-    lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running  {p.failed} failed")
-    if state.machine is not None and not state.over:
-        m = state.machine
-        lines.append(f"  memory    {format_bytes(m.memory_used)} of {format_bytes(m.memory_budget)}")
+    waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
+    frozen = f"  {p.frozen} frozen" if p.frozen else ""
+    lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed")
+    lines += [] if state.over else _governed_lines(state)
     if state.estimate is not None and not state.over:
         gone = now - state.estimate.time
         lines.append(f"  left      {format_band(state.estimate.low - gone, state.estimate.high - gone)}")
@@ -106,6 +107,22 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.verification is not None:
         lines.append(f"  verified  {clean(headline(state.verification)[1])}")
     return [*lines, f"  output    {clean(state.log_path)}"]
+
+
+def _governed_lines(state: BuildState) -> list[str]:
+    """The level and what is known of the memory, while the build runs."""
+    lines, level, machine = [], state.level, state.machine
+    if level.target is not None:
+        window = "" if level.window is None else f", window {level.window}"
+        guarded = "" if level.guarded else "; memory is not guarded"
+        paused = f"; {PAUSES[level.paused]}" if level.paused != "no" else ""
+        lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}")
+    if machine is not None:
+        promised = f", {format_bytes(state.memory_promised)} promised to jobs" if state.memory_promised else ""
+        reserve = f", {format_bytes(state.memory_reserve)} in reserve" if state.memory_reserve else ""
+        used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
+        lines.append(f"  memory    {used}{promised}{reserve}")
+    return lines
 
 
 def log(args: argparse.Namespace) -> int:

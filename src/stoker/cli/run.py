@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
     _check_command(words[0])
     screen = None if args.detach else pick_screen(args)
-    paths = _start(words, args.name)
+    paths = _start(words, args.name, args.jobs, _bytes_of(args.memory))
     if screen is None:
         print(paths.id)
         return 0
@@ -42,11 +42,11 @@ def demo(args: argparse.Namespace) -> int:
     if not 1.0 <= args.seconds <= 3600.0:
         raise CliError("--seconds is a number from 1 to 3600")
     screen = pick_screen(args)
+    memory = _bytes_of(args.memory)
+    budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
-    command = make_demo(
-        folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=_available_memory(), fail=args.fail
-    )
-    paths = _start(command, "demo")
+    command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
+    paths = _start(command, "demo", args.jobs, memory)
     try:
         return show_build(paths, screen, owner=True)
     finally:
@@ -54,19 +54,19 @@ def demo(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(words: Sequence[str], name: str | None) -> BuildPaths:
+def _start(words: Sequence[str], name: str | None, jobs: int | None, memory: int | None) -> BuildPaths:
     try:
         cwd = os.getcwd()
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
             prune_builds()
-        return launch(_spec(words, cwd, name or _default_name(words)))
+        return launch(_spec(words, cwd, name or _default_name(words), jobs, memory))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:
         raise CliError(str(err), OWN_FAILURE) from err
 
 
-def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None = None, memory: int | None = None) -> Spec:
+def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None, memory: int | None) -> Spec:
     """The build with a window for its schedulers."""
     from stoker.sense.machine import MachineReader
 
@@ -95,6 +95,15 @@ def _default_name(words: Sequence[str]) -> str:
     if folder.name.lower() in ("build", "out", "_build", "builddir", "release", "debug") and folder.parent.name:
         folder = folder.parent
     return folder.name or Path(words[0]).name
+
+
+def _bytes_of(memory: int | float | None) -> int | None:
+    """What `--memory` allows in bytes; a share is one of the tightest limit around us."""
+    if not isinstance(memory, float):
+        return memory
+    from stoker.sense.machine import MachineReader
+
+    return int(memory * MachineReader(os.getpid(), "/").memory(0).limit)
 
 
 def _available_memory() -> int:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Level
 
+MAX_LEVEL = 4096
+"""More than any machine has cores; the engine takes no larger number."""
+
 MODES = {"auto": "automatic", "manual": "by hand"}
 
 PAUSES = {"no": "", "soft": "paused, nothing new starts", "hard": "everything is frozen"}

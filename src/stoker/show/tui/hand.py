@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
+from stoker.show.level import MAX_LEVEL
 from stoker.show.source import Source
 from stoker.show.tui.wishes import Act, Matter, Wishes
-
-MAX_LEVEL = 4096
-"""More than any machine has cores; the engine takes no larger number."""
 
 SETTLE_SECONDS = 3.0
 """How long a wish is still shown after the engine has said yes: what it did is seen at its next look."""

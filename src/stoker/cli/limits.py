@@ -1,0 +1,48 @@
+"""How many jobs and how much memory a person allows a build, as words of a command line. Parses only."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Literal
+
+from stoker.model.units import parse_size
+from stoker.show.level import MAX_LEVEL
+
+LEVELS = f"a number from 1 to {MAX_LEVEL}, or auto"
+"""What can be a level, in words."""
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
+
+
+def level_of(text: str) -> int | Literal["auto"] | None:
+    """The level that a word means; None if it means none."""
+    if text == "auto":
+        return "auto"
+    short = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_LEVEL))
+    return int(text) if short and 1 <= int(text) <= MAX_LEVEL else None
+
+
+def jobs(text: str) -> int | None:
+    """The value of `-j`; None for an automatic level. Raises argparse.ArgumentTypeError."""
+    level = level_of(text)
+    if level is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no level; write {LEVELS}")
+    return None if level == "auto" else level
+
+
+def memory(text: str) -> int | float:
+    """The value of `--memory`: bytes as an int, or a share of what there is (0 to 1) as a float.
+
+    Raises argparse.ArgumentTypeError.
+    """
+    share = _SHARE.fullmatch(text.strip())
+    try:
+        value = float(share[1]) / 100 if share else parse_size(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(f"{err}, or 80%") from err
+    except OverflowError as err:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}… is more memory than there is") from err
+    if value <= 0 or (share and value > 1):
+        raise argparse.ArgumentTypeError(f"{text!r} leaves no build to run; write it as 12G, or from 1% to 100%")
+    return value

@@ -1,0 +1,152 @@
+"""`jobs`, `pause`, `resume` and the limits of `run`, with a real build behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from stoker.act.tree import descendants, stat_fields
+from support.program import PYPI_NINJA, Stoker, until, write_ninja
+
+pytestmark = pytest.mark.timeout(120)
+
+WAIT = "while [ ! -e go ]; do sleep 0.05; done"
+"""A job that lasts until the test touches `go`."""
+
+COUNT = 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_ninja(tmp_path / "p", [(f"o{n}", f"{WAIT}; touch o{n}") for n in range(COUNT)])
+
+
+@pytest.fixture
+def build(stoker: Stoker, folder: Path) -> str:
+    """Six jobs, of which two run and four wait on deck."""
+    result = stoker.run("run", "--detach", "-j", "2", "--", PYPI_NINJA, "-C", str(folder))
+    assert result.returncode == 0, result.stderr
+    name = result.stdout.decode().strip()
+    until(lambda: counts(stoker, name) == (2, COUNT - 2, 0), "two jobs at work, four on deck")
+    return name
+
+
+def counts(stoker: Stoker, build: str) -> tuple[int, int, int]:
+    progress = stoker.status(build)["progress"]
+    return progress["running"], progress["on_deck"], progress["frozen"]
+
+
+def said(stoker: Stoker, *words: str) -> str:
+    """What a command that succeeds says: one line on stderr and nothing on stdout."""
+    result = stoker.run(*words)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == b""
+    assert result.stderr.count(b"\n") == 1
+    return result.stderr.decode().removeprefix("stoker: ").rstrip()
+
+
+def refused(stoker: Stoker, status: int, *words: str) -> str:
+    """What a command that is refused says: one line on stderr."""
+    result = stoker.run(*words)
+    assert (result.returncode, result.stdout) == (status, b""), result.stderr
+    assert result.stderr.count(b"\n") == 1
+    return result.stderr.decode()
+
+
+def test_a_level_is_set_and_told(stoker: Stoker, build: str) -> None:
+    assert said(stoker, "jobs", "4") == "level 4 (by hand); 4 run, 2 on deck"
+    assert said(stoker, "jobs", build, "3").startswith("level 3 (by hand); 3 run, 2 on deck, 1 frozen")
+    assert said(stoker, "jobs", build[:4], "4") == "level 4 (by hand); 4 run, 2 on deck"
+    for words in (["jobs"], ["jobs", build]):
+        told = stoker.run(*words)
+        assert (told.returncode, told.stdout, told.stderr) == (0, b"level 4 (by hand); 4 run, 2 on deck\n", b"")
+    assert re.fullmatch(r"level \d+ \(automatic\); .*", said(stoker, "jobs", "auto"))
+
+
+def test_memory_is_left_unguarded_only_in_so_many_words_and_guarded_again(stoker: Stoker, build: str) -> None:
+    assert said(stoker, "jobs", "3", "--ignore-memory").endswith("memory is not guarded")
+    assert stoker.status(build)["level"]["guarded"] is False
+    assert "; memory is not guarded" in stoker.run("status", build).stdout.decode()
+    assert "not guarded" not in said(stoker, "jobs", "3")
+    assert stoker.status(build)["level"]["guarded"] is True
+
+
+def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> None:
+    assert said(stoker, "pause").startswith("paused, nothing new starts; level 2 (by hand); 2 run, 4 on deck")
+    assert "paused already" in refused(stoker, 1, "pause")
+    assert said(stoker, "pause", "--now", build).startswith("everything is frozen; level 2 (by hand); 0 run, 4 on deck")
+    assert "; everything is frozen" in stoker.run("status").stdout.decode()
+    assert said(stoker, "resume") == "level 2 (by hand); 2 run, 4 on deck"
+    assert "not paused" in refused(stoker, 1, "resume", build)
+    (folder / "go").touch()
+    assert stoker.ended(build)["progress"]["finished"] == COUNT
+    for words in (["jobs"], ["jobs", build, "3"], ["pause", build], ["resume", build]):
+        assert "has ended already" in refused(stoker, 1, *words)
+
+
+def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None:
+    until(lambda: stoker.status(build)["memory"]["promised"], "a measurement")
+    lines = stoker.run("status", build).stdout.decode().splitlines()
+    assert "  jobs      0/6  0 %  2 running  4 on deck  0 failed" in lines
+    assert any(re.fullmatch(r"  level     2 \(by hand\), window \d+", line) for line in lines)
+    assert any(re.fullmatch(r"  memory    .* of .*, .* promised to jobs, .* in reserve", line) for line in lines)
+
+
+def stopped(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if (fields := stat_fields(pid)) and fields[0] == b"T"]
+
+
+def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, folder: Path) -> None:
+    said(stoker, "pause", "--now")
+    keeper = stoker.keeper(build)["keeper_pid"]
+    engine = stoker.engine_pid(build)
+    os.kill(keeper, signal.SIGSTOP)  # it would stand in for a deaf engine after a while, and hide what is tested here
+    os.kill(engine, signal.SIGSTOP)
+    assert said(stoker, "resume", build) == "level 2 (by hand); 2 run, 4 on deck"
+    assert not stopped([keeper, engine])
+    (folder / "go").touch()
+    assert stoker.ended(build)["progress"]["finished"] == COUNT
+
+
+def test_resume_sets_everything_going_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
+    said(stoker, "pause", "--now")
+    known = stoker.keeper(build)
+    engine = stoker.engine_pid(build)
+    os.kill(engine, signal.SIGSTOP)
+    os.kill(known["keeper_pid"], signal.SIGKILL)
+    os.kill(engine, signal.SIGKILL)
+    assert len(stopped(descendants(known["build_pid"]))) >= COUNT
+    for words in (["jobs", build, "3"], ["pause", build]):
+        assert "no engine answers; the build goes on" in refused(stoker, 1, *words)
+    told = stoker.run("jobs", build)
+    assert (told.returncode, told.stdout.split(b";")[0]) == (0, b"everything is frozen")
+    assert b"no engine answers" in told.stderr
+    assert re.fullmatch(
+        r"no engine answers; processes that were stopped and go on now: \d+", said(stoker, "resume", build)
+    )
+    assert not stopped(descendants(known["build_pid"]))
+    (folder / "go").touch()
+    until(lambda: all((folder / f"o{n}").exists() for n in range(COUNT)), "the end of the build")
+
+
+def test_the_limits_of_run_reach_the_build(stoker: Stoker, folder: Path) -> None:
+    def spec(*words: str) -> dict[str, object]:
+        result = stoker.run("run", "--detach", *words, "--", "true")
+        assert result.returncode == 0, result.stderr
+        name = result.stdout.decode().strip()
+        stoker.ended(name)
+        value: dict[str, object] = json.loads((stoker.folder(name) / "spec.json").read_bytes())
+        return value
+
+    assert spec("-j", "12", "--memory", "3GiB")["jobs"] == 12
+    assert spec("--jobs=auto", "--memory", "3GiB")["memory"] == 3 * 2**30
+    plain, half, whole = spec(), spec("-j8", "--memory", "50%")["memory"], spec("--memory", "100%")["memory"]
+    assert (plain["jobs"], plain["memory"]) == (None, None)
+    assert isinstance(half, int)
+    assert isinstance(whole, int)
+    assert abs(2 * half - whole) <= 2
