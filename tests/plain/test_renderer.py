@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from stoker.model.state import BuildState, Decision, Failure, Job, Notice, Step
+from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
 from stoker.model.update import Link, Update
 from stoker.model.verification import HeldArch, JudgedDevice, Problem, RequestedArch, Verification, VerifiedFile
 from stoker.show.plain import MAX_BURST, PlainRenderer
@@ -14,6 +14,7 @@ from stoker.show.verification import headline
 
 from .fakes import START, done, state
 
+LEVEL = Level("auto", 16, 128)
 CLOCK = re.compile(r"^stoker \d\d:\d\d:\d\d  ")
 
 
@@ -84,6 +85,76 @@ def test_steps_notices_decisions_and_failures_are_told_once() -> None:
     assert tell(renderer, news) == []
     more = replace(news, decisions=(*news.decisions, Decision(START + 1, "ada", "stop the build", "asked for")))
     assert tell(renderer, more) == ["ada: stop the build (asked for)"]
+
+
+def governed(level: Level = LEVEL, *, later: float = 0.0, decisions: tuple[Decision, ...] = ()) -> BuildState:
+    kinds: tuple[Literal["running", "on_deck"], ...] = ("running", "on_deck", "on_deck")
+    jobs = {i: Job(i, 1, i, f"o{i}", "cxx", START, state=kind) for i, kind in enumerate(kinds, 1)}
+    return state(level=level, jobs=jobs, time=START + later, decisions=decisions)
+
+
+def test_the_level_and_pauses_are_told_when_they_change() -> None:
+    renderer = PlainRenderer()
+    assert tell(renderer, governed())[-1] == "level 16 (automatic); 1 run, 2 on deck"
+    assert tell(renderer, governed(replace(LEVEL, window=64))) == []
+    assert tell(renderer, governed(replace(LEVEL, target=12))) == ["level 12 (automatic); 1 run, 2 on deck"]
+    unguarded = Level("manual", 12, 128, "soft", guarded=False)
+    assert tell(renderer, governed(unguarded)) == [
+        "paused, nothing new starts; level 12 (by hand); 1 run, 2 on deck; memory is not guarded"
+    ]
+    assert tell(renderer, governed(replace(unguarded, paused="hard")))[0].startswith("everything is frozen; level 12")
+
+
+def test_what_a_person_set_is_told_once_and_with_the_name() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, governed())
+    word = Decision(START + 5, "ada", "level 16 → 12", "asked for; 1 run, 2 on deck")
+    changed = governed(Level("manual", 12, 128), later=5, decisions=(word,))
+    assert tell(renderer, changed) == ["ada: level 16 → 12 (asked for; 1 run, 2 on deck)"]
+    later = replace(changed, level=Level("manual", 8, 128), time=START + 60)
+    assert tell(renderer, later) == ["level 8 (by hand); 1 run, 2 on deck"]
+
+
+def test_routine_is_summed_up_once_a_minute_and_what_is_grave_is_told_each_time() -> None:
+    renderer = PlainRenderer(interval=10**6)
+    tell(renderer, governed())
+    decisions: list[Decision] = []
+    told: list[str] = []
+    for i in range(600):  # ten minutes of a build short of memory: three decisions each second
+        decisions += [Decision(START + i, "governor", f"{verb} o{i}", "9 GiB") for verb in ("hold", "admit", "thaw")]
+        if i % 200 == 0:
+            decisions.append(Decision(START + i, "governor", f"freeze big{i}", "1.1 GiB left"))
+        told += tell(renderer, governed(later=i, decisions=tuple(decisions[-500:])), after=i)
+    freezes = [line for line in told if "freeze" in line]
+    assert freezes == [f"governor: freeze big{i} (1.1 GiB left)" for i in (0, 200, 400)]
+    sums = [line for line in told if line not in freezes]
+    assert len(sums) == 10
+    assert sums[0] == "governor: 1 started, 1 held back, 1 thawed; last: thaw o0 (9 GiB)"
+    assert sums[1] == "governor: 60 started, 60 held back, 60 thawed; last: thaw o60 (9 GiB)"
+
+
+def test_a_single_hold_is_told_whole() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, governed())
+    hold = Decision(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB free above the reserve")
+    line = "governor: hold flash.o (needs ~9.1 GiB, 6.2 GiB free above the reserve)"
+    assert tell(renderer, governed(decisions=(hold,))) == [line]
+
+
+def test_a_person_who_freezes_or_starts_a_job_is_always_told() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, governed())
+    words = tuple(Decision(START + i, "ada", f"{verb} o1", "asked for") for i, verb in enumerate(("thaw", "hold")))
+    assert tell(renderer, governed(decisions=words)) == ["ada: thaw o1 (asked for)", "ada: hold o1 (asked for)"]
+
+
+def test_a_step_that_runs_again_is_told_and_its_failures_afresh() -> None:
+    renderer = PlainRenderer()
+    failure = Failure(START, "a.o", "g++ a.cpp", 1, (), 0, 0)
+    tell(renderer, state(step=Step("build", 1, 1), failures=(failure,)))
+    again = state(step=Step("build", 1, 1, attempt=2), failures=(replace(failure, time=START + 9),))
+    assert tell(renderer, again) == ["step 1 of 1, attempt 2: build", "FAILED a.o (exit 1)"]
+    assert tell(renderer, again) == []
 
 
 def test_decisions_that_push_older_ones_out_are_still_told_once() -> None:

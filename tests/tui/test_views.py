@@ -142,6 +142,7 @@ def test_memory_names_the_limit_swap_and_stall() -> None:
     assert "swap 3.0 GiB" in shown
     assert "! stalled 12 %" in shown
     assert "cgroup limit" in meter_lines(MACHINE)
+    assert "--memory limit" in meter_lines(replace(MACHINE, memory_limit_source="--memory"))
     assert "limit" not in meter_lines(replace(MACHINE, memory_limit_source="machine"), 160)
 
 

@@ -11,13 +11,14 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 from stoker.model.progress import progress_of
-from stoker.model.state import BuildState, Decision, Failure, Notice, Scheduler
+from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import Update
+from stoker.show.governing import MAX_NAME, GoverningTeller, newer
 from stoker.show.sink import Sink
 from stoker.show.source import OutputLog, Source
 from stoker.show.verification import closing_lines
@@ -27,9 +28,6 @@ INTERVAL = 10.0
 
 MAX_BURST = 10
 """Lines of one kind for one update; a viewer that comes late is told how many there were, not each of them."""
-
-MAX_NAME = 240
-"""Characters of a name, command or reason in a narration line."""
 
 MAX_VERDICT = 600
 """Characters of a line of the verdict: a path, what is wrong with it, and the remedy."""
@@ -50,8 +48,6 @@ _STEP = 10
 _GIB = 2**30
 _GOOD, _BAD, _WARN, _DIM = Ink(fg="green", bold=True), Ink(fg="red", bold=True), Ink(fg="yellow"), Ink(dim=True)
 _ASCII = str.maketrans({"–": "-", "→": "->", "…": "...", "—": "-", "·": "-", "×": "x", "≥": ">=", "≤": "<="})
-
-T = TypeVar("T")
 
 
 async def run_plain(
@@ -136,10 +132,10 @@ class PlainRenderer:
         self._told_end = False
         self._told_verdict = False
         self._lost = False
-        self._step = 0
+        self._step = (0, 1)
         self._schedulers: set[int] = set()
         self._failures = 0
-        self._last_decision: Decision | None = None
+        self._governing = GoverningTeller()
         self._last_notice: Notice | None = None
         self._next_progress = 0.0
         self._next_percent = float(_STEP)
@@ -153,7 +149,7 @@ class PlainRenderer:
             *self._steps(state, now),
             *self._new_schedulers(state, now),
             *self._notices(state),
-            *self._decisions(state),
+            *self._governed(state, now),
             *self._new_failures(state),
             *self._progress(update, now),
             *self._verdict(state),
@@ -187,9 +183,12 @@ class PlainRenderer:
 
     def _steps(self, state: BuildState, now: float) -> list[list[Span]]:
         step = state.step
-        if step is None or step.index == self._step:
+        if step is None or (step.index, step.attempt) == self._step:
             return []
-        self._step = step.index
+        self._step = step.index, step.attempt
+        if step.attempt > 1:
+            self._failures = 0  # what failed before is forgiven, and would be told again if it failed again
+            return [_line(now, f"step {step.index} of {step.count}, attempt {step.attempt}: {_name(step.name)}", _WARN)]
         return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
 
     def _new_schedulers(self, state: BuildState, now: float) -> list[list[Span]]:
@@ -198,15 +197,14 @@ class PlainRenderer:
         return _burst([_line(now, _scheduler(s)) for s in new], now, "schedulers")
 
     def _notices(self, state: BuildState) -> list[list[Span]]:
-        new = _newer(state.notices, self._last_notice)
+        new = newer(state.notices, self._last_notice)
         self._last_notice = state.notices[-1] if state.notices else None
         return _burst([_notice(n) for n in new], state.time, "notices")
 
-    def _decisions(self, state: BuildState) -> list[list[Span]]:
-        new = _newer(state.decisions, self._last_decision)
-        self._last_decision = state.decisions[-1] if state.decisions else None
-        lines = [_line(d.time, f"{_name(d.who)}: {_name(d.what)} ({_name(d.why)})") for d in new]
-        return _burst(lines, state.time, "decisions")
+    def _governed(self, state: BuildState, now: float) -> list[list[Span]]:
+        level = [_line(when, text) for when, text in self._governing.level(state)]
+        decisions = [_line(when, text) for when, text in self._governing.decisions(state, now)]
+        return level + _burst(decisions, state.time, "decisions")
 
     def _new_failures(self, state: BuildState) -> list[list[Span]]:
         new = state.failures[self._failures :]
@@ -255,14 +253,6 @@ def _stamp(when: float) -> Span:
 
 def _line(when: float, text: str, ink: Ink | None = None) -> list[Span]:
     return [_stamp(when), Span(text, ink or Ink())]
-
-
-def _newer(items: Sequence[T], last: T | None) -> Sequence[T]:
-    """The items behind `last`; all of them if it is not there any more."""
-    for index in range(len(items) - 1, -1, -1):
-        if items[index] == last:
-            return items[index + 1 :]
-    return items
 
 
 def _burst(lines: list[list[Span]], now: float, what: str) -> list[list[Span]]:

@@ -6,9 +6,10 @@ Unaware of Textual; the last line of each page is left to the footer.
 from __future__ import annotations
 
 from stoker.model.progress import progress_of
-from stoker.model.state import BuildState, FinishedJob
+from stoker.model.state import BuildState, Decision, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
+from stoker.show.governing import is_person, is_routine
 from stoker.show.tui import meters, views
 from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
 from stoker.show.tui.glyphs import Glyphs
@@ -188,13 +189,18 @@ def _legend(state: BuildState, g: Glyphs, budget: float) -> Line:
 
 
 def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
+    """Where something was decided; what is drawn later covers what many others stand beside: a person's word last."""
     span = max(1e-9, end - start)
-    return [
-        ((d.time - start) / span, g.governor, "text")
-        if d.who in ("governor", "engine")
-        else ((d.time - start) / span, g.person, "person")
-        for d in state.decisions
-    ]
+    ranked = sorted(state.decisions, key=lambda d: (is_person(d), not is_routine(d)))
+    return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]
+
+
+def _decision_mark(decision: Decision, g: Glyphs) -> tuple[str, str]:
+    if is_person(decision):
+        return g.person, "person"
+    if decision.what.startswith("freeze "):
+        return g.frozen, "frozen"
+    return g.governor, "text_dim" if is_routine(decision) else "text"
 
 
 def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:

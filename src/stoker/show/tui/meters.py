@@ -166,11 +166,17 @@ def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: 
         details.append((Part("swap ", "text_dim"), Part(format_bytes(machine.swap_used), "text")))
     details.append((Part("peak ", "text_dim"), Part(format_bytes(state.build_peak_rss), "text")))
     if machine.memory_limit_source not in ("", "machine"):
-        source = elide_middle(clean(machine.memory_limit_source, 200), width - 90, g.ellipsis)
-        words = f"limit of {source}" if width >= LONG_LIMIT_WIDTH else "cgroup limit"
+        words = _limit_words(clean(machine.memory_limit_source, 200), width, g)
         details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
     value, edge = of_total(machine.memory_used, budget), Part(g.mark, "memory_limit")
     return _metered("memory", memory_bar(state, machine, bar, g), value, details, width, edge)
+
+
+def _limit_words(source: str, width: int, g: Glyphs) -> str:
+    """What limits the memory: a cgroup by its path, or a person's own word."""
+    if not source.startswith("/"):
+        return f"{elide_middle(source, 20, g.ellipsis)} limit"
+    return f"limit of {elide_middle(source, width - 90, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup limit"
 
 
 def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:

@@ -14,6 +14,7 @@ from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Decision, Notice
 from stoker.model.text import clean
 from stoker.model.units import format_band, format_duration
+from stoker.show.governing import is_person
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import (
     BLANK,
@@ -195,11 +196,6 @@ def entry_line(entry: Decision | Notice, width: int, g: Glyphs) -> Line:
     room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
     what, why = fitted(clean(entry.what), clean(entry.why), room, g)
     return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
-
-
-def is_person(entry: Decision) -> bool:
-    """Whether a person decided, and not stoker itself."""
-    return entry.who not in ("governor", "engine")
 
 
 def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
