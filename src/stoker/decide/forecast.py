@@ -26,12 +26,12 @@ _NORMAL = NormalDist()
 class Batch(NamedTuple):
     """Jobs of one group that are expected alike, all running or all still to start.
 
-    `source` names the expectation that they share, and with it an error. `seconds` and `square` sum their expected
-    seconds and the squares of those, `longest` is the largest, `spread` the relative standard deviation of each.
-    `memory` sums the bytes that each holds times the seconds for which it does.
+    `sources` names what their expectations have in common with others', and with that an error. `seconds` and
+    `square` sum their expected seconds and the squares of those, `longest` is the largest, `spread` the relative
+    standard deviation of each. `memory` sums the bytes that each holds times the seconds for which it does.
     """
 
-    source: str
+    sources: tuple[str, ...]
     jobs: int
     seconds: float
     square: float
@@ -50,19 +50,21 @@ class Group(NamedTuple):
 def forecast(groups: Sequence[Group], doubts: Mapping[str, float], width: float, memory: float = math.inf) -> Estimated:
     """Middle and 80 % band of the seconds left, on `width` cores and with `memory` bytes for jobs.
 
-    `doubts` has for each source how far all its expectations may be off together (standard deviation of the
-    logarithm). Such errors do not average out; those of single jobs do, but for the jobs on the longest path.
+    `doubts` has for each source how far all expectations that name it may be off together (standard deviation of
+    the logarithm). Such errors do not average out; those of single jobs do, but for the jobs on the longest path.
     """
     stages = [_stage(group, doubts, 0.0) for group in groups]
-    middle = makespan(stages, width, memory)
+    span = makespan(stages, width, memory)
+    middle = span.likely
     if middle <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
-    shared = makespan([_stage(g, doubts, 1.0) for g in groups], width, memory) - middle
+    shared = makespan([_stage(g, doubts, 1.0) for g in groups], width, memory).likely - middle
     path, chain = longest_path(stages)
     deviation = math.hypot(
         shared * _independence(groups, doubts),
         _chance_of_work(groups) / width,
         (path / middle) * _chance_of_path(groups, chain),
+        span.doubt,
         MACHINE_DOUBT * (middle - path),
     )
     factor = (1.0 + deviation / middle) ** Z_80_PERCENT
@@ -101,7 +103,7 @@ def _stage(group: Group, doubts: Mapping[str, float], shift: float, *, sure: boo
     work = memory = 0.0
     jobs: list[tuple[float, float, int]] = []
     for b in group.batches:
-        factor = math.exp(shift * doubts.get(b.source, 0.0))
+        factor = math.exp(shift * math.hypot(*(doubts.get(s, 0.0) for s in b.sources)))
         if sure:
             factor *= math.exp(shift * b.spread)
         work += factor * b.seconds
@@ -117,10 +119,13 @@ def _stage(group: Group, doubts: Mapping[str, float], shift: float, *, sure: boo
 def _independence(groups: Sequence[Group], doubts: Mapping[str, float]) -> float:
     """How much of the sources' doubts is left when some are off one way and some the other."""
     weights: dict[str, float] = {}
+    together = 0.0
     for group in groups:
         for b in group.batches:
-            weights[b.source] = weights.get(b.source, 0.0) + b.seconds * doubts.get(b.source, 0.0)
-    together = sum(weights.values())
+            own = [doubts.get(source, 0.0) for source in b.sources]
+            together += b.seconds * math.hypot(*own)
+            for source, doubt in zip(b.sources, own, strict=True):
+                weights[source] = weights.get(source, 0.0) + b.seconds * doubt
     return math.hypot(*weights.values()) / together if together > 0.0 else 0.0
 
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-IMBALANCE = 0.25
-"""Where a real scheduler ends between the best case and the worst (Graham: work / width + (1 - 1 / width) * path).
+ORDER, ORDER_DOUBT = 0.25, 0.25
+"""Where between the best case and the worst a scheduler ends that knows nothing of durations, and how sure that is.
 
 Over 200 random builds of 1 to 12 libraries, played as ninja would on 1 to 64 cores, the mean error is then below 6 %
 at every width and its standard deviation at most 9 %; the best case alone is up to 16 % short.
@@ -30,18 +30,34 @@ class Stage(NamedTuple):
     deps: Sequence[int]
 
 
-def makespan(stages: Sequence[Stage], width: float, memory: float = math.inf) -> float:
-    """Seconds until all stages are done, on `width` cores and with `memory` bytes.
+class Span(NamedTuple):
+    """Seconds for all stages: with the best order of jobs, and with the worst (Graham's bound)."""
+
+    best: float
+    worst: float
+
+    @property
+    def likely(self) -> float:
+        """As ninja does it."""
+        return self.best + ORDER * (self.worst - self.best)
+
+    @property
+    def doubt(self) -> float:
+        """How far `likely` may be off for want of knowing the order (standard deviation, seconds)."""
+        return ORDER_DOUBT * (self.worst - self.best)
+
+
+def makespan(stages: Sequence[Stage], width: float, memory: float = math.inf) -> Span:
+    """How long all stages take on `width` cores and with `memory` bytes.
 
     Each stage's work is spread over the time in which it may run without delaying the end, were there cores and
-    memory without limit. Wherever that asks for more than there is, time stretches. So the result is never below
-    work / width, memory-time / memory, or the longest path, and it falls as width and memory grow.
+    memory without limit. Wherever that asks for more than there is, time stretches. So the best case is never below
+    work / width, memory-time / memory, or the longest path, and both cases fall as width and memory grow.
     """
     windows, path = _windows(stages)
     work, held = sum(stage.work for stage in stages), sum(stage.memory for stage in stages)
     best = max(_stretched(stages, windows, width, memory), path, work / width, held / memory)
-    worst = work / width + (1.0 - 1.0 / width) * path
-    return best + IMBALANCE * max(0.0, worst - best)
+    return Span(best, max(best, work / width + (1.0 - 1.0 / width) * path))
 
 
 def longest_path(stages: Sequence[Stage]) -> tuple[float, list[int]]:

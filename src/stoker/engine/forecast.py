@@ -1,0 +1,255 @@
+"""Keeps up with a build what its plans still hold, and tells the time left as a band.
+
+Wires plans, expectations and the build's events to `decide.forecast`. Unaware of processes, of the journal's file and
+of screens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+
+from stoker.decide.curves import Curve
+from stoker.decide.eta import estimate
+from stoker.decide.forecast import Group, forecast
+from stoker.decide.pace import Pace, Source, Young
+from stoker.engine.remaining import Kind, Remaining, View
+from stoker.engine.work_clock import WorkClock
+from stoker.model import events as ev
+from stoker.model.state import BuildState, Scheduler
+from stoker.sense.plan import Plan
+
+Expect = Callable[[None, str, ev.Tool, tuple[str, ...]], Curve]
+"""What is expected of a job without a number, by its output, its tool and its arguments. The `source` of its curve
+begins with "history" if the job ran in an earlier build."""
+
+ASK_PER_LOOK = 200
+"""Expectations asked for at one look: for each a command line is taken apart."""
+
+ASK_IN_VAIN, ASK_FEW = 100, 10
+"""After so many answers without any history, only so many are asked at a look."""
+
+MAX_LATE, LATE_SECONDS = 20_000, 90.0
+"""Ends remembered for a plan that is still being made, and for how long: PLAN_TIMEOUT and a little."""
+
+MEMORY_SHARE = 0.8
+"""Share of the memory that the policy is taken to keep in use, until memory has bound in this build."""
+
+SHARE_STEP = 0.05
+"""How much one look changes that share where memory binds: it is then measured over about two minutes."""
+
+BINDING = 0.9
+"""Memory is taken to bind where jobs wait on deck and fewer than this share of the width run."""
+
+MOST_SKEW = 0.7
+"""Spread up to which a prior's mean is taken to lie above its middle, as that of a log-normal duration does."""
+
+_RECENT = 50.0
+_Running = Mapping[int, Mapping[int, float]]
+"""By scheduler the ages of the running edges."""
+
+
+class _Mean:
+    """A mean over the last answers, roughly."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self._count = 0.0
+
+    def add(self, value: float) -> float:
+        self._count = min(self._count + 1.0, _RECENT)
+        self.value += (value - self.value) / self._count
+        return self.value
+
+
+class Forecast:
+    """One build's time left. Tell it every event (`heard`) and every plan (`planned`)."""
+
+    def __init__(self, expect: Expect | None = None) -> None:
+        self._expect = expect
+        self._pace = Pace()
+        self._clock = WorkClock()
+        self._plans: dict[int, Remaining] = {}
+        self._asking: dict[int, Iterator[int]] = {}
+        self._asked = self._remembered = 0
+        self._priors: dict[str, _Mean] = {}
+        self._held: dict[str, _Mean] = {}
+        self._late: deque[tuple[float, int, str]] = deque(maxlen=MAX_LATE)
+        self._share = MEMORY_SHARE
+
+    # -- news --------------------------------------------------------------------------------------------------
+
+    def planned(self, sid: int, plan: Plan) -> None:
+        """A scheduler's plan has been made; it takes the place of an earlier one."""
+        self._plans.pop(sid, None)
+        if plan.graph is None:
+            return
+        remaining = self._plans[sid] = Remaining(plan.graph)
+        self._asking[sid] = _scattered(len(plan.graph))
+        for _, late_sid, output in self._late:
+            edge = plan.graph.find(output) if late_sid == sid else None
+            if edge is not None:
+                remaining.finish(edge)
+
+    def heard(self, events: Iterable[ev.Event], now: float) -> None:
+        """What happened up to Unix time `now`; events that tell nothing of durations are passed over."""
+        self._clock.advance(now)
+        for event in events:
+            if isinstance(event, ev.JobStarted):
+                self._clock.start(event)
+            elif isinstance(event, ev.JobMoved):
+                self._clock.move(event)
+            elif isinstance(event, ev.JobFinished):
+                self._finished(event, now)
+            elif isinstance(event, ev.Sampled):
+                self._clock.cores = max(0.1, event.machine.cpu_available)
+            elif isinstance(event, ev.SchedulerEnded):
+                self._plans.pop(event.sid, None)
+                self._asking.pop(event.sid, None)
+                self._clock.forget(event.sid)
+
+    def _finished(self, event: ev.JobFinished, now: float) -> None:
+        seconds = self._clock.end(event.jid, event.seconds)
+        self._late.append((now, event.sid, event.output))
+        while self._late[0][0] < now - LATE_SECONDS:
+            self._late.popleft()
+        remaining = self._plans.get(event.sid)
+        edge = remaining.graph.find(event.output) if remaining is not None else None
+        if remaining is None or edge is None:
+            if event.outcome == "ok":
+                self._pace.add(event.tool, event.output.rpartition("/")[0], seconds)
+            return
+        if event.outcome == "ok":
+            self._learn(remaining, edge, seconds)
+        remaining.finish(edge)
+
+    def _learn(self, remaining: Remaining, edge: int, seconds: float) -> None:
+        tool = remaining.graph.tools[edge]
+        self._pace.add(tool, remaining.folder(edge), seconds)
+        source, expected = remaining.expected(edge)
+        if source != "class":
+            self._pace.compare(source, tool, expected, seconds)
+
+    # -- the time left -----------------------------------------------------------------------------------------
+
+    def look(self, state: BuildState, now: float) -> ev.Estimated | None:
+        """The time left at Unix time `now`, None while nothing is known to base it on.
+
+        Without the graph of what runs at the top of the build it is told from counts and percentages.
+        """
+        self._clock.advance(now)
+        live = [s for s in state.schedulers.values() if s.ended is None]
+        tops = [s for s in live if s.parent is None]
+        if not tops or any(s.sid not in self._plans for s in tops):
+            return estimate(state, now)
+        self._ask()
+        if self._pace.knows_nothing:
+            return None
+        return self._told(state, live, tops)
+
+    def _told(self, state: BuildState, live: Sequence[Scheduler], tops: Sequence[Scheduler]) -> ev.Estimated:
+        running, others = self._running(state)
+        young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
+        self._pace.watch([*young, *(Young(tool, "", age) for tool, age in others)])
+        held = {tool: mean.value for tool, mean in self._held.items()}
+        view = View(self._pace, held)
+        groups: list[Group] = []
+        for sid, edges in running.items():
+            groups += self._plans[sid].groups(view, edges, len(groups))
+        groups += [Group((view.running(Kind("class", tool, 0), "", 0.0, age, 0.0),), ()) for tool, age in others]
+        width = self._width(state, tops)
+        in_use = sum(self._plans[sid].held(edge, held) for sid, edges in running.items() for edge in edges)
+        binds = len(others) + sum(map(len, running.values())) < BINDING * width and _someone_waits(state)
+        found = forecast(groups, view.doubts, width, self._memory(state, in_use if binds else None))
+        share = self._share_left(live)
+        return ev.Estimated(*(round(share * t, 1) for t in (found.seconds, found.low, found.high)))
+
+    def _running(self, state: BuildState) -> tuple[_Running, list[tuple[ev.Tool, float]]]:
+        """The running edges and their ages; and tool and age of running jobs that no plan knows."""
+        found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
+        others: list[tuple[ev.Tool, float]] = []
+        for job in state.jobs.values():
+            self._clock.adopt(job)
+            if job.state == "on_deck":
+                continue
+            remaining = self._plans.get(job.sid)
+            edge = remaining.graph.find(job.output) if remaining is not None else None
+            if remaining is None or edge is None:
+                others.append((job.tool, self._clock.age(job.jid)))
+            else:
+                remaining.begin(edge)
+                found[job.sid][edge] = self._clock.age(job.jid)
+        return found, others
+
+    def _share_left(self, live: Iterable[Scheduler]) -> float:
+        """How much of what the plans hold is still to be done: ninja's own total falls as restat rules prune."""
+        planned = told = 0
+        for scheduler in live:
+            remaining, plan = self._plans.get(scheduler.sid), scheduler.plan
+            if remaining is not None and plan is not None and plan.source == "status" and plan.total is not None:
+                planned += remaining.left
+                told += min(remaining.left, max(0, plan.total - scheduler.finished - scheduler.failed))
+        return told / planned if planned else 1.0
+
+    # -- the machine -------------------------------------------------------------------------------------------
+
+    def _width(self, state: BuildState, tops: Iterable[Scheduler]) -> float:
+        """How many jobs get a core of their own."""
+        allowed = state.level.target or sum(s.width or math.inf for s in tops)
+        return min(float(max(1, allowed)), self._clock.cores)
+
+    def _memory(self, state: BuildState, in_use: float | None) -> float:
+        """Bytes that jobs can hold on average where memory binds; `in_use`: those that they hold now, if it does."""
+        if state.machine is None or not state.level.guarded:
+            return math.inf
+        room = state.machine.memory_available + state.build_rss - state.memory_reserve
+        room = max(room, state.machine.memory_budget // 10, 1)
+        if in_use:
+            self._share += SHARE_STEP * (min(1.0, in_use / room) - self._share)
+        return self._share * room
+
+    # -- expectations ------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Learn what is expected of some more of the edges, and of the tools."""
+        if self._expect is None:
+            return
+        in_vain = self._asked >= ASK_IN_VAIN and not self._remembered
+        for sid, remaining in self._plans.items():
+            graph = remaining.graph
+            for edge in islice(self._asking[sid], ASK_FEW if in_vain else ASK_PER_LOOK):
+                command = graph.command(edge)
+                argv = ("/bin/sh", "-c", command) if command else ()
+                self._answered(remaining, edge, self._expect(None, graph.output(edge), graph.tools[edge], argv))
+
+    def _answered(self, remaining: Remaining, edge: int, curve: Curve) -> None:
+        tool, seconds = remaining.graph.tools[edge], curve.duration
+        held = _memory_time(curve) / seconds if seconds > 0 else curve.peak
+        self._asked += 1
+        self._held.setdefault(tool, _Mean()).add(held)
+        if curve.source.startswith("history"):
+            self._remembered += 1
+            source: Source = "history" if curve.source == "history" else "other flags"
+            remaining.expect(edge, source, seconds, held)
+        else:
+            mean = seconds * math.exp(min(curve.time_spread, MOST_SKEW) ** 2 / 2)
+            self._pace.suppose(tool, self._priors.setdefault(tool, _Mean()).add(mean))
+
+
+def _someone_waits(state: BuildState) -> bool:
+    return any(job.state == "on_deck" for job in state.jobs.values())
+
+
+def _memory_time(curve: Curve) -> float:
+    """Bytes times seconds over a whole life."""
+    return sum((b.age - a.age) * (a.size + b.size) / 2 for a, b in pairwise(curve.points))
+
+
+def _scattered(count: int) -> Iterator[int]:
+    """All numbers below `count`, each once, so that the first ones come from everywhere."""
+    step = max(1, round(count * 0.618))
+    while math.gcd(step, count) > 1:
+        step += 1
+    return (i * step % count for i in range(count))
