@@ -70,6 +70,7 @@ class Governor:
         """Lends slots that no candidate wants to tools inside jobs."""
         self.version = 0
         """Grows with every change to who is stopped."""
+        self._seen = MemoryLimit("", 1, 0)
         self._told: ev.LevelSet | None = None
         self._adopted = level.target is not None
         self._last_freeze = self._last_shed = -math.inf
@@ -206,7 +207,8 @@ class Governor:
 
     def view(self) -> View:
         """The world as a decision sees it."""
-        memory, lent = self._memory(), self.pool.lent if self.pool is not None else 0
+        memory = self._seen = self._memory()
+        lent = self.pool.lent if self.pool is not None else 0
         reserve = max(RESERVE_SHARE * memory.limit, min(RESERVE_LEAST, RESERVE_MOST_SHARE * memory.limit))
         return View(
             budget=memory.limit,
@@ -350,10 +352,11 @@ class Governor:
         return round(max(Situation(view).promise.mean)), round(view.reserve)
 
     def tight(self) -> bool:
-        """Whether memory is in play: then it is looked at more often."""
-        memory = self._memory()
-        peaks = sum(max(self.deck.curve(m).peak, m.rss) for m in self.deck.having("running"))
-        return bool(self.deck.having("frozen")) or max(peaks, memory.used) > TIGHT * memory.limit
+        """Whether memory is in play, by what was read of it last: then it is looked at more often."""
+        line = TIGHT * self._seen.limit
+        if self._seen.used > line or self.deck.having("frozen"):
+            return True
+        return sum(max(self.deck.curve(m).peak, m.rss) for m in self.deck.having("running")) > line
 
     def level_told(self) -> list[ev.Event]:
         """The level, if it is not what was told last."""
