@@ -67,14 +67,8 @@ def test_a_console_job_is_never_stopped_while_others_are(stoker: Grouped, tmp_pa
 
 def console_jobs(stoker: Grouped) -> list[int]:
     """Jobs in their scheduler's own process group: those that ninja gives the terminal."""
-    ninjas = {p.pid for p in stoker.ninjas()}
-    tops = [job[0] for job in stoker.jobs()]
-    return [top.pid for top in tops if top.parent in ninjas and group_of(top.pid) != top.pid]
-
-
-def group_of(pid: int) -> int:
-    text = Path(f"/proc/{pid}/stat").read_text()
-    return int(text.rpartition(")")[2].split()[2])
+    groups = {p.pid: p.group for p in stoker.ninjas()}
+    return [job[0].pid for job in stoker.jobs() if groups.get(job[0].parent) == job[0].group]
 
 
 @pytest.mark.parametrize("ninja", NINJAS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
 from support.procs import Process, Watch
 
-AT_WORK_SECONDS = 0.5
-"""Continuously not stopped for so long counts as being at work: a job that is born to be held, or that ends as
-another starts, is not."""
+AT_WORK_SECONDS = 0.3
+"""CPU seconds since its birth or its last stop from which on a process counts as being at work: one that is born to
+be held, or that ends as another starts, is not. On a busy machine time says nothing about that."""
 
 
 class Overlap:
@@ -17,12 +16,15 @@ class Overlap:
 
     def __init__(self, look: Callable[[], Iterable[Process]]) -> None:
         self._look = look
-        self._since: dict[int, float] = {}
+        self._before: dict[int, float] = {}
         self.most = 0
         self.watch = Watch(self._note)
 
     def _note(self) -> None:
-        now = time.monotonic()
-        going = [p.pid for p in self._look() if p.state not in "TZX"]
-        self._since = {pid: self._since.get(pid, now) for pid in going}
-        self.most = max(self.most, sum(now - since >= AT_WORK_SECONDS for since in self._since.values()))
+        at_work = 0
+        for p in self._look():
+            if p.state in "TZX":
+                self._before[p.pid] = p.cpu
+            elif p.cpu - self._before.setdefault(p.pid, 0.0) >= AT_WORK_SECONDS:
+                at_work += 1
+        self.most = max(self.most, at_work)

@@ -9,17 +9,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+TICKS = os.sysconf("SC_CLK_TCK")
+
 LOOK_SECONDS = 0.005
 """How long a watcher waits between looks."""
 
 
 class Process(NamedTuple):
-    """One process at one moment; `state` is the kernel's letter (proc(5)): T stopped, D uninterruptible, Z gone."""
+    """One process at one moment; `state` is the kernel's letter (proc(5)): T stopped, D uninterruptible, Z gone.
+
+    `group` is its process group, `cpu` the CPU seconds that it has used itself.
+    """
 
     pid: int
     name: str
     state: str
     parent: int
+    group: int
+    cpu: float
 
 
 def process(pid: int) -> Process | None:
@@ -30,7 +37,8 @@ def process(pid: int) -> Process | None:
         return None
     head, _, tail = text.rpartition(")")
     fields = tail.split()
-    return Process(pid, head.partition("(")[2], fields[0], int(fields[1]))
+    cpu = (int(fields[11]) + int(fields[12])) / TICKS
+    return Process(pid, head.partition("(")[2], fields[0], int(fields[1]), int(fields[2]), cpu)
 
 
 def processes() -> dict[int, Process]:
