@@ -55,7 +55,7 @@ def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(s
 
 
 def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_ninja(tmp_path / "many", [(f"o{n}", "sleep 1") for n in range(5000)])
+    folder = write_ninja(tmp_path / "many", [(f"o{n}", f"sleep 1; touch o{n}") for n in range(5000)])
     build = stoker.detach("ninja", "-C", str(folder), "-j2")
     until(lambda: list(stoker.folder(build).glob("plans/*/plan-*.work")), "a plan in the making")
     os.kill(stoker.engine_pid(build), signal.SIGKILL)
