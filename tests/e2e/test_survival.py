@@ -125,7 +125,8 @@ def test_stopping_leaves_no_orphan_and_ninja_goes_on_where_it_was(stoker: Stoker
     edges = [("quick", "touch quick"), *((f"o{n}", f"sleep 1000; touch o{n}") for n in range(3))]
     folder = write_ninja(tmp_path / "long", edges)
     build = stoker.detach("ninja", "-C", str(folder), "-j4")
-    until(lambda: stoker.status(build)["progress"]["running"] == 3, "three sleepers")
+    stoker.run("jobs", build, "2")
+    until(lambda: [stoker.status(build)["progress"][k] for k in ("running", "on_deck")] == [2, 1], "two sleepers")
     keeper = stoker.keeper(build)["keeper_pid"]
     tree = [p for p in descendants(keeper) if p != stoker.engine_pid(build)]
     assert len(tree) >= 4
