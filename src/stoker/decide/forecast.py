@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from stoker.decide.path import Stage, longest_path, makespan
+from stoker.decide.path import Schedule, Stage
 from stoker.model.events import Estimated
 
 Z_80_PERCENT = 1.28
@@ -53,23 +53,27 @@ def forecast(groups: Sequence[Group], doubts: Mapping[str, float], width: float,
     `doubts` has for each source how far all expectations that name it may be off together (standard deviation of
     the logarithm). Such errors do not average out; those of single jobs do, but for the jobs on the longest path.
     """
-    stages = [_stage(group, doubts, 0.0) for group in groups]
-    span = makespan(stages, width, memory)
+    stages = [_stage(group) for group in groups]
+    schedule = Schedule(stages)
+    span = schedule.span(width, memory)
     middle = span.likely
     if middle <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
-    shared = makespan([_stage(g, doubts, 1.0) for g in groups], width, memory).likely - middle
-    path, chain = longest_path(stages)
+    chain = [groups[number] for number in schedule.chain()]
+    bound = schedule.path / middle  # how much the longest path decides, beside the number of cores
+    shared = (1.0 - bound) * _shared_doubt(groups, doubts) + bound * _shared_doubt(chain, doubts)
     deviation = math.hypot(
-        shared * _independence(groups, doubts),
+        middle * math.expm1(shared),
         _chance_of_work(groups) / width,
-        (path / middle) * _chance_of_path(groups, chain),
+        bound * _chance_of_path(chain),
         span.doubt,
-        MACHINE_DOUBT * (middle - path),
+        MACHINE_DOUBT * (middle - schedule.path),
     )
     factor = (1.0 + deviation / middle) ** Z_80_PERCENT
-    surely, _ = longest_path([_stage(group, doubts, -Z_80_PERCENT, sure=True) for group in groups])
-    return Estimated(middle, min(middle, max(surely, middle / factor)), middle * factor)
+    low = middle / factor
+    if low < schedule.path:
+        low = min(middle, max(low, _least_path(groups, doubts)))
+    return Estimated(middle, low, middle * factor)
 
 
 def expected_longest(jobs: Iterable[tuple[float, float, int]]) -> float:
@@ -98,35 +102,41 @@ def _extreme(count: int) -> float:
     return _NORMAL.inv_cdf((count - 0.375) / (count + 0.25))
 
 
-def _stage(group: Group, doubts: Mapping[str, float], shift: float, *, sure: bool = False) -> Stage:
-    """The group with every source's jobs off by `shift` of its doubts; `sure`: each single job also by its spread."""
+def _stage(group: Group) -> Stage:
     work = memory = 0.0
     jobs: list[tuple[float, float, int]] = []
     for b in group.batches:
-        factor = math.exp(shift * math.hypot(*(doubts.get(s, 0.0) for s in b.sources)))
-        if sure:
-            factor *= math.exp(shift * b.spread)
-        work += factor * b.seconds
-        memory += factor * b.memory
-        mean = b.seconds / b.jobs
-        jobs.append((factor * b.longest, b.spread, 1))
+        work += b.seconds
+        memory += b.memory
+        jobs.append((b.longest, b.spread, 1))
         if b.jobs > 1:
-            jobs.append((factor * mean, b.spread, b.jobs))
-    longest = max((j[0] for j in jobs), default=0.0) if sure else expected_longest(jobs)
-    return Stage(work, min(longest, work), memory, group.deps)
+            jobs.append((b.seconds / b.jobs, b.spread, b.jobs))
+    return Stage(work, min(expected_longest(jobs), work), memory, group.deps)
 
 
-def _independence(groups: Sequence[Group], doubts: Mapping[str, float]) -> float:
-    """How much of the sources' doubts is left when some are off one way and some the other."""
+def _least_path(groups: Sequence[Group], doubts: Mapping[str, float]) -> float:
+    """The longest path if all jobs are on the short side of what they may take. Certain ones take what they take."""
+    stages: list[Stage] = []
+    for group in groups:
+        longest = 0.0
+        for b in group.batches:
+            off = math.hypot(b.spread, *(doubts.get(source, 0.0) for source in b.sources))
+            longest = max(longest, b.longest * math.exp(-Z_80_PERCENT * off))
+        stages.append(Stage(longest, longest, 0.0, group.deps))
+    return Schedule(stages).path
+
+
+def _shared_doubt(groups: Iterable[Group], doubts: Mapping[str, float]) -> float:
+    """How far all jobs' seconds together may be off, with some sources off one way and some the other."""
     weights: dict[str, float] = {}
-    together = 0.0
+    seconds = 0.0
     for group in groups:
         for b in group.batches:
-            own = [doubts.get(source, 0.0) for source in b.sources]
-            together += b.seconds * math.hypot(*own)
-            for source, doubt in zip(b.sources, own, strict=True):
-                weights[source] = weights.get(source, 0.0) + b.seconds * doubt
-    return math.hypot(*weights.values()) / together if together > 0.0 else 0.0
+            seconds += b.seconds
+            for source in b.sources:
+                weights[source] = weights.get(source, 0.0) + b.seconds
+    off = (weight * doubts.get(source, 0.0) for source, weight in weights.items())
+    return math.hypot(*off) / seconds if seconds > 0.0 else 0.0
 
 
 def _chance_of_work(groups: Sequence[Group]) -> float:
@@ -134,12 +144,10 @@ def _chance_of_work(groups: Sequence[Group]) -> float:
     return math.sqrt(sum(b.spread**2 * b.square for group in groups for b in group.batches))
 
 
-def _chance_of_path(groups: Sequence[Group], chain: Iterable[int]) -> float:
+def _chance_of_path(chain: Iterable[Group]) -> float:
     """The same of the longest path. The longest of many is surer than each: the next one is hardly shorter."""
     total = 0.0
-    for number in chain:
-        total += max(
-            ((b.spread * b.longest) ** 2 / (1.0 + max(0.0, _extreme(b.jobs))) for b in groups[number].batches),
-            default=0.0,
-        )
+    for group in chain:
+        offs = ((b.spread * b.longest) ** 2 / (1.0 + max(0.0, _extreme(b.jobs))) for b in group.batches)
+        total += max(offs, default=0.0)
     return math.sqrt(total)

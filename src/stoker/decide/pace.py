@@ -65,10 +65,9 @@ class Pace:
         self._watched: list[Folder] = []
         self._centres: dict[str, Centre] = {}
 
-    @property
-    def knows_nothing(self) -> bool:
-        """Whether there is neither a finished job nor a prior to go by."""
-        return not self._priors and not any(c.scatter.count for c in self._classes.values())
+    def knows(self, tools: Iterable[str]) -> bool:
+        """Whether there is anything to go by: a finished job, or something supposed of each of these tools."""
+        return any(c.scatter.count for c in self._classes.values()) or self._priors.keys() >= set(tools)
 
     def add(self, tool: str, folder: str, seconds: float) -> None:
         """A job ended well and took `seconds` alone on its core."""

@@ -47,58 +47,63 @@ class Span(NamedTuple):
         return ORDER_DOUBT * (self.worst - self.best)
 
 
-def makespan(stages: Sequence[Stage], width: float, memory: float = math.inf) -> Span:
-    """How long all stages take on `width` cores and with `memory` bytes.
+class Schedule:
+    """When each stage may run, were there cores and memory without limit."""
 
-    Each stage's work is spread over the time in which it may run without delaying the end, were there cores and
-    memory without limit. Wherever that asks for more than there is, time stretches. So the best case is never below
-    work / width, memory-time / memory, or the longest path, and both cases fall as width and memory grow.
-    """
-    windows, path = _windows(stages)
-    work, held = sum(stage.work for stage in stages), sum(stage.memory for stage in stages)
-    best = max(_stretched(stages, windows, width, memory), path, work / width, held / memory)
-    return Span(best, max(best, work / width + (1.0 - 1.0 / width) * path))
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = stages
+        self._starts: list[float] = []
+        for stage in stages:
+            before = [self._starts[d] + stages[d].longest for d in stage.deps]
+            self._starts.append(max(before) if before else 0.0)
+        self.path = max((start + s.longest for start, s in zip(self._starts, stages, strict=True)), default=0.0)
+        """Seconds of the longest path: no number of cores makes it shorter."""
 
+    def chain(self) -> list[int]:
+        """The stages on the longest path, in their order."""
+        chain: list[int] = []
+        end = self.path
+        for number in range(len(self._stages) - 1, -1, -1):
+            start, stage = self._starts[number], self._stages[number]
+            if start + stage.longest == end and (not chain or number in self._stages[chain[-1]].deps):
+                chain.append(number)
+                end = start
+        return chain[::-1]
 
-def longest_path(stages: Sequence[Stage]) -> tuple[float, list[int]]:
-    """Seconds with cores and memory without limit, and the stages on the longest path, in their order."""
-    windows, path = _windows(stages)
-    chain: list[int] = []
-    end = path
-    for number in range(len(stages) - 1, -1, -1):
-        start = windows[number][0]
-        if start + stages[number].longest == end and (not chain or number in stages[chain[-1]].deps):
-            chain.append(number)
-            end = start
-    return path, chain[::-1]
+    def span(self, width: float, memory: float = math.inf) -> Span:
+        """How long all stages take on `width` cores and with `memory` bytes.
 
+        Each stage's work is spread over the time in which it may run without delaying the end, were there no limits.
+        Wherever that asks for more than there is, time stretches. So the best case is never below work / width,
+        memory-time / memory, or the longest path, and both cases fall as width and memory grow.
+        """
+        work, held = sum(stage.work for stage in self._stages), sum(stage.memory for stage in self._stages)
+        best = max(self._stretched(width, memory), self.path, work / width, held / memory)
+        return Span(best, max(best, work / width + (1.0 - 1.0 / width) * self.path))
 
-def _windows(stages: Sequence[Stage]) -> tuple[list[tuple[float, float]], float]:
-    """For each stage from when to when it may run without delaying the end; and when the end is."""
-    heads: list[float] = []
-    for stage in stages:
-        heads.append(max((heads[d] + stages[d].longest for d in stage.deps), default=0.0))
-    path = max((head + stage.longest for head, stage in zip(heads, stages, strict=True)), default=0.0)
-    ends = [path] * len(stages)
-    for number in range(len(stages) - 1, -1, -1):
-        latest = ends[number] - stages[number].longest
-        for dep in stages[number].deps:
-            ends[dep] = min(ends[dep], latest)
-    return list(zip(heads, ends, strict=True)), path
+    def _ends(self) -> list[float]:
+        """When each stage must have ended lest it delay the end of all."""
+        ends = [self.path] * len(self._stages)
+        for number in range(len(self._stages) - 1, -1, -1):
+            stage = self._stages[number]
+            latest = ends[number] - stage.longest
+            for dep in stage.deps:
+                if ends[dep] > latest:
+                    ends[dep] = latest
+        return ends
 
-
-def _stretched(stages: Sequence[Stage], windows: Sequence[tuple[float, float]], width: float, memory: float) -> float:
-    """The time without limits, with every stretch of it that asks for more than there is made longer."""
-    changes: list[tuple[float, float, float]] = []
-    for stage, (start, end) in zip(stages, windows, strict=True):
-        if stage.longest > 0.0:
-            span = max(end - start, stage.longest)  # rounding may have made it shorter
-            cores, held = stage.work / span / width, stage.memory / span / memory
-            changes.append((start, cores, held))
-            changes.append((start + span, -cores, -held))
-    changes.sort()
-    total = now = cores = held = 0.0
-    for time, more_cores, more_held in changes:
-        total += (time - now) * max(1.0, cores, held)
-        now, cores, held = time, cores + more_cores, held + more_held
-    return total
+    def _stretched(self, width: float, memory: float) -> float:
+        """The time without limits, with every stretch of it that asks for more than there is made longer."""
+        changes: list[tuple[float, float, float]] = []
+        for stage, start, end in zip(self._stages, self._starts, self._ends(), strict=True):
+            if stage.longest > 0.0:
+                window = max(end - start, stage.longest)  # rounding may have made it shorter
+                cores, held = stage.work / window / width, stage.memory / window / memory
+                changes.append((start, cores, held))
+                changes.append((start + window, -cores, -held))
+        changes.sort()
+        total = now = cores = held = 0.0
+        for time, more_cores, more_held in changes:
+            total += (time - now) * max(1.0, cores, held)
+            now, cores, held = time, cores + more_cores, held + more_held
+        return total

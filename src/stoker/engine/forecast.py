@@ -20,6 +20,7 @@ from stoker.engine.work_clock import WorkClock
 from stoker.model import events as ev
 from stoker.model.state import BuildState, Scheduler
 from stoker.sense.plan import Plan
+from stoker.sense.plan_graph import UNKNOWN
 
 Expect = Callable[[None, str, ev.Tool, tuple[str, ...]], Curve]
 """What is expected of a job without a number, by its output, its tool and its arguments. The `source` of its curve
@@ -88,6 +89,9 @@ class Forecast:
             return
         remaining = self._plans[sid] = Remaining(plan.graph)
         self._asking[sid] = _scattered(len(plan.graph))
+        for tool, seconds in zip(plan.graph.tools, plan.graph.seconds, strict=True):
+            if seconds != UNKNOWN:
+                self._suppose(tool, seconds)
         for _, late_sid, output in self._late:
             edge = plan.graph.find(output) if late_sid == sid else None
             if edge is not None:
@@ -99,6 +103,7 @@ class Forecast:
         for event in events:
             if isinstance(event, ev.JobStarted):
                 self._clock.start(event)
+                self._met(event)
             elif isinstance(event, ev.JobMoved):
                 self._clock.move(event)
             elif isinstance(event, ev.JobFinished):
@@ -109,6 +114,15 @@ class Forecast:
                 self._plans.pop(event.sid, None)
                 self._asking.pop(event.sid, None)
                 self._clock.forget(event.sid)
+
+    def _met(self, event: ev.JobStarted) -> None:
+        """A job is there: what is expected of it is asked now, so that its end can be held against that."""
+        remaining = self._plans.get(event.sid)
+        edge = remaining.graph.find(event.output) if remaining is not None else None
+        if remaining is not None and edge is not None:
+            self._ask(remaining, edge)
+            if event.state == "running":
+                remaining.begin(edge)
 
     def _finished(self, event: ev.JobFinished, now: float) -> None:
         seconds = self._clock.end(event.jid, event.seconds)
@@ -144,8 +158,8 @@ class Forecast:
         tops = [s for s in live if s.parent is None]
         if not tops or any(s.sid not in self._plans for s in tops):
             return estimate(state, now)
-        self._ask()
-        if self._pace.knows_nothing:
+        self._ask_some()
+        if not self._pace.knows(tool for remaining in self._plans.values() for tool in remaining.tools):
             return None
         return self._told(state, live, tops)
 
@@ -212,17 +226,19 @@ class Forecast:
 
     # -- expectations ------------------------------------------------------------------------------------------
 
-    def _ask(self) -> None:
-        """Learn what is expected of some more of the edges, and of the tools."""
-        if self._expect is None:
-            return
+    def _ask_some(self) -> None:
+        """Learn what is expected of some more of the edges."""
         in_vain = self._asked >= ASK_IN_VAIN and not self._remembered
         for sid, remaining in self._plans.items():
-            graph = remaining.graph
             for edge in islice(self._asking[sid], ASK_FEW if in_vain else ASK_PER_LOOK):
-                command = graph.command(edge)
-                argv = ("/bin/sh", "-c", command) if command else ()
-                self._answered(remaining, edge, self._expect(None, graph.output(edge), graph.tools[edge], argv))
+                self._ask(remaining, edge)
+
+    def _ask(self, remaining: Remaining, edge: int) -> None:
+        if self._expect is not None and remaining.may_ask(edge):
+            graph = remaining.graph
+            command = graph.command(edge)
+            argv = ("/bin/sh", "-c", command) if command else ()
+            self._answered(remaining, edge, self._expect(None, graph.output(edge), graph.tools[edge], argv))
 
     def _answered(self, remaining: Remaining, edge: int, curve: Curve) -> None:
         tool, seconds = remaining.graph.tools[edge], curve.duration
@@ -233,9 +249,13 @@ class Forecast:
             self._remembered += 1
             source: Source = "history" if curve.source == "history" else "other flags"
             remaining.expect(edge, source, seconds, held)
+            self._suppose(tool, seconds)
         else:
-            mean = seconds * math.exp(min(curve.time_spread, MOST_SKEW) ** 2 / 2)
-            self._pace.suppose(tool, self._priors.setdefault(tool, _Mean()).add(mean))
+            self._suppose(tool, seconds * math.exp(min(curve.time_spread, MOST_SKEW) ** 2 / 2))
+
+    def _suppose(self, tool: ev.Tool, seconds: float) -> None:
+        """What is known of some jobs of a tool is supposed of those of which nothing is known."""
+        self._pace.suppose(tool, self._priors.setdefault(tool, _Mean()).add(seconds))
 
 
 def _someone_waits(state: BuildState) -> bool:

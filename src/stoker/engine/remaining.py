@@ -49,8 +49,10 @@ class Remaining:
     def __init__(self, graph: PlanGraph) -> None:
         self.graph = graph
         self.left = len(graph)
+        self.tools = frozenset(graph.tools)
         self._state = bytearray(len(graph))
         self._source = bytearray(len(graph))
+        self._asked = bytearray(len(graph))
         self._seconds = array("f", (max(LEAST_SECONDS, s) for s in graph.seconds))
         self._bytes = array("f", bytes(4 * len(graph)))
         self._folders: dict[str, int] = {}
@@ -77,6 +79,13 @@ class Remaining:
         self._seconds[edge], self._bytes[edge] = max(LEAST_SECONDS, seconds), held
         if waiting:
             self._count_in(edge)
+
+    def may_ask(self, edge: int) -> bool:
+        """Whether nobody has asked yet what is expected of the edge; from then on somebody has."""
+        if self._asked[edge] or self._state[edge] == DONE:
+            return False
+        self._asked[edge] = True
+        return True
 
     def begin(self, edge: int) -> None:
         """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""

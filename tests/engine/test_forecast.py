@@ -1,0 +1,305 @@
+"""The forecast follows a build: what has ended counts no more, stopped jobs do not age, history is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from stoker.decide.curves import Curve, flat
+from stoker.engine.forecast import Forecast
+from stoker.model import events as ev
+from stoker.model.reduce import reduce
+from stoker.model.state import BuildState
+from stoker.sense.plan import Plan, PlanSummary
+from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
+
+GIB = 2**30
+Write = Callable[..., Plan]
+
+
+@pytest.fixture
+def plan_of(tmp_path: Path) -> Write:
+    """A plan of edges given as name -> (group, seconds of an earlier run or UNKNOWN), and the groups' dependencies."""
+
+    def write(edges: dict[str, tuple[int, float]], deps: Sequence[Sequence[int]], *, exact: bool = True) -> Plan:
+        planned = [PlannedEdge((name,), _tool(name), seconds, group) for name, (group, seconds) in edges.items()]
+        path = tmp_path / f"graph{len(list(tmp_path.iterdir()))}"
+        with path.open("wb") as file:
+            write_graph(file, planned, deps, [""], exact=exact)
+        summary = PlanSummary(len(planned), 0, len(planned), {"cxx": len(planned)}, 0.0, 0, "")
+        return Plan(summary, None, 0, PlanGraph.load(path))
+
+    return write
+
+
+def _tool(name: str) -> ev.Tool:
+    return "nvcc" if name.endswith(".cu.o") else "link" if name.endswith(".so") else "cxx"
+
+
+class Build:
+    """A state and a forecast that hear the same events, as the engine sees to it."""
+
+    def __init__(self, forecast: Forecast, plan: Plan | None, cores: float = 4.0, total: int | None = None) -> None:
+        self.state = BuildState()
+        self.forecast = forecast
+        self._seq = self._jid = 0
+        self._jids: dict[str, int] = {}
+        self.machine = ev.MachineSample(0.0, (), cores, 64 * GIB, 0, 64 * GIB, "machine")
+        self.tell(0.0, ev.SchedulerStarted(1, "ninja", 1, "/b", "1.13", 8))
+        if plan is not None:
+            self.plan(0.0, plan, total)
+        self.sample(0.0)
+
+    def tell(self, now: float, event: ev.Event) -> None:
+        self._seq += 1
+        self.state = reduce(self.state, ev.Record(self._seq, now, event))
+        self.forecast.heard((event,), now)
+
+    def plan(self, now: float, plan: Plan, total: int | None = None) -> None:
+        self.forecast.planned(1, plan)
+        self.tell(now, ev.SchedulerPlanned(1, total or plan.total, "dry-run", plan.summary.tools))
+
+    def sample(self, now: float) -> None:
+        self.tell(now, ev.Sampled(self.machine, (), 0, 0, 0, "", 0))
+
+    def start(self, now: float, output: str, state: ev.JobState = "running") -> None:
+        self._jid += 1
+        self._jids[output] = self._jid
+        self.tell(now, ev.JobStarted(self._jid, 1, self._jid, output, _tool(output), now, state))
+
+    def move(self, now: float, output: str, state: ev.JobState) -> None:
+        self.tell(now, ev.JobMoved(self._jids[output], state))
+
+    def end(self, now: float, output: str, seconds: float, outcome: ev.JobOutcome = "ok") -> None:
+        self.tell(now, ev.JobFinished(self._jids.get(output), 1, output, _tool(output), seconds, outcome))
+
+    def run(self, start: float, end: float, *outputs: str) -> None:
+        for output in outputs:
+            self.start(start, output)
+        for output in outputs:
+            self.end(end, output, end - start)
+
+    def left(self, now: float) -> ev.Estimated:
+        found = self.forecast.look(self.state, now)
+        assert found is not None
+        assert 0.0 <= found.low <= found.seconds <= found.high < math.inf
+        return found
+
+
+def objects(number: int, seconds: float = UNKNOWN, folder: str = "d") -> dict[str, tuple[int, float]]:
+    return {f"{folder}/{i}.o": (0, seconds) for i in range(number)}
+
+
+def test_it_is_silent_while_it_knows_nothing(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(10), [()]))
+    assert build.forecast.look(build.state, 1.0) is None
+
+
+def test_a_first_build_learns_from_its_own_jobs(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(44), [()]))
+    build.run(0.0, 10.0, *(f"d/{i}.o" for i in range(4)))
+    found = build.left(10.0)
+    assert found.seconds == pytest.approx(100.0, rel=0.25)
+    assert found.low < 100.0 < found.high
+
+
+def test_what_ninja_remembers_counts_from_the_start(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(40, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    assert build.left(10.0).seconds == pytest.approx(97.5, rel=0.1)
+
+
+def test_the_link_at_the_end_comes_on_top(plan_of: Write) -> None:
+    edges = {**objects(40, 10.0), "lib.so": (1, 300.0)}
+    build = Build(Forecast(), plan_of(edges, [(), (0,)]))
+    build.run(0.0, 10.0, *(f"d/{i}.o" for i in range(4)))
+    assert build.left(10.0).seconds >= 380.0
+
+
+def test_every_end_brings_the_end_of_all_nearer(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of({**objects(20, 10.0), "lib.so": (1, 5.0)}, [(), (0,)]))
+    seen: list[float] = []
+    for round_ in range(5):
+        build.run(10.0 * round_, 10.0 * (round_ + 1), *(f"d/{4 * round_ + i}.o" for i in range(4)))
+        seen.append(build.left(10.0 * (round_ + 1)).seconds)
+    assert seen == sorted(seen, reverse=True)
+    assert seen[-1] == pytest.approx(5.0, rel=0.2)
+    build.run(50.0, 55.0, "lib.so")
+    assert build.left(55.0) == ev.Estimated(0.0, 0.0, 0.0)
+
+
+def test_a_job_that_runs_needs_only_the_rest(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of({"a.o": (0, 100.0)}, [()]))
+    build.start(0.0, "a.o")
+    begin, later = build.left(1.0).seconds, build.left(60.0).seconds
+    assert later < begin - 40.0
+
+
+def test_a_frozen_job_does_not_age(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of({"a.o": (0, 100.0)}, [()]))
+    build.start(0.0, "a.o")
+    build.move(50.0, "a.o", "frozen")
+    frozen = build.left(50.0)
+    assert build.left(500.0) == frozen
+    build.move(500.0, "a.o", "running")
+    assert build.left(520.0).seconds < frozen.seconds
+
+
+def test_what_waits_on_deck_has_not_begun(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of({"a.o": (0, 100.0)}, [()]))
+    build.start(0.0, "a.o", "on_deck")
+    assert build.left(500.0).seconds == build.left(0.0).seconds
+    build.move(500.0, "a.o", "running")
+    build.end(600.0, "a.o", 600.0)
+    build.plan(600.0, plan_of({"a.o": (0, 100.0)}, [()]))  # as if it were to run again: it took 100 s, not 600
+    assert build.left(600.0).seconds < 150.0
+
+
+def test_twice_as_many_jobs_as_cores_are_not_twice_as_fast(plan_of: Write) -> None:
+    """Eight jobs on four cores take 20 s each on the clock, for 10 s of work."""
+    build = Build(Forecast(), plan_of(objects(88), [()]))
+    build.run(0.0, 20.0, *(f"d/{i}.o" for i in range(8)))
+    assert build.left(20.0).seconds == pytest.approx(200.0, rel=0.25)
+
+
+def test_a_persons_level_makes_it_longer(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(40, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    free = build.left(10.0).seconds
+    build.tell(10.0, ev.LevelSet("manual", 1))
+    assert build.left(10.0).seconds > 3.5 * free
+
+
+def test_ends_that_came_before_their_plan_are_not_awaited(plan_of: Write) -> None:
+    build = Build(Forecast(), None)
+    build.run(0.0, 5.0, "d/0.o", "d/1.o")
+    build.plan(6.0, plan_of(objects(3, 10.0), [()]))
+    build.sample(6.0)
+    assert build.left(6.0).seconds < 12.0
+
+
+def test_a_new_plan_takes_the_place_of_the_old(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(4, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    before = build.left(10.0).seconds
+    build.plan(10.0, plan_of(objects(400, 10.0), [()]))
+    assert build.left(10.0).seconds > 20 * before
+
+
+def test_what_a_running_job_waited_for_is_over_even_if_it_never_ran(plan_of: Write) -> None:
+    """Restat rules prune edges, and ninja says nothing of those."""
+    edges = {"gen.h": (0, 1.0), **{f"d/{i}.o": (1, 50.0) for i in range(8)}, "lib.so": (2, 5.0)}
+    build = Build(Forecast(), plan_of(edges, [(), (0,), (1,)]))
+    build.run(0.0, 1.0, "gen.h")
+    assert build.left(1.0).seconds > 80.0
+    build.start(1.0, "lib.so")
+    assert build.left(1.0).seconds < 10.0
+
+
+def test_in_groups_that_only_stand_alike_nothing_is_over_before_it_has_ended(plan_of: Write) -> None:
+    edges = {**{f"{i}.o": (0, 50.0) for i in range(8)}, **{f"{i}.so": (1, 5.0) for i in range(8)}}
+    build = Build(Forecast(), plan_of(edges, [(), (0,)], exact=False))
+    build.run(0.0, 50.0, "0.o")
+    build.start(50.0, "0.so")
+    assert build.left(50.0).seconds > 80.0
+
+
+def test_a_total_that_ninja_has_lowered_lowers_the_time(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(41, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    before = build.left(10.0).seconds
+    build.tell(10.0, ev.SchedulerPlanned(1, 11, "status", {"cxx": 11}))
+    assert build.left(10.0).seconds == pytest.approx(before / 4, rel=0.01)
+
+
+def test_history_is_asked_for_and_corrected(plan_of: Write) -> None:
+    asked: list[str] = []
+
+    def expect(_jid: None, output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+        asked.append(output)
+        return flat(GIB, 10.0, "history")
+
+    build = Build(Forecast(expect), plan_of(objects(40), [()]))
+    assert build.left(0.0).seconds == pytest.approx(100.0, rel=0.15)
+    assert sorted(asked) == sorted(objects(40))
+    build.run(0.0, 20.0, *(f"d/{i}.o" for i in range(4)))
+    build.run(20.0, 40.0, *(f"d/{i}.o" for i in range(4, 8)))
+    assert build.left(40.0).seconds > 130.0  # this machine is half as fast
+
+
+def test_a_prior_tells_something_at_once_but_not_much(plan_of: Write) -> None:
+    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+        return flat(GIB, 10.0, "prior cxx")
+
+    found = Build(Forecast(expect), plan_of(objects(40), [()])).left(0.0)
+    assert found.low < 60.0
+    assert found.high > 200.0
+
+
+def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
+    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+        return flat(48 * GIB, 10.0, "history")
+
+    build = Build(Forecast(expect), plan_of(objects(40), [()]))
+    guarded = build.left(0.0).seconds
+    assert guarded > 350.0
+    build.tell(0.0, ev.LevelSet("auto", 4, guarded=False))
+    assert build.left(0.0).seconds < 150.0
+
+
+def test_without_a_graph_jobs_are_counted(plan_of: Write) -> None:
+    plan = Plan(PlanSummary(44, 0, 44, {"cxx": 44}, 0.0, 0, ""), None, 0)
+    build = Build(Forecast(), plan)
+    build.run(0.0, 10.0, *(f"d/{i}.o" for i in range(4)))
+    assert build.left(10.0).seconds > 0.0
+
+
+def test_makes_percentage_is_taken_as_it_is() -> None:
+    forecast = Forecast()
+    state = BuildState()
+    events: tuple[ev.Event, ...] = (
+        ev.SchedulerStarted(1, "make", 1, "/b", "4.3", 4),
+        ev.SchedulerPlanned(1, None, "percent", percent=25.0),
+    )
+    for seq, event in enumerate(events, start=1):
+        state = reduce(state, ev.Record(seq, 0.0, event))
+        forecast.heard((event,), 0.0)
+    found = forecast.look(state, 100.0)
+    assert found is not None
+    assert found.seconds == 300.0
+
+
+def test_a_make_inside_a_job_of_ninja_does_not_silence_it(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(40, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    build.tell(10.0, ev.SchedulerStarted(2, "make", 9, "/b/sub", "4.3", 4, parent=1))
+    build.tell(10.0, ev.JobStarted(99, 2, 99, "inner.o", "cxx", 10.0))
+    assert build.left(10.0).seconds == pytest.approx(100.0, rel=0.2)
+
+
+def test_an_engine_that_takes_over_knows_how_long_jobs_have_run(plan_of: Write) -> None:
+    plan = plan_of({"a.o": (0, 100.0)}, [()])
+    first = Build(Forecast(), plan)
+    first.start(0.0, "a.o")
+    second = Forecast()
+    second.planned(1, plan)
+    found = second.look(first.state, 90.0)
+    assert found is not None
+    assert found.seconds == pytest.approx(first.left(90.0).seconds, abs=0.5)
+
+
+def test_a_scheduler_that_has_ended_leaves_nothing_to_do(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(40, 10.0), [()]))
+    build.run(0.0, 10.0, "d/0.o")
+    build.tell(10.0, ev.SchedulerEnded(1))
+    assert build.forecast.look(build.state, 10.0) is None
+
+
+def test_failed_jobs_teach_nothing(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(40), [()]))
+    build.start(0.0, "d/0.o")
+    build.end(0.1, "d/0.o", 0.1, "failed")
+    assert build.forecast.look(build.state, 1.0) is None
