@@ -219,6 +219,18 @@ async def test_nothing_to_do_has_no_graph(ninja: str, tmp_path: Path) -> None:
     assert (plan.total, plan.graph, plan.summary.note) == (0, None, "")
 
 
+async def test_a_plan_in_use_survives_the_next_one(any_ninja: str, tmp_path: Path) -> None:
+    """CMake has written the manifest anew: the new plan lies where the old one lay."""
+    old = await plan_of(any_ninja, tmp_path, "".join(f"build {'a' * 200}{i}: touch\n" for i in range(200)))
+    new = await plan_of(any_ninja, tmp_path, "build b: touch\n")
+    assert old.graph is not None
+    assert new.graph is not None
+    assert old.graph.find(f"{'a' * 200}199") is not None
+    assert old.output_of(("sh", "-c", f"touch {'a' * 200}199")) is not None
+    run(any_ninja, tmp_path)
+    assert (await plan_of(any_ninja, tmp_path)).graph is None
+
+
 def test_groups_that_wait_in_too_many_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stoker.sense.graph_groups.MAX_DEPS", 3)
     chain = [Task((str(i),), frozenset(range(i)), i) for i in range(4)]

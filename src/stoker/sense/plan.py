@@ -184,6 +184,9 @@ async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOU
     spec, work = path.with_name(path.name + ".spec"), path.with_name(path.name + ".work")
     problem = ""
     try:
+        # An earlier plan may still be in use: its files go, and live on in its maps. Written over, they would be cut.
+        for old in (path, table_path(path), graph_path(path)):
+            old.unlink(missing_ok=True)
         work.mkdir(mode=0o700)
         spec.write_text(json.dumps({**asdict(request), "work": str(work), "timeout": limit}))
         problem = await _run(spec, path, limit + 5)
