@@ -241,7 +241,7 @@ def test_after_a_real_error_what_is_on_deck_is_dropped_and_what_runs_goes_on(wor
     births = world.start("a", "b", "c", "d")
     for member in world.governor.deck:
         member.admitted -= 60.0
-    jids, events = world.governor.drop(1, "a failed")
+    jids, events = world.governor.drop(1, "a", "a failed")
     assert jids == [3, 4]
     assert [type(e) for e in events] == [ev.Decided]
     assert all(world.processes[n].wait() == -signal.SIGKILL for n in (2, 3))

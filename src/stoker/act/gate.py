@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.act.tree import descendants, start_ticks, stat_fields
+from stoker.act.tree import Processes, descendants, start_ticks
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it
@@ -41,19 +41,21 @@ def hold(target: Target) -> bool:
     return target.lives and _send(target, signal.SIGSTOP)
 
 
-def freeze(target: Target) -> bool:
-    """Stop the whole tree; True if there was anything to stop.
+def freeze(targets: Sequence[Target]) -> list[bool]:
+    """Stop whole trees; for each, whether there was anything to stop.
 
-    What left the job's process group is stopped one by one.
+    A group is stopped at one stroke: the kernel lets nobody fork out of a group that has a signal pending. What left
+    the group, or never had one (make's jobs), is looked for until all of it is stopped.
     """
-    if not hold(target):
-        return False
-    for _ in range(ROUNDS):
-        going = [pid for pid in descendants(target.pid) if _goes(pid)]
-        if not going:
+    stopped = [hold(target) for target in targets]
+    there = [target for target, was in zip(targets, stopped, strict=True) if was]
+    for _ in range(ROUNDS if there else 0):
+        processes = Processes()
+        strays = [pid for target in there for pid in processes.strays(target.pid) if processes.goes(pid)]
+        if not strays:
             break
-        _each(going, signal.SIGSTOP)
-    return True
+        _each(strays, signal.SIGSTOP)
+    return stopped
 
 
 def release(target: Target) -> bool:
@@ -61,12 +63,13 @@ def release(target: Target) -> bool:
     return target.lives and _send(target, signal.SIGCONT)
 
 
-def thaw(target: Target) -> bool:
-    """Set the whole tree going; True if it was there. Children first, so that nobody waits for one still stopped."""
-    if not target.lives:
-        return False
-    _each(reversed(descendants(target.pid)), signal.SIGCONT)
-    return _send(target, signal.SIGCONT)
+def thaw(targets: Sequence[Target]) -> list[bool]:
+    """Set whole trees going; for each, whether it was there. Strays first: nobody shall wait for one still stopped."""
+    living = [target.lives for target in targets]
+    processes = Processes()
+    there = [target.pid for target, lives in zip(targets, living, strict=True) if lives]
+    _each((pid for first in there for pid in reversed(processes.strays(first))), signal.SIGCONT)
+    return [lives and _send(target, signal.SIGCONT) for target, lives in zip(targets, living, strict=True)]
 
 
 def kill(target: Target) -> bool:
@@ -89,11 +92,6 @@ def offer_to_the_kernel(target: Target) -> None:
                 os.pwrite(fd, str(SCORE).encode(), 0)
         finally:
             os.close(fd)
-
-
-def _goes(pid: int) -> bool:
-    fields = stat_fields(pid)
-    return bool(fields) and fields[0] not in (b"T", b"t", b"Z", b"X")
 
 
 def _send(target: Target, signum: signal.Signals) -> bool:

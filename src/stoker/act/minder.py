@@ -204,7 +204,8 @@ class Minder:
         """While fewer jobs run than may: let the next one go. True if some are still stopped."""
         processes = Processes()
         level = gate.level or (1 if self._silence > PAUSE_SECONDS else 0)
-        stopped = [key for key in gate.stopped if processes.is_stopped(key)]
+        listed = [key for key in gate.stopped if processes.is_stopped(key)]
+        stopped = [*listed, *(key for key in stopped_jobs(processes, gate.schedulers) if key not in listed)]
         free = max(0, level - running_jobs(processes, gate.schedulers))
         for key in stopped[:free]:
             signal_tree(processes.job(key), signal.SIGCONT)
@@ -219,10 +220,20 @@ class Minder:
 
 
 def running_jobs(processes: Processes, schedulers: list[Key]) -> int:
-    """The schedulers' children that are not stopped, but for those that only carry another scheduler."""
+    """How many of the schedulers' jobs are not stopped."""
+    return sum(not processes.is_stopped(key) for key in jobs_of(processes, schedulers))
+
+
+def stopped_jobs(processes: Processes, schedulers: list[Key]) -> list[Key]:
+    """Those that are, the oldest first. An engine that is stopped has had no time to write down the last ones."""
+    return sorted((k for k in jobs_of(processes, schedulers) if processes.is_stopped(k)), key=lambda k: (k[1], k[0]))
+
+
+def jobs_of(processes: Processes, schedulers: list[Key]) -> list[Key]:
+    """The schedulers' children, but for those that only carry another scheduler."""
     living = {key[0] for key in schedulers if processes.lives(key)}
     children = [processes.key(child) for pid in living for child in processes.children(pid)]
-    return sum(not (living.intersection(processes.job(key)) or processes.is_stopped(key)) for key in children)
+    return [key for key in children if not living.intersection(processes.job(key))]
 
 
 def restore_signals() -> None:

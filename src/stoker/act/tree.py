@@ -68,6 +68,14 @@ class Processes:
             found.update(pid for pid in self._groups[key[0]] if self._known[pid].state != b"Z")
         return sorted(found)
 
+    def strays(self, root: int) -> list[int]:
+        """Pids below `root`, zombies left out, that are not in a process group led by it."""
+        return [pid for pid in self.below(root) if self._known[pid].group != root]
+
+    def goes(self, pid: int) -> bool:
+        """Whether that process is not stopped."""
+        return self._known[pid].state not in (b"T", b"t")
+
     def is_stopped(self, key: Key) -> bool:
         """Whether a job was stopped by a signal, or a part of it.
 

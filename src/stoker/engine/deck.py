@@ -5,6 +5,7 @@ Turns them into what a decision is based on. Sends no signal; unaware of the jou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -90,6 +91,7 @@ class Member:
     carrier: bool = False
     whole: bool = False
     ended: bool = False
+    ended_at: float = math.inf
     candidate: Candidate | None = field(default=None, repr=False)
 
     @property
@@ -154,6 +156,11 @@ class Deck:
             while len(self._departed) > MAX_DEPARTED:
                 del self._departed[next(iter(self._departed))]
         return member
+
+    def died(self, sid: int, output: str) -> float:
+        """When that job's process ended, by the monotonic clock; infinity if that was not seen."""
+        jobs = [*self._departed.values(), *self._members.values()]
+        return next((m.ended_at for m in jobs if m.sid == sid and m.job.output == output and m.ended), math.inf)
 
     def settle(self, jid: int) -> Member | None:
         """The job whose end has just been told: its process may have gone some time before that, or not quite yet."""

@@ -40,9 +40,6 @@ TIGHT = 0.5
 MAX_ROUNDS = 200
 """Rounds of asking and acting at one look; more than any machine has jobs to freeze one by one."""
 
-JUST_NOW = 0.3
-"""Seconds between a job's death and the scheduler's word that it has failed, with room for a busy machine."""
-
 GREW = 0.1
 """CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
 
@@ -133,7 +130,7 @@ class Governor:
             if m.state == "on_deck" and not m.ended:
                 # Only ninja's jobs have a group that holds all they may have forked by now.
                 m.whole = not m.target.leads
-                m.ended = not (gate.freeze(m.target) if m.whole else gate.hold(m.target))
+                m.ended = not (all(gate.freeze([m.target])) if m.whole else gate.hold(m.target))
 
     def _announced(self, m: Member, before: state_of.Job | None) -> list[ev.Event]:
         if before is None:
@@ -164,7 +161,7 @@ class Governor:
         """Something of it forked while it was being stopped, or the keeper let it go while we were away."""
         if grew < GREW:
             member.whole = True
-            gate.freeze(member.target)
+            gate.freeze([member.target])
             return []
         return [self.moved(member, "running")]
 
@@ -177,7 +174,7 @@ class Governor:
         """A job's first process has ended; its place is free although its end is not yet written down."""
         member = self.deck.by_key(key)
         if member is not None:
-            member.ended = True
+            member.ended, member.ended_at = True, time.monotonic()
             member.rss = 0
 
     def gone(self, jid: int) -> None:
@@ -235,6 +232,7 @@ class Governor:
         for _ in range(MAX_ROUNDS):
             view = self.view()
             decisions = decide(view, time.monotonic())
+            self._signal(decisions)
             for decision in decisions:
                 events += self._carry_out(decision)
             if self._settled(view, decisions):
@@ -256,6 +254,14 @@ class Governor:
         admitted = sum(d.action == "admit" for d in decisions)
         full = len(view.running) + admitted >= level_of(view)
         return admitted == 0 or full or admitted == len(view.candidates)
+
+    def _signal(self, decisions: Iterable[Decision]) -> None:
+        """Stop, or set going, all at once whom the decisions name: a pause must not take one scan for each job."""
+        acts = {"freeze": gate.freeze, "thaw": gate.thaw}
+        for action, act in acts.items():
+            members = [m for d in decisions if d.action == action and (m := self.deck.get(d.jid)) and not m.ended]
+            for member, done in zip(members, act([m.target for m in members]) if members else (), strict=True):
+                member.ended = not done
 
     def _carry_out(self, decision: Decision) -> list[ev.Event]:
         member = self.deck.get(decision.jid)
@@ -285,13 +291,10 @@ class Governor:
         return [*told, self.moved(member, "running")]
 
     def _release(self, member: Member) -> bool:
-        member.ended = not (gate.thaw(member.target) if member.whole else gate.release(member.target))
+        member.ended = not (all(gate.thaw([member.target])) if member.whole else gate.release(member.target))
         return not member.ended
 
     def _freeze(self, member: Member, decision: Decision) -> list[ev.Event]:
-        if not gate.freeze(member.target):
-            member.ended = True
-            return []
         member.by_word, member.by_person = decision.by_word, False
         if decision.by_word:
             return [self.moved(member, "frozen")]
@@ -299,9 +302,6 @@ class Governor:
         return [self._decided(member, decision), self.moved(member, "frozen")]
 
     def _thaw(self, member: Member, decision: Decision) -> list[ev.Event]:
-        if not gate.thaw(member.target):
-            member.ended = True
-            return []
         told: list[ev.Event] = [] if member.by_word else [self._decided(member, decision)]
         member.by_word = False
         return [*told, self.moved(member, "running")]
@@ -323,17 +323,14 @@ class Governor:
         what = f"{decision.action} {member.job.label}"
         return ev.Decided("governor", what, decision.why.removeprefix(what).strip().removeprefix("(").removesuffix(")"))
 
-    def drop(self, sid: int, why: str) -> tuple[list[int], list[ev.Event]]:
-        """The scheduler will start nothing more: end what it had started for us and would not have without us.
+    def drop(self, sid: int, failed: str, why: str) -> tuple[list[int], list[ev.Event]]:
+        """The scheduler will start nothing more, since `failed` has: end what it has started only for our sake.
 
-        Those on deck, and those let go in the instant before its failure was known. Gives their numbers, and events.
+        Those on deck, and those let go after that job's death, before it was known for a failure. Gives their numbers,
+        and events.
         """
-        young = time.monotonic() - JUST_NOW
-        waiting = [
-            m
-            for m in self.deck
-            if m.sid == sid and m.counts and (m.state == "on_deck" or (m.state == "running" and m.admitted > young))
-        ]
+        died = self.deck.died(sid, failed)
+        waiting = [m for m in self.deck if m.sid == sid and m.counts and (m.state == "on_deck" or m.admitted >= died)]
         for m in waiting:
             gate.kill(m.target)
             m.ended = True

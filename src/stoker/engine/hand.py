@@ -106,7 +106,7 @@ def _freeze(governor: Governor, member: Member, who: str) -> list[ev.Event]:
     if member.state != "running":
         raise CommandRefused(f"{member.job.label} does not run now")
     member.by_person = True
-    gate.freeze(member.target)
+    gate.freeze([member.target])
     told = ev.Decided(who, f"freeze {member.job.label}", "asked for; it goes on when it is thawed by hand")
     return [told, governor.moved(member, "frozen")]
 
@@ -118,7 +118,7 @@ def _thaw(governor: Governor, member: Member, who: str) -> list[ev.Event]:
     if governor.paused == "hard":
         raise CommandRefused("everything is frozen; resume first")
     was, member.by_person, member.by_word = member.state, True, False
-    gate.thaw(member.target)
+    gate.thaw([member.target])
     what = "start" if was == "on_deck" else "thaw"
     return [ev.Decided(who, f"{what} {member.job.label}", "asked for"), governor.moved(member, "running")]
 

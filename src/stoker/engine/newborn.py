@@ -6,6 +6,7 @@ Reads a little of /proc. Sends no signal.
 from __future__ import annotations
 
 from stoker.act.gate import Target
+from stoker.act.tree import Processes
 from stoker.engine.deck import Birth
 from stoker.model.events import JobState
 from stoker.sense.processes import CLK_TCK, PROC
@@ -27,7 +28,8 @@ def target_of(birth: Birth) -> Target:
 def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
     """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
     process = birth.process
-    if process.state in "Tt":
+    # A shell that vforked as it was stopped waits in the kernel (D) for its child, which shows the stop.
+    if process.state in "Tt" or (process.state == "D" and Processes().is_stopped(birth.job.key)):
         used = (process.cpu_ticks + process.child_ticks) / CLK_TCK
         if birth.before is not None:
             return "on_deck" if birth.before.state == "on_deck" else "frozen"

@@ -168,7 +168,9 @@ class Observer:
         if book.errors < book.scheduler.failures:
             return []
         tool = book.scheduler.tool
-        jids, events = self._governor.drop(book.sid, f"{failure.output} failed, and {tool} starts nothing more")
+        jids, events = self._governor.drop(
+            book.sid, failure.output, f"{failure.output} failed, and {tool} starts nothing more"
+        )
         self._dropped |= book.drop(jids)
         return events
 

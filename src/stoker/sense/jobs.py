@@ -163,7 +163,9 @@ class JobTracker:
         percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
         self._ticks[job.key] = (now, ticks)
         rss = sum(p.rss for p in tree)
-        stopped = all(p.state in "Tt" for p in tree if p.state != "Z")
+        states = {p.state for p in tree} - {"Z"}
+        # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
+        stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
         return JobUse(
             job,
             rss,
