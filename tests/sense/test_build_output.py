@@ -130,7 +130,9 @@ def test_what_only_looks_alike_is_nothing(log: Path, text: bytes) -> None:
             4,
         ),
         (b"make: *** [old-style] Error 127", "old-style", 127),
-        (b"make: *** [Makefile:3: all] Killed", "all", None),
+        (b"make: *** [Makefile:3: all] Killed", "all", 137),
+        (b"make: *** [all] Segmentation fault (core dumped)", "all", 139),
+        (b"make: *** [all] Deleted by gremlins", "all", None),
     ],
 )
 def test_an_error_of_make(log: Path, line: bytes, target: str, code: int | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from stoker.model.verification import Severity, Verification
 
@@ -24,6 +24,10 @@ JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
 
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
+
+KilledBy = Literal["memory", "unknown", "shed", "person"]
+"""memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
+knows where; shed: stoker, to save the others; person: somebody through stoker."""
 
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
@@ -58,7 +62,8 @@ class EngineStarted:
 class StepStarted:
     """Step `index` of `count` (from 1) runs as process `pid`.
 
-    `attempt` counts from 1: a step whose compilers were killed for memory is run again.
+    `attempt` counts from 1: a step whose compilers were killed for memory is run again. `oom_kills` is the number of
+    processes that the kernel had killed by then for want of memory, None where it does not tell.
     """
 
     kind: ClassVar[str] = "step_started"
@@ -68,6 +73,7 @@ class StepStarted:
     command: tuple[str, ...]
     pid: int
     attempt: int = 1
+    oom_kills: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +300,19 @@ class FailureFound:
 
 
 @dataclass(frozen=True, slots=True)
+class JobKilled:
+    """A job did not fail but was killed; if the step runs again, `output` is made first and alone.
+
+    `rss` is the most that it was seen to hold, None if nobody saw it.
+    """
+
+    kind: ClassVar[str] = "job_killed"
+    output: str
+    by: KilledBy
+    rss: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A decision and its reason. `who` is "governor", "engine" or the person's login name."""
 
@@ -357,6 +376,7 @@ Event = (
     | Sampled
     | Estimated
     | FailureFound
+    | JobKilled
     | Decided
     | Noticed
     | StopRequested
@@ -364,27 +384,7 @@ Event = (
     | BuildEnded
 )
 
-EVENT_TYPES: tuple[type[Event], ...] = (
-    BuildStarted,
-    EngineStarted,
-    StepStarted,
-    StepEnded,
-    SchedulerStarted,
-    SchedulerPlanned,
-    SchedulerEnded,
-    JobStarted,
-    JobMoved,
-    LevelSet,
-    JobFinished,
-    Sampled,
-    Estimated,
-    FailureFound,
-    Decided,
-    Noticed,
-    StopRequested,
-    Verified,
-    BuildEnded,
-)
+EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
 
 @dataclass(frozen=True, slots=True)

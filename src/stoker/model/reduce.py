@@ -15,6 +15,7 @@ from stoker.model import events as ev
 from stoker.model.state import (
     MAX_DECISIONS,
     MAX_FAILURES,
+    MAX_KILLED,
     MAX_NOTICES,
     MAX_RECENT,
     MAX_SCHEDULERS,
@@ -25,6 +26,7 @@ from stoker.model.state import (
     Failure,
     FinishedJob,
     Job,
+    KilledJob,
     Notice,
     Phase,
     Plan,
@@ -72,7 +74,7 @@ def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> Bui
 
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
-    state = replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid, e.attempt))
+    state = replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills))
     return _with_level(_forgiven(state) if e.attempt > 1 else state, state.level.paused)
 
 
@@ -287,6 +289,12 @@ def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildS
     return replace(state, failures=(*state.failures, failure))
 
 
+def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
+    attempt = state.step.attempt if state.step is not None else 1
+    job = KilledJob(time, e.output, e.by, attempt, e.rss)
+    return replace(state, killed=(*state.killed[-(MAX_KILLED - 1) :], job))
+
+
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:
     decision = Decision(time, e.who, e.what, e.why)
     return replace(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
@@ -337,6 +345,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.Sampled: _sampled,
     ev.Estimated: _estimated,
     ev.FailureFound: _failure_found,
+    ev.JobKilled: _job_killed,
     ev.Decided: _decided,
     ev.Noticed: _noticed,
     ev.StopRequested: _stop_requested,

@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stoker.model.events import GpuSample, JobOutcome, JobState, MachineSample, Outcome, Paused, Pressure, Tool
+from stoker.model.events import (
+    GpuSample,
+    JobOutcome,
+    JobState,
+    KilledBy,
+    MachineSample,
+    Outcome,
+    Paused,
+    Pressure,
+    Tool,
+)
 from stoker.model.verification import Severity, Verification
 
 __all__ = [
@@ -21,6 +31,7 @@ __all__ = [
     "FinishedJob",
     "GpuSample",
     "Job",
+    "KilledJob",
     "Level",
     "MachineSample",
     "Notice",
@@ -36,6 +47,7 @@ __all__ = [
 
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
+MAX_KILLED = 200
 MAX_NOTICES = 100
 MAX_RECENT = 50
 MAX_SCHEDULERS = 200
@@ -54,6 +66,7 @@ class Step:
     count: int
     pid: int | None = None
     attempt: int = 1
+    oom_kills: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +209,17 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class KilledJob:
+    """A job that was killed, in which attempt of the step; `rss` is the most that it was seen to hold."""
+
+    time: float
+    output: str
+    by: KilledBy
+    attempt: int
+    rss: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """How many jobs may run (`target`), and how many the scheduler was told (`window`).
 
@@ -258,6 +282,7 @@ class BuildState:
     timeline_spacing: float = 1.0
     decisions: tuple[Decision, ...] = ()
     failures: tuple[Failure, ...] = ()
+    killed: tuple[KilledJob, ...] = ()
     failures_end: int = 0
     """Where in the output log the last failure ends, those of earlier attempts included."""
     notices: tuple[Notice, ...] = ()

@@ -43,6 +43,20 @@ _MARKER = re.compile(
 _MAKE_ERROR = re.compile(
     rb"\[(?:[^\s:\]]+:\d+: )?(?P<target>[^\]]+)\] (?:Error (?P<code>\d{1,3})|(?P<word>[A-Z][^\r\n]*))"
 )
+_SIGNALLED = {
+    b"Hangup": 129,
+    b"Interrupt": 130,
+    b"Quit": 131,
+    b"Illegal instruction": 132,
+    b"Aborted": 134,
+    b"Bus error": 135,
+    b"Floating point exception": 136,
+    b"Killed": 137,
+    b"Segmentation fault": 139,
+    b"Terminated": 143,
+}
+"""What make says of a command that a signal ended (strsignal(3)), as a shell's exit status: 128 + signal."""
+
 _CODE = re.compile(rb"\[code=(\d{1,3})\] ")
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
@@ -212,7 +226,8 @@ class BuildOutput:
         lines = tuple(_plain(line, match["indent"])[:EXCERPT_LINE] for line in before)
         start = base + match.start() - sum(len(line) + 1 for line in before)
         end = base + (text.find(b"\n", match.end()) + 1 or len(text))
-        code = int(error["code"]) if error["code"] else None
+        word = (error["word"] or b"").removesuffix(b" (core dumped)")
+        code = int(error["code"]) if error["code"] else _SIGNALLED.get(word)
         yield FailedStep(os.fsdecode(error["target"]), "", code, lines, max(0, start), end)
 
     def _counted(self) -> bool:

@@ -1,0 +1,120 @@
+"""What tools say when one of them was killed, when memory was refused to them, and when there is a real error.
+
+Pure: one line in, what it tells out. Only whole, known sentences count, from the line's start: a warning, a path or a
+quoted source line may hold any of their words. Messages that gcc translates are known in English only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Told = Literal["killed", "exhausted", "error", ""]
+"""killed: SIGKILL ended something; exhausted: it asked for memory and got none; error: anything else that stops it."""
+
+MAX_LINE = 4000
+"""Characters looked at; a tool says what is the matter in its first words, but cargo and Python in their last."""
+
+_KILLED = re.compile(
+    r"""
+      \S+:[ ](?:fatal[ ]|internal[ ]compiler[ ])?error:[ ]Killed   # gcc's driver; 'internal' before 10
+          (?:[ ]signal[ ]terminated[ ]program[ ]\S+|[ ]\(program[ ]\S+\))$
+    | \S+:[ ](?:fatal[ ])?error:[ ]\S+[ ]terminated[ ]with[ ]signal[ ]9\b        # collect2
+    | nvcc[ ]error\s*:[ ]'[^']+'[ ]died[ ]due[ ]to[ ]signal[ ]9\b                # nvcc that starts its tools itself
+    | '?(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)'?[ ]died[ ]due[ ]to[ ]signal[ ]9\b
+    | \S+:[ ]error:[ ]unable[ ]to[ ]execute[ ]command:[ ]Killed$                 # clang's driver
+    | Killed(?::[ ]9)?$                                                          # sh of its child; nvcc 13 starts sh
+    | \S*sh:[ ](?:line[ ])?\d+:\s+(?:\d+[ ])?Killed\b                            # bash, which tells line and pid
+    | \S*make(?:\[\d+\])?:[ ]\*\*\*[ ]\[[^\]]+\][ ](?:Killed|Error[ ]137)$
+    | \s*process[ ]didn't[ ]exit[ ]successfully:[ ].*\(signal:[ ]9,[ ]SIGKILL:[ ]kill\)$    # cargo
+    | (?:\S+[ ])*\S+:[ ]signal:[ ]killed$                                        # go build
+    | .*\bdied[ ]with[ ]<Signals\.SIGKILL:[ ]9>\.?$                              # Python's CalledProcessError
+    | error:[ ]command[ ].+[ ](?:terminated[ ]by[ ]signal[ ]9|failed[ ]with[ ]exit[ ]code[ ](?:-9|137))$  # setuptools
+    | sccache:[ ].*[Cc]ompiler[ ]killed[ ]by[ ]signal[ ]9\b
+    """,
+    re.VERBOSE,
+)
+
+_EXHAUSTED = re.compile(
+    r"""
+      virtual[ ]memory[ ]exhausted:[ ]Cannot[ ]allocate[ ]memory$                # cc1plus
+    | \S+:[ ]out[ ]of[ ]memory[ ]allocating[ ]\d+[ ]bytes\b                      # libiberty: cc1plus, as, ld
+    | (?:\S+:[ ])?(?:rustc-)?LLVM[ ]ERROR:[ ]out[ ]of[ ]memory
+    | terminate[ ]called[ ]after[ ]throwing[ ]an[ ]instance[ ]of[ ]'std::bad_alloc'
+    | .*:[ ]catastrophic[ ]error:[ ]out[ ]of[ ]memory$                           # cudafe++
+    | (?:ptxas|nvlink|fatbinary)[ ]fatal\s*:[ ]Memory[ ]allocation[ ]failure
+    | memory[ ]allocation[ ]of[ ]\d+[ ]bytes[ ]failed                            # Rust programs
+    | (?!.*\b(?:warning|note|remark):[ ])\S+:[ ].*\b[Mm]emory[ ]exhausted$       # binutils
+    | (?!.*\b(?:warning|note|remark):[ ])\S+:[ ].*\bCannot[ ]allocate[ ]memory$  # ENOMEM, strerror(3)
+    | MemoryError$
+    """,
+    re.VERBOSE,
+)
+
+_AFTERMATH = re.compile(
+    r"""
+      collect2:[ ]error:[ ]ld[ ]returned
+    | lto-wrapper:[ ](?:fatal[ ])?error:[ ].*[ ]returned[ ]\d+[ ]exit[ ]status$
+    | \S+:[ ]error:[ ]lto-wrapper[ ]failed$
+    | \S+:[ ]error:[ ](?:clang[ ]frontend|linker|assembler)[ ]command[ ]failed[ ]
+    | \d+[ ](?:catastrophic[ ])?errors?[ ]detected[ ]in[ ]the[ ]compilation
+    | ptxas[ ]fatal\s*:[ ]Ptx[ ]assembly[ ]aborted[ ]due[ ]to[ ]errors
+    | (?:error|warning):[ ](?:could[ ]not[ ]compile|build[ ]failed)
+    | (?:error|ERROR):[ ](?:subprocess-exited|metadata-generation|[Ff]ailed|command)
+    """,
+    re.VERBOSE,
+)
+"""Says only that something before it has failed."""
+
+_ERROR = re.compile(
+    r"""
+      (?![^'"|]*\b(?:warning|note|remark):[ ])
+      (?:[^\s'"|][^'"|]*(?::[ ]|\)[ ]?:[ ]))?
+          (?:fatal[ ]|catastrophic[ ]|internal[ ]compiler[ ])?error(?:\[E\d+\])?\s*(?:\#\S+)?:
+    | (?:nvcc|ptxas|cicc|nvlink|fatbinary)[ ](?:fatal|error)\s*:
+    | CMake[ ]Error\b
+    | ninja:[ ](?:error|fatal):
+    | .*\bundefined[ ]reference[ ]to\b
+    | .*\*\*\*[ ]No[ ]rule[ ]to[ ]make[ ]target\b
+    """,
+    re.VERBOSE,
+)
+
+
+def told_by(line: str) -> Told:
+    """What one line of a tool's output says; leading spaces count, as diagnostics have none."""
+    line = line.rstrip()
+    if len(line) > MAX_LINE:
+        line = line[: MAX_LINE // 2] + line[-MAX_LINE // 2 :]
+    if _KILLED.match(line):
+        return "killed"
+    if _EXHAUSTED.match(line):
+        return "exhausted"
+    return "error" if _ERROR.match(line) and not _AFTERMATH.match(line) else ""
+
+
+_COMPILER = re.compile(
+    r"""(?:^|[\s/;&|"'(])(?:[\w.]+-)*(?:g\+\+|gcc|c\+\+|cc|clang\+\+|clang|nvcc|hipcc|gfortran|rustc|ld)(?:-[\d.]+)?\s"""
+)
+_BUILD_TOOL = re.compile(
+    r"""(?:^|[\s/;&|"'(])(?:(?:ninja|samu|g?make|pip3?|meson)(?:\s|$)|cmake\s+--build\s)|\bsetup\.py\s"""
+)
+
+
+def is_compiler(command: str) -> bool:
+    """Whether a command line runs a compiler or linker: those never fail without a word."""
+    return _COMPILER.search(command) is not None
+
+
+def is_build_tool(command: str) -> bool:
+    """Whether a command line runs a build of its own, whose failed steps are told one by one."""
+    return _BUILD_TOOL.search(command) is not None
+
+
+_MAKE_TARGET = re.compile(r"\S*make(?:\[\d+\])?: \*\*\* \[(?:[^\s:\]]+:\d+: )?([^\]]+)\] (?:Killed|Error (?!2$)\d+)$")
+
+
+def make_target(line: str) -> str | None:
+    """The target whose own command failed, if a make says so; `Error 2` is a make's, about one below it."""
+    match = _MAKE_TARGET.match(line.rstrip()) if len(line) <= MAX_LINE else None
+    return match[1] if match else None

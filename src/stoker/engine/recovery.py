@@ -1,0 +1,152 @@
+"""Finds out what died in an attempt of the step, and whether that is a reason to run the step again.
+
+What must outlive this engine is in the journal. Unaware of processes, and of how a step is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stoker.decide.deaths import Again, Attempt, Death, Evidence, FailedStep, GiveUp, judge, verdict
+from stoker.model import events as ev
+from stoker.model.state import MAX_FAILURES, BuildState, Failure
+from stoker.model.text import clean, plain
+from stoker.model.units import format_bytes
+from stoker.sense.cgroup import find_cgroups
+from stoker.sense.oom import KernelLog, OomCounter, Victim
+
+PART = 32 * 1024
+"""Bytes looked at of a failed step's output, from its start and from its end: a make inside a step says in its last
+lines what has failed, hundreds of lines after its first."""
+
+MAX_VICTIMS = 20
+
+
+class Recovery:
+    """The deaths of this attempt, and the outputs that are made alone since those before."""
+
+    def __init__(self, pid: int, output: Path, state: BuildState, kernel_log: KernelLog | None = None) -> None:
+        """`pid` is in the build's memory group; `output` is the build's output log."""
+        self._output = output
+        self._counter = OomCounter(find_cgroups(pid))
+        self._log = kernel_log or KernelLog()
+        self._counted = self._counter.read() or 0
+        attempt = state.step.attempt if state.step is not None else 1
+        before = state.step.oom_kills if state.step is not None else None
+        self._before = self._counted if before is None else before
+        self._victims: list[Victim] = []
+        self._ours: dict[str, ev.KilledBy] = {
+            k.output: k.by for k in state.killed if k.attempt == attempt and k.by in ("shed", "person")
+        }
+        self._alone = frozenset(k.output for k in state.killed)
+        self._pending: list[ev.Event] = []
+
+    def oom_kills(self) -> int | None:
+        """The kernel's count now, for the journal's StepStarted."""
+        return self._counter.read()
+
+    def must_run_alone(self) -> frozenset[str]:
+        """Outputs whose jobs run first, and with nothing beside them."""
+        return self._alone
+
+    def killed_by_stoker(self, output: str, by: ev.KilledBy = "shed", rss: int | None = None) -> None:
+        """A job is about to be killed on purpose; told with the next `look`. A nameless one is known by its status."""
+        if output:
+            self._ours[output] = by
+            self._alone |= {output}
+            self._pending.append(ev.JobKilled(output, by, rss))
+
+    def look(self) -> list[ev.Event]:
+        """What has happened since the last look: a read of one small file."""
+        events, self._pending = self._pending, []
+        count = self._counter.read() or 0
+        if count > self._counted:
+            victims = self._log.victims()
+            self._victims = [*self._victims, *victims][-MAX_VICTIMS:]
+            events.append(ev.Noticed("warning", _said(count - self._counted, victims)))
+        self._counted = max(count, self._counted)
+        return events
+
+    def is_error(self, failure: ev.FailureFound | Failure) -> bool:
+        """Whether a failed step has failed by itself, as far as can be told at this moment."""
+        return judge(self._step(failure), Evidence(ours=self._ours)).is_error
+
+    def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
+        """Whether the step, which has failed, runs again, and what is to be told of that.
+
+        `state` must hold everything that the output says.
+        """
+        events = self.look()
+        evidence = Evidence(max(0, self._counted - self._before), self._ours)
+        deaths = [judge(step, evidence) for step in self._steps(state)]
+        attempt = self._attempt(state, deaths)
+        found = verdict(deaths, attempt)
+        if len(state.failures) >= MAX_FAILURES:
+            found = GiveUp(f"at least {MAX_FAILURES} steps failed")
+        known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in self._ours}
+        events += [
+            ev.JobKilled(output, death.by, attempt.peaks.get(output))
+            for death in deaths
+            if death.by is not None
+            for output in death.outputs
+            if (output, attempt.number) not in known
+        ]
+        if found.why:
+            what = "run the step again" if isinstance(found, Again) else "do not run the step again"
+            events.append(ev.Decided("governor", what, found.why))
+        if isinstance(found, Again):
+            self._alone |= set(found.first)
+            self._before, self._ours, self._victims = self._counted, {}, []
+        return found, events
+
+    def close(self) -> None:
+        """Let go of the kernel's log."""
+        self._log.close()
+
+    def _steps(self, state: BuildState) -> list[FailedStep]:
+        """What failed in this attempt. Where the output is silent, the jobs that did: stoker may have killed them."""
+        if state.failures:
+            return [self._step(failure) for failure in state.failures]
+        count = state.retired.failed + sum(s.failed for s in state.schedulers.values())
+        failed = [job for job in state.recent if job.outcome == "failed"]
+        if not 0 < count <= len(failed):
+            return []
+        return [FailedStep(job.output, "", None, ()) for job in failed[-count:]]
+
+    def _attempt(self, state: BuildState, deaths: Sequence[Death]) -> Attempt:
+        number = state.step.attempt if state.step is not None else 1
+        wanted = {output for death in deaths for output in (death.output, *death.outputs)}
+        seen = [job for job in (*state.heaviest, *state.recent) if job.output in wanted]
+        peaks = {job.output: job.peak_rss or 0 for job in seen}
+        if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
+            peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
+        alone = frozenset(k.output for k in state.killed if k.attempt < number)
+        return Attempt(number, alone, peaks, state.machine.memory_budget if state.machine is not None else 0)
+
+    def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:
+        lines = self._lines(failure.log_start, failure.log_end, header=2 if failure.command else 0)
+        return FailedStep(failure.output, failure.command, failure.exit_code, lines or failure.excerpt)
+
+    def _lines(self, start: int, end: int, *, header: int) -> tuple[str, ...]:
+        """What a failed step said, first and last; `header` lines are the scheduler's own."""
+        try:
+            with self._output.open("rb") as file:
+                file.seek(start)
+                data = file.read(min(end - start, 2 * PART))
+                if end - start > 2 * PART:
+                    file.seek(end - PART)
+                    data = data[:PART] + b"\n" + file.read(PART)
+        except (OSError, ValueError):
+            return ()
+        lines = data.splitlines()
+        indent = min(
+            (len(line) - len(line.lstrip(b" \t")) for line in (lines[:1] + lines[-1:]) if line.strip()), default=0
+        )
+        return tuple(plain(line[indent:]) for line in lines[header:])
+
+
+def _said(count: int, victims: Sequence[Victim]) -> str:
+    who = ", ".join(f"{clean(v.program, 16)} ({format_bytes(v.rss)})" for v in victims)
+    processes = "1 process" if count == 1 else f"{count} processes"
+    return f"the kernel killed {processes} for want of memory{': ' if who else ''}{who}"

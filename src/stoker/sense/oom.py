@@ -1,0 +1,111 @@
+"""Whom the kernel killed for want of memory: how many, by the memory group's count, and who, by the kernel's log.
+
+Unaware of builds and of what follows from a death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.sense.cgroup import Cgroups
+from stoker.sense.processes import PROC
+from stoker.sense.procfs import read_all
+
+KERNEL_LOG = Path("/dev/kmsg")
+RECORD = 8192
+"""Longest record that reading /dev/kmsg gives; a shorter buffer may be refused (ABI/testing/dev-kmsg)."""
+
+MAX_RECORDS = 2000
+"""Records of the kernel's log looked at in one call: one death comes with about a hundred."""
+
+KERNEL_FACILITY = 8
+"""Priorities below are the kernel's own; what a process writes into the log gets a higher one (syslog(2))."""
+
+_KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)[ ,]")
+_HELD = re.compile(rb"anon-rss:(\d{1,15})kB")
+"""mm/oom_kill.c: "Out of memory: Killed process N (name) total-vm:..kB, anon-rss:..kB, ..", with "Memory cgroup out of
+memory" where a group's limit was met."""
+
+
+class Victim(NamedTuple):
+    """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not told.
+
+    The pid is the kernel's own, which in a container is not the one seen there.
+    """
+
+    pid: int
+    program: str
+    rss: int
+
+
+class OomCounter:
+    """How many processes the kernel has killed for want of memory, in the memory group of a process.
+
+    Version 2 counts a group and all below it, version 1 the group alone; both count deaths for the whole machine's want
+    too. Where no group can be read it is the whole machine's count.
+    """
+
+    def __init__(self, groups: Cgroups, proc_root: Path = PROC) -> None:
+        inner = [folder / "memory.events" for folder in groups.unified[:1]]
+        inner += [folder / "memory.oom_control" for folder in groups.memory_v1[:1]]
+        self._paths = [path for path in inner if _count(path) is not None] or [proc_root / "vmstat"]
+
+    def read(self) -> int | None:
+        """The count since the group, or the machine, is there; None where the kernel does not tell."""
+        counts = [count for path in self._paths if (count := _count(path)) is not None]
+        return sum(counts) if counts else None
+
+
+def _count(path: Path) -> int | None:
+    for line in (read_all(str(path)) or b"").splitlines():
+        name, _, value = line.partition(b" ")
+        if name == b"oom_kill" and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+class KernelLog:
+    """What the kernel's log tells of deaths from now on. Most systems let only root read it: then it tells nothing."""
+
+    def __init__(self, path: Path = KERNEL_LOG) -> None:
+        self._fd = -1
+        with contextlib.suppress(OSError):
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._fd, 0, os.SEEK_END)
+
+    def victims(self) -> list[Victim]:
+        """Who was killed since the last call."""
+        found = []
+        for _ in range(MAX_RECORDS if self._fd >= 0 else 0):
+            try:
+                record = os.read(self._fd, RECORD)
+            except BrokenPipeError:  # what came next has been overwritten; the one after that comes now
+                continue
+            except OSError:
+                break
+            if not record:
+                break
+            victim = victim_of(record)
+            found += [victim] if victim is not None else []
+        return found
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def victim_of(record: bytes) -> Victim | None:
+    """The process that a record of the kernel's log says was killed, if it does."""
+    prefix, _, message = record.partition(b";")
+    priority = prefix.partition(b",")[0]
+    match = _KILLED.search(message)
+    if match is None or not priority.isdigit() or int(priority) >= KERNEL_FACILITY:
+        return None
+    held = _HELD.search(message, match.end())
+    return Victim(int(match[1]), match[2].decode(errors="replace"), int(held[1]) * 1024 if held else 0)
