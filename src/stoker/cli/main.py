@@ -13,11 +13,14 @@ from stoker import __version__
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
 
-DESCRIPTION = "Watch a long build from any terminal; nothing that happens to the terminal touches it."
+DESCRIPTION = """\
+Run a long build within the machine's memory; watch and govern it from any terminal.
+Nothing that happens to the terminal touches it."""
 
 EPILOG = """\
 stoker run -- ninja -C build      watch a build; q detaches, the build goes on
 stoker attach                     look at it again, from any login
+stoker jobs 12                    let 12 of its compilers run at once; 'auto' for what cores and memory allow
 stoker demo                       a small real build, made on the spot
 """
 

@@ -116,6 +116,7 @@ class StokerApp(ControlApp):
         """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
         async for update in self.source.updates():
             before, self.newest = self.newest, update
+            self.hand.look(update.state)
             if _at_once(before) != _at_once(update) or not before.state.seq:
                 self.tick()
 
