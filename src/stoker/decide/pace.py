@@ -26,8 +26,9 @@ nvcc: flash-attention's kernels take 30 to 150 CPU seconds where its C++ file ta
 PRIOR_DOUBT = 0.86
 """Doubt of a tool's mean before any of its jobs has finished: 80 % of builds within a third and three times."""
 
-CLASS_DRIFT = 0.12
-"""Doubt that remains however many have finished: the jobs to come are of other parts of the project."""
+CLASS_DRIFT, UNSEEN_DRIFT = 0.1, 0.35
+"""Doubts that remain however many have finished. Folders not seen yet are not drawn at random: what others depend on
+is built first, and is often lighter than what depends on it."""
 
 RATIO_DOUBT = {"history": 0.15, "other flags": 0.4, "log": 0.35}
 """Doubt of all expectations of a source together before a job was held against one. .ninja_log knows the time on the
@@ -137,10 +138,11 @@ class Pace:
         seen = self._class(tool)
         within, between = seen.spreads()
         ended = seen.folders[folder].ended if folder in seen.folders else 0
-        return {
+        found = {
             tool: math.hypot(self._centre(tool).doubt, CLASS_DRIFT),
             f"{tool} {folder}": narrowed(between, within, ended),
         }
+        return found if ended else {**found, f"{tool} unseen": UNSEEN_DRIFT}
 
     def _centre(self, tool: str) -> Centre:
         centre = self._centres.get(tool)
