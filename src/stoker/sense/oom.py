@@ -25,7 +25,7 @@ MAX_RECORDS = 2000
 KERNEL_FACILITY = 8
 """Priorities below are the kernel's own; what a process writes into the log gets a higher one (syslog(2))."""
 
-_KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)[ ,]")
+_KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)(?: total-vm:| score |, )")
 _HELD = re.compile(rb"anon-rss:(\d{1,15})kB")
 """mm/oom_kill.c: "Out of memory: Killed process N (name) total-vm:..kB, anon-rss:..kB, ..", with "Memory cgroup out of
 memory" where a group's limit was met."""
