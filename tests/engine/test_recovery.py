@@ -1,0 +1,323 @@
+"""From what a build said, and what the kernel counted, to another attempt: across attempts and engines."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stoker.decide.deaths import Again, GiveUp
+from stoker.engine.output_watch import OutputWatch
+from stoker.engine.recovery import PART, Recovery
+from stoker.model import events as ev
+from stoker.model.reduce import reduce
+from stoker.model.state import MAX_FAILURES, BuildState
+from stoker.record.journal import JournalWriter, load_state
+from support.memory_group import MemoryGroup
+
+DATA = Path(__file__).parent.parent / "data" / "deaths"
+GIB = 2**30
+MACHINE = ev.MachineSample(50.0, (50,), 1.0, 6 * GIB, GIB, 5 * GIB, "/group")
+ERROR = b"FAILED: [code=1] b.o \ng++ -c b.cpp -o b.o\nb.cpp:1:1: error: 'nope' was not declared\n"
+KILLED = b"FAILED: [code=1] a.o \ng++ -c a.cpp -o a.o\ng++: fatal error: Killed signal terminated program cc1plus\n"
+SILENT = b"FAILED: [code=137] a.o \ng++ -c a.cpp -o a.o\n"
+STOPPED = b"ninja: build stopped: subcommand failed.\n"
+
+
+class Build:
+    """One build's folder, with an engine that writes down what it is told; `restart` kills it."""
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        self._folder, self._pid = folder, pid
+        self._time = 1000.0
+        self.log = folder / "output.log"
+        self.log.touch()
+        self._open()
+        self.tell(ev.BuildStarted("b-1", "b", ("ninja",), "/src", str(self.log), "host", 2, 8 * GIB, "0"))
+        self.begin(1)
+
+    def _open(self) -> None:
+        self._journal = JournalWriter(self._folder / "journal.jsonl")
+        self.state: BuildState = load_state(self._folder / "journal.jsonl")
+        self._watch = OutputWatch(self.log, self.state)
+        self.recovery = Recovery(self._pid, self.log, self.state)
+
+    def restart(self) -> None:
+        """Another engine, which knows only the files."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        self._journal.close()
+        self.recovery.close()
+
+    def tell(self, *events: ev.Event) -> None:
+        for event in events:
+            self._time += 1
+            record, _ = self._journal.append(event, self._time)
+            self.state = reduce(self.state, record)
+        self._journal.flush()
+
+    def begin(self, attempt: int) -> None:
+        count = self.recovery.oom_kills()
+        self.tell(ev.StepStarted(1, 1, "b", ("ninja",), 7, attempt, count))
+        self.tell(ev.SchedulerStarted(attempt, "ninja", 7, "/src", "1.13", 4))
+        self.tell(ev.Sampled(MACHINE, (), 0, 1, 0, "", 0))
+
+    def says(self, *text: bytes) -> None:
+        with self.log.open("ab") as file:
+            file.write(b"".join(text))
+        self.tell(*self._watch.read_all([]))
+
+    def ends(self, output: str, peak: int | None = None) -> None:
+        """A job has failed, as its scheduler's book tells."""
+        self.tell(
+            ev.JobFinished(None, self.state.step.attempt if self.state.step else 1, output, "cxx", 9, "failed", peak)
+        )
+
+    def verdict(self) -> Again | GiveUp:
+        found, events = self.recovery.verdict(self.state)
+        self.tell(*events)
+        return found
+
+    def decided(self) -> list[tuple[str, str, str]]:
+        return [(d.who, d.what, d.why) for d in self.state.decisions]
+
+
+@pytest.fixture
+def group() -> Iterator[MemoryGroup]:
+    with MemoryGroup(64 << 20) as made:
+        yield made
+
+
+@pytest.fixture
+def build(tmp_path: Path, group: MemoryGroup) -> Iterator[Build]:
+    """A build in a memory group of its own, in which the kernel really kills."""
+    with subprocess.Popen(group.wrap(["sleep", "1000"])) as inside:
+        while inside.pid not in group.pids():
+            pass
+        made = Build(tmp_path, inside.pid)
+        yield made
+        made.close()
+        inside.kill()
+
+
+def overrun(group: MemoryGroup) -> None:
+    """Let the kernel kill one process in the group for its memory."""
+    script = "open('/proc/self/oom_score_adj', 'w').write('900'); held = [bytearray(2**20) for _ in range(500)]"
+    done = subprocess.run(group.wrap([sys.executable, "-I", "-S", "-c", script]), check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def killed(build: Build) -> list[tuple[str, str, int]]:
+    return [(k.output, k.by, k.attempt) for k in build.state.killed]
+
+
+def test_what_the_kernel_killed_runs_again_first_and_alone(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.says(KILLED, KILLED.replace(b"a.", b"b."), STOPPED)
+    found = build.verdict()
+    assert isinstance(found, Again)
+    assert build.recovery.must_run_alone() == {"a.o", "b.o"} == {*found.first}
+    why = "2 compilers were killed for memory: a.o, b.o; they run first and alone"
+    assert build.decided() == [("governor", "run the step again", why)]
+    assert killed(build) == [("a.o", "memory", 1), ("b.o", "memory", 1)]
+
+
+def test_a_death_is_told_at_once_with_whom_the_kernel_took(build: Build, group: MemoryGroup) -> None:
+    assert build.recovery.look() == []
+    overrun(group)
+    (event,) = build.recovery.look()
+    assert isinstance(event, ev.Noticed)
+    assert event.severity == "warning"
+    assert event.text.startswith("the kernel killed 1 process for want of memory: python")
+    assert " MiB)" in event.text
+    assert build.recovery.look() == []
+
+
+def test_sigkill_without_a_count_is_from_an_unknown_sender(build: Build) -> None:
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    assert killed(build) == [("a.o", "unknown", 1)]
+
+
+def test_a_death_that_an_engine_saw_counts_for_the_next_one(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.restart()
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    assert killed(build) == [("a.o", "memory", 1)]
+
+
+def test_deaths_of_an_earlier_attempt_are_no_evidence_for_this_one(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.says(KILLED, STOPPED)
+    build.verdict()
+    build.begin(2)
+    build.restart()
+    build.says(KILLED.replace(b"a.", b"c."), STOPPED)
+    assert isinstance(build.verdict(), Again)
+    assert killed(build)[1:] == [("c.o", "unknown", 2)]
+    assert build.recovery.must_run_alone() == {"a.o", "c.o"}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_output_that_dies_alone_as_well_is_given_up_in_figures(
+    build: Build, group: MemoryGroup, restart: bool
+) -> None:
+    overrun(group)
+    build.says(KILLED, STOPPED)
+    build.verdict()
+    build.begin(2)
+    if restart:
+        build.restart()
+    assert build.recovery.must_run_alone() == {"a.o"}
+    overrun(group)
+    overrun(group)
+    build.says(KILLED, STOPPED)
+    build.ends("a.o", int(5.2 * GIB))
+    found = build.verdict()
+    assert found == GiveUp("a.o was killed for memory even alone, at 5.2 GiB of 6.0 GiB")
+    assert build.decided()[-1] == ("governor", "do not run the step again", found.why)
+
+
+def test_the_kernels_own_figure_is_better_than_a_look_each_second(build: Build, group: MemoryGroup) -> None:
+    build.says(KILLED, STOPPED)
+    build.verdict()
+    build.begin(2)
+    overrun(group)
+    build.says(KILLED, STOPPED)
+    build.ends("a.o", 2**20)
+    why = build.verdict().why
+    assert why.startswith("a.o was killed for memory even alone, at ")
+    assert "at 1.0 MiB" not in why
+
+
+def test_a_real_error_is_never_tried_again(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.says(KILLED, ERROR, STOPPED)
+    found = build.verdict()
+    assert found == GiveUp("b.o failed by itself; 1 compiler was killed beside it: a.o")
+
+
+def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) -> None:
+    build.says(ERROR, STOPPED)
+    assert build.verdict() == GiveUp("")
+    assert (build.decided(), killed(build)) == ([], [])
+    assert build.recovery.must_run_alone() == frozenset()
+
+
+@pytest.mark.parametrize(("by", "how"), [("shed", "by stoker to save the others"), ("person", "by a person")])
+def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str) -> None:
+    build.recovery.killed_by_stoker("a.o", by, rss=5)
+    assert build.recovery.must_run_alone() == {"a.o"}
+    build.tell(*build.recovery.look())
+    build.restart()
+    build.says(SILENT, STOPPED)
+    found = build.verdict()
+    assert found.why == f"1 compiler was killed {how}: a.o; it runs first and alone"
+    assert killed(build) == [("a.o", by, 1)]
+    assert build.state.killed[0].rss == 5
+
+
+def test_a_nameless_job_that_stoker_killed_is_known_by_its_status(build: Build) -> None:
+    build.recovery.killed_by_stoker("", "shed")
+    assert build.recovery.look() == []
+    build.says(SILENT, STOPPED)
+    assert isinstance(build.verdict(), Again)
+
+
+def test_what_stoker_killed_runs_again_even_if_the_build_says_nothing(build: Build) -> None:
+    """Below a tool that hides its output."""
+    build.recovery.killed_by_stoker("a.o")
+    build.ends("a.o")
+    found = build.verdict()
+    assert isinstance(found, Again)
+    assert found.first == ("a.o",)
+
+
+def test_a_silent_failure_that_nobody_can_explain_is_an_error(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.recovery.killed_by_stoker("a.o")
+    build.ends("a.o")
+    build.ends("b.o")
+    assert isinstance(build.verdict(), GiveUp)
+
+
+def test_a_second_question_after_a_restart_gets_the_same_answer_and_no_second_record(build: Build) -> None:
+    """The engine may die between its words in the journal and its answer to the keeper."""
+    build.says(KILLED, STOPPED)
+    first = build.verdict()
+    build.restart()
+    assert build.verdict() == first
+    assert killed(build) == [("a.o", "unknown", 1)]
+
+
+def test_a_failure_is_judged_the_moment_it_is_read(build: Build) -> None:
+    build.recovery.killed_by_stoker("c.o")
+    build.says(KILLED, ERROR, SILENT.replace(b"a.", b"c.").replace(b"137", b"1"), STOPPED)
+    assert {f.output: build.recovery.is_error(f) for f in build.state.failures} == {
+        "a.o": False,
+        "b.o": True,
+        "c.o": False,
+    }
+
+
+@pytest.mark.parametrize("noise", [0, 3 * PART, 40 * PART])
+def test_the_last_words_of_a_long_step_are_read(build: Build, noise: int) -> None:
+    """NCCL's make inside a step of PyTorch's: hundreds of lines before the one that matters."""
+    inside = b"Compiling all_reduce_sum_f16.cu\n" * (noise // 32)
+    end = b"Killed\nmake[1]: *** [Makefile:76: obj/all_gather.o] Error 137\nmake: *** [Makefile:9: lib] Error 2\n"
+    build.says(b"FAILED: [code=2] nccl/lib.a \ncd nccl && make -j4\n", inside, end, STOPPED)
+    found = build.verdict()
+    assert isinstance(found, Again)
+    assert found.first == ("obj/all_gather.o",)
+    assert found.why.startswith("1 compiler was killed by SIGKILL from an unknown sender: nccl/lib.a;")
+
+
+def test_a_build_that_pip_showed_late_and_indented(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.says((DATA / "pip-hidden.txt").read_bytes())
+    found = build.verdict()
+    assert isinstance(found, Again)
+    assert found.first == ("a.o",)
+
+
+def test_a_log_that_was_taken_away_leaves_the_journals_excerpt(build: Build) -> None:
+    build.says(KILLED, STOPPED)
+    build.log.unlink()
+    assert isinstance(build.verdict(), Again)
+
+
+def test_more_failures_than_are_kept_are_too_many_to_be_sure(build: Build) -> None:
+    build.says(*(KILLED.replace(b"a.", b"u%d." % n) for n in range(MAX_FAILURES + 5)), STOPPED)
+    assert build.verdict() == GiveUp(f"at least {MAX_FAILURES} steps failed")
+
+
+def test_attempts_have_an_end(build: Build) -> None:
+    answers = []
+    for attempt in range(1, 8):
+        build.says(KILLED.replace(b"a.", b"u%d." % attempt), STOPPED)
+        answers.append(isinstance(build.verdict(), Again))
+        build.begin(attempt + 1)
+    assert answers == [True] * 5 + [False] * 2
+
+
+def test_hostile_names_reach_no_sentence_unharmed(build: Build) -> None:
+    build.says(b"FAILED: [code=137] \x1b[2J\x07evil.o \ng++ -c evil.cpp\n", STOPPED)
+    why = build.verdict().why
+    assert "evil.o" in why
+    assert why.isprintable()
+
+
+def test_the_group_of_a_process_that_is_gone_is_no_reason_to_fail(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    build = Build(tmp_path, gone.pid)
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    build.close()
