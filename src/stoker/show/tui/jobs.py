@@ -133,11 +133,12 @@ def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
 
 
 def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyphs) -> Line:
+    peak = "peak" if any(c.title == "peak" for c in columns) else "mem/expected"
     told = {
         "tool": TOOL_NAMES[job.tool],
         "phase": "failed" if job.outcome == "failed" else "",
         "time": format_duration(job.seconds),
-        "peak": format_bytes(job.peak_rss) if job.peak_rss else "",
+        peak: format_bytes(job.peak_rss) if job.peak_rss else "",
     }
     tail = [Part(" " + pad(told.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
