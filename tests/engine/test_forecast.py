@@ -62,8 +62,11 @@ class Build:
         self.forecast.planned(1, plan)
         self.tell(now, ev.SchedulerPlanned(1, total or plan.total, "dry-run", plan.summary.tools))
 
-    def sample(self, now: float) -> None:
-        self.tell(now, ev.Sampled(self.machine, (), 0, 0, 0, "", 0))
+    def sample(self, now: float, share: float = 1.0) -> None:
+        """Every running job gets this share of a core."""
+        jobs = [j for j in self.state.jobs.values() if j.state == "running"]
+        samples = tuple(ev.JobSample(j.jid, GIB, 100.0 * share, "cc1plus") for j in jobs)
+        self.tell(now, ev.Sampled(self.machine, samples, 0, 0, 0, "", 0))
 
     def start(self, now: float, output: str, state: ev.JobState = "running") -> None:
         self._jid += 1
@@ -163,6 +166,45 @@ def test_twice_as_many_jobs_as_cores_are_not_twice_as_fast(plan_of: Write) -> No
     build = Build(Forecast(), plan_of(objects(88), [()]))
     build.run(0.0, 20.0, *(f"d/{i}.o" for i in range(8)))
     assert build.left(20.0).seconds == pytest.approx(200.0, rel=0.25)
+
+
+def test_a_machine_that_others_use_too_is_slower(plan_of: Write) -> None:
+    """Four jobs get a quarter of a core each. Their seconds are counted as a quarter, and the rest as four times."""
+    build = Build(Forecast(), plan_of(objects(44, 10.0), [()]))
+    names = [f"d/{i}.o" for i in range(4)]
+    for name in names:
+        build.start(0.0, name)
+    for second in range(1, 40):
+        build.sample(float(second), 0.25)
+    for name in names:
+        build.end(40.0, name, 40.0)
+    busy = build.left(40.0)
+    assert busy.seconds == pytest.approx(400.0, rel=0.15)
+    build.start(40.0, "d/4.o")
+    for second in range(41, 300):
+        build.sample(float(second), 1.0)
+    assert build.left(300.0).seconds < 0.5 * busy.seconds
+
+
+def test_an_unsteady_machine_widens_the_band(plan_of: Write) -> None:
+    found = []
+    for shares in ((0.5, 0.5), (0.2, 0.8)):
+        build = Build(Forecast(), plan_of(objects(44, 10.0), [()]))
+        build.start(0.0, "d/0.o")
+        for second in range(1, 41):
+            build.sample(float(second), shares[second % 2])
+        found.append(build.left(40.0))
+    steady, unsteady = found
+    assert unsteady.high / unsteady.low > 1.2 * steady.high / steady.low
+
+
+def test_a_job_that_sleeps_says_nothing_of_the_machine(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(44, 10.0), [()]))
+    build.tell(0.0, ev.JobStarted(99, 1, 99, "download", "other", 0.0))
+    before = build.left(0.0).seconds
+    for second in range(1, 41):
+        build.sample(float(second), 0.0)
+    assert build.left(40.0).seconds < 1.5 * before
 
 
 def test_a_persons_level_makes_it_longer(plan_of: Write) -> None:

@@ -47,11 +47,18 @@ class Group(NamedTuple):
     deps: Sequence[int]
 
 
-def forecast(groups: Sequence[Group], doubts: Mapping[str, float], width: float, memory: float = math.inf) -> Estimated:
+def forecast(
+    groups: Sequence[Group],
+    doubts: Mapping[str, float],
+    width: float,
+    memory: float = math.inf,
+    unrest: float = 0.0,
+) -> Estimated:
     """Middle and 80 % band of the seconds left, on `width` cores and with `memory` bytes for jobs.
 
     `doubts` has for each source how far all expectations that name it may be off together (standard deviation of
     the logarithm). Such errors do not average out; those of single jobs do, but for the jobs on the longest path.
+    `unrest` is how far the machine's speed may be from what it was (also of the logarithm).
     """
     stages = [_stage(group) for group in groups]
     schedule = Schedule(stages)
@@ -68,11 +75,12 @@ def forecast(groups: Sequence[Group], doubts: Mapping[str, float], width: float,
         bound * _chance_of_path(chain),
         span.doubt,
         MACHINE_DOUBT * (middle - schedule.path),
+        middle * math.expm1(unrest),
     )
     factor = (1.0 + deviation / middle) ** Z_80_PERCENT
     low = middle / factor
     if low < schedule.path:
-        low = min(middle, max(low, _least_path(groups, doubts)))
+        low = min(middle, max(low, _least_path(groups, doubts) * math.exp(-Z_80_PERCENT * unrest)))
     return Estimated(middle, low, middle * factor)
 
 

@@ -41,6 +41,9 @@ MEMORY_SHARE = 0.8
 SHARE_STEP = 0.05
 """How much one look changes that share where memory binds: it is then measured over about two minutes."""
 
+LASTING = 0.5
+"""Share of the machine's unrest over one minute that is taken to last for the rest of the build."""
+
 BINDING = 0.9
 """Memory is taken to bind where jobs wait on deck and fewer than this share of the width run."""
 
@@ -109,7 +112,7 @@ class Forecast:
             elif isinstance(event, ev.JobFinished):
                 self._finished(event, now)
             elif isinstance(event, ev.Sampled):
-                self._clock.cores = max(0.1, event.machine.cpu_available)
+                self._clock.sample(event.jobs, event.machine.cpu_available)
             elif isinstance(event, ev.SchedulerEnded):
                 self._plans.pop(event.sid, None)
                 self._asking.pop(event.sid, None)
@@ -176,8 +179,9 @@ class Forecast:
         width = self._width(state, tops)
         in_use = sum(self._plans[sid].held(edge, held) for sid, edges in running.items() for edge in edges)
         binds = len(others) + sum(map(len, running.values())) < BINDING * width and _someone_waits(state)
-        found = forecast(groups, view.doubts, width, self._memory(state, in_use if binds else None))
-        share = self._share_left(live)
+        memory = self._memory(state, in_use if binds else None)
+        found = forecast(groups, view.doubts, width, memory, LASTING * self._clock.unrest)
+        share = self._share_left(live) / self._clock.speed
         return ev.Estimated(*(round(share * t, 1) for t in (found.seconds, found.low, found.high)))
 
     def _running(self, state: BuildState) -> tuple[_Running, list[tuple[ev.Tool, float]]]:
