@@ -198,11 +198,11 @@ def test_single_jobs_obey_a_person(world: World) -> None:
     see(lambda: world.stopped(births) == [True, False, False])
     world.hand("job", jid=1, act="thaw")
     see(lambda: world.stopped(births)[0] is False)
-    killed: list[str] = []
-    world.governor.on_kill = killed.append
+    killed: list[tuple[str, str]] = []
+    world.governor.on_kill = lambda output, by, _rss: killed.append((output, by))
     world.hand("job", jid=2, act="kill")
     assert world.processes[1].wait() == -signal.SIGKILL
-    assert killed == ["b"]
+    assert killed == [("b", "person")]
 
 
 def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world: World) -> None:

@@ -141,11 +141,12 @@ class Deck:
         self._members[member.jid] = member
         self._by_key[member.job.key] = member
 
-    def rename(self, jid: int, output: str, tool: Tool) -> None:
+    def rename(self, jid: int, output: str, tool: Tool) -> Member | None:
         """What the job makes has been learnt."""
         member = self._members.get(jid)
         if member is not None:
             member.job, member.candidate = replace(member.job, output=output, tool=tool), None
+        return member
 
     def remove(self, jid: int) -> Member | None:
         """The job has ended."""

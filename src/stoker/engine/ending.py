@@ -8,6 +8,7 @@ from typing import Any
 
 from stoker.act.handover import Ended
 from stoker.config.paths import BuildPaths
+from stoker.engine.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
 from stoker.model.state import BuildState
 
@@ -58,6 +59,9 @@ def _reason(code: int, signum: int | None, state: BuildState) -> str:
         return f"killed by signal {signum} ({name})"
     if code == 127 and not state.schedulers:
         return "exit status 127: a command was not found; see the output"
+    given_up = next((d.why for d in reversed(state.decisions) if d.what == GIVEN_UP), "")
+    if given_up:
+        return f"exit status {code}: {given_up}"
     if state.failures:
         first = state.failures[0]
         more = f" and {len(state.failures) - 1} more" if len(state.failures) > 1 else ""

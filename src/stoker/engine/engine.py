@@ -23,14 +23,16 @@ from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
-from stoker.decide.eta import estimate
+from stoker.decide.deaths import Again
 from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
+from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
 from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.observer import Observer, Roots
+from stoker.engine.recovery import Recovery
 from stoker.engine.verification import announcement, verify_written
 from stoker.engine.written import find_written
 from stoker.model import events as ev
@@ -85,6 +87,9 @@ class Engine:
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
+        top = self._keeper.keeper_pid if self._keeper.lives else self._keeper.build_pid
+        self._recovery = Recovery(top, paths.output, self._state)
+        self._forecast = Forecast(self._expectations.expect)
         self._estimated_at = 0.0
         self._journal_problem: str | None = None
 
@@ -107,6 +112,7 @@ class Engine:
             self._watch_logs(frozenset())
             await observer.close()
             await self._expectations.close()
+            self._recovery.close()
             shutil.rmtree(plans, ignore_errors=True)
         await self._server.close(LINGER_SECONDS)
 
@@ -117,12 +123,16 @@ class Engine:
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
+        governor.on_kill = self._recovery.killed_by_stoker
+        governor.alone = self._recovery.must_run_alone()
         governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
             governor.pool = Pool(self._paths.pool)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
+        observer.is_error = self._recovery.is_error
+        observer.planner.on_plan = self._forecast.planned
         return observer
 
     def _stirred(self) -> None:
@@ -203,7 +213,8 @@ class Engine:
 
     def _step_started(self) -> ev.StepStarted:
         words = tuple(self._spec["words"])
-        return ev.StepStarted(1, 1, self._spec["name"], words, self._keeper.build_pid, self._keeper.attempt)
+        pid, attempt = self._keeper.build_pid, self._keeper.attempt
+        return ev.StepStarted(1, 1, self._spec["name"], words, pid, attempt, self._recovery.oom_kills())
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:
         """Journal, state, viewers: in this order, so that nobody sees what is not written down."""
@@ -215,6 +226,7 @@ class Engine:
             self._state = reduce(self._state, record)
             records.append(record)
             lines.append(line)
+        self._forecast.heard((record.event for record in records), now)
         self._journal.flush()
         self._journal.checkpoint(self._state)
         self._server.publish(lines, records)
@@ -245,11 +257,11 @@ class Engine:
         events = await observer.look(now, sample=whole)
         if len(observer.live_schedulers()) > schedulers:
             self._pace.hurry()
-        events += [*self._governor.level_told(), *self._governor.step()]
+        events += [*self._recovery.look(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now
-            guess = estimate(self._state, now)
+            guess = self._forecast.look(self._state, now)
             events += [guess] if guess is not None else []
         self._write(events, now)
         self._keeper.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
@@ -273,7 +285,11 @@ class Engine:
         if ended is None:
             return
         self._write(observer.read_output(to_the_end=True), time.time())
-        self._keeper.answer(ended, again=False, exit_code=true_status(ended, self._state))
+        found, events = self._recovery.verdict(self._state)
+        self._write(events, time.time())
+        again = isinstance(found, Again)
+        self._governor.alone = self._recovery.must_run_alone()
+        self._keeper.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""

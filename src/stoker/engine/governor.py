@@ -61,8 +61,8 @@ class Governor:
         self.pressure: float | None = None
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
-        self.on_kill: Callable[[str], None] = lambda _output: None
-        """Called with the output of each job that is killed on purpose, before it is."""
+        self.on_kill: Callable[[str, ev.KilledBy, int], None] = lambda _output, _by, _rss: None
+        """Told of each job that is killed on purpose, before it is: its output, who kills it, the bytes it holds."""
         self.pool: Pool | None = None
         """Lends slots that no candidate wants to tools inside jobs."""
         self.version = 0
@@ -169,6 +169,12 @@ class Governor:
         """What the machine has for the build now."""
         self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
+
+    def rename(self, jid: int, output: str, tool: ev.Tool) -> None:
+        """What a job makes has been learnt."""
+        member = self.deck.rename(jid, output, tool)
+        if member is not None:
+            member.alone = member.alone or output in self.alone
 
     def exited(self, key: Key) -> None:
         """A job's first process has ended; its place is free although its end is not yet written down."""
@@ -308,7 +314,7 @@ class Governor:
 
     def _shed(self, member: Member, decision: Decision) -> list[ev.Event]:
         self._last_shed = time.monotonic()
-        self.on_kill(member.job.output)
+        self.on_kill(member.job.output, "shed", member.rss)
         gate.kill(member.target)
         member.ended = True
         return [self._decided(member, decision)]

@@ -62,7 +62,7 @@ class Observer:
         self, roots: Roots, state: BuildState, output: Path, scratch: Path, machine: MachineReader, governor: Governor
     ) -> None:
         self._roots = roots
-        self._planner = Planner(scratch)
+        self.planner = Planner(scratch)
         self._table = ProcessTable(roots.top, with_root=roots.top == roots.build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=self._resolve)
@@ -185,7 +185,7 @@ class Observer:
 
     async def close(self) -> None:
         """End what runs in the background, and let go of the GPU driver."""
-        await self._planner.close()
+        await self.planner.close()
         self._exits.close()
         self._machine.close()
 
@@ -215,7 +215,7 @@ class Observer:
                 outer = schedulers.get(scheduler.parent) if scheduler.parent is not None else None
                 parent = self._tracked.get(outer.key) if outer is not None else None
                 new.append((tracked, parent.book.sid if parent else None))
-        self._planner.make(self._tracked.values())
+        self.planner.make(self._tracked.values())
         return new
 
     def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
@@ -286,10 +286,10 @@ class Observer:
 
     def _plans(self) -> list[ev.Event]:
         """Plans that have been made meanwhile, and the names that they give to jobs."""
-        events = self._planner.take()
+        events = self.planner.take()
         for event in events:
             if isinstance(event, ev.JobStarted):
-                self._governor.deck.rename(event.jid, event.output, event.tool)
+                self._governor.rename(event.jid, event.output, event.tool)
         return events
 
     def _birth(self, job: Job, process: Process) -> Birth | None:

@@ -6,12 +6,12 @@ Unaware of processes and of the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stoker.engine.logs import Tracked
 from stoker.model import events as ev
-from stoker.sense.plan import PlanRequest, make_plan, manifest_stamp
+from stoker.sense.plan import Plan, PlanRequest, make_plan, manifest_stamp
 
 
 class Planner:
@@ -21,6 +21,8 @@ class Planner:
         self._scratch = scratch
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending: list[ev.Event] = []
+        self.on_plan: Callable[[int, Plan], None] = lambda _sid, _plan: None
+        """Told of each plan as it is made, by its scheduler's number."""
 
     def make(self, all_tracked: Iterable[Tracked]) -> None:
         """A plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
@@ -42,6 +44,7 @@ class Planner:
         if note:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:
+            self.on_plan(book.sid, plan)
             for jid, use, output, tool in book.name_jobs(plan):
                 started = round(use.job.started, 2)
                 self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, started))

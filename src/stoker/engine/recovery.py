@@ -22,6 +22,9 @@ lines what has failed, hundreds of lines after its first."""
 
 MAX_VICTIMS = 20
 
+GIVEN_UP = "do not run the step again"
+"""The decision whose reason is why the build has failed."""
+
 
 class Recovery:
     """The deaths of this attempt, and the outputs that are made alone since those before."""
@@ -93,7 +96,7 @@ class Recovery:
             if (output, attempt.number) not in known
         ]
         if found.why:
-            what = "run the step again" if isinstance(found, Again) else "do not run the step again"
+            what = "run the step again" if isinstance(found, Again) else GIVEN_UP
             events.append(ev.Decided("governor", what, found.why))
         if isinstance(found, Again):
             self._alone |= set(found.first)
