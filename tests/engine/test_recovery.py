@@ -267,6 +267,17 @@ def test_a_failure_is_judged_the_moment_it_is_read(build: Build) -> None:
     }
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_death_alone_makes_everything_else_pointless_at_once(build: Build, restart: bool) -> None:
+    build.says(KILLED, STOPPED)
+    build.verdict()
+    build.begin(2)
+    if restart:
+        build.restart()
+    build.says(KILLED, KILLED.replace(b"a.", b"b."))
+    assert [build.recovery.is_error(f) for f in build.state.failures] == [True, False]
+
+
 @pytest.mark.parametrize("noise", [0, 3 * PART, 40 * PART])
 def test_the_last_words_of_a_long_step_are_read(build: Build, noise: int) -> None:
     """NCCL's make inside a step of PyTorch's: hundreds of lines before the one that matters."""

@@ -43,6 +43,7 @@ class Recovery:
             k.output: k.by for k in state.killed if k.attempt == attempt and k.by in ("shed", "person")
         }
         self._alone = frozenset(k.output for k in state.killed)
+        self._alone_before = frozenset(k.output for k in state.killed if k.attempt < attempt)
         self._pending: list[ev.Event] = []
 
     def oom_kills(self) -> int | None:
@@ -72,8 +73,9 @@ class Recovery:
         return events
 
     def is_error(self, failure: ev.FailureFound | Failure) -> bool:
-        """Whether a failed step has failed by itself, as far as can be told at this moment."""
-        return judge(self._step(failure), Evidence(ours=self._ours)).is_error
+        """Whether a failed step would fail again: it has an error of its own, or it was killed even alone."""
+        death = judge(self._step(failure), Evidence(ours=self._ours))
+        return death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs))
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
         """Whether the step, which has failed, runs again, and what is to be told of that.
@@ -100,6 +102,7 @@ class Recovery:
             events.append(ev.Decided("governor", what, found.why))
         if isinstance(found, Again):
             self._alone |= set(found.first)
+            self._alone_before = self._alone
             self._before, self._ours, self._victims = self._counted, {}, []
         return found, events
 
@@ -124,8 +127,8 @@ class Recovery:
         peaks = {job.output: job.peak_rss or 0 for job in seen}
         if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
             peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
-        alone = frozenset(k.output for k in state.killed if k.attempt < number)
-        return Attempt(number, alone, peaks, state.machine.memory_budget if state.machine is not None else 0)
+        budget = state.machine.memory_budget if state.machine is not None else 0
+        return Attempt(number, self._alone_before, peaks, budget)
 
     def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:
         lines = self._lines(failure.log_start, failure.log_end, header=2 if failure.command else 0)
