@@ -170,11 +170,12 @@ class Governor:
         self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
 
-    def rename(self, jid: int, output: str, tool: ev.Tool) -> None:
+    def rename(self, jid: int, output: str, tool: ev.Tool) -> Member | None:
         """What a job makes has been learnt."""
         member = self.deck.rename(jid, output, tool)
         if member is not None:
             member.alone = member.alone or output in self.alone
+        return member
 
     def exited(self, key: Key) -> None:
         """A job's first process has ended; its place is free although its end is not yet written down."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stoker.engine.deck import Birth
@@ -16,23 +16,20 @@ from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.planner import Planner
+from stoker.engine.sampler import Sampler
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.state import BuildState
 from stoker.sense.births import BirthWatch
-from stoker.sense.classify import describe
 from stoker.sense.exits import ExitWatch
 from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
-from stoker.sense.phase import innermost
 from stoker.sense.processes import (
     Process,
     ProcessTable,
     again,
     children_of,
-    read_cmdline,
-    read_io_written,
     start_wall,
 )
 from stoker.sense.scheduler_args import ninja_arguments
@@ -40,9 +37,6 @@ from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
 SAME_PROCESS_SECONDS = 1.0
 """Two starts of one pid that differ by less are one process: starts are kept to a hundredth of a second."""
-
-WRITTEN_EVERY = 5.0
-"""Seconds between two counts of bytes written: one more small read for each process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +82,7 @@ class Observer:
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
-        self._written = state.build_written
-        self._written_at = 0.0
+        self._sampler = Sampler(machine, state.build_written)
 
     # -- one look ----------------------------------------------------------------------------------------------
 
@@ -287,10 +280,11 @@ class Observer:
     def _plans(self) -> list[ev.Event]:
         """Plans that have been made meanwhile, and the names that they give to jobs."""
         events = self.planner.take()
-        for event in events:
-            if isinstance(event, ev.JobStarted):
-                self._governor.rename(event.jid, event.output, event.tool)
-        return events
+        return [self._named(e) if isinstance(e, ev.JobStarted) else e for e in events]
+
+    def _named(self, event: ev.JobStarted) -> ev.JobStarted:
+        member = self._governor.rename(event.jid, event.output, event.tool)
+        return replace(event, state=member.state) if member is not None else event
 
     def _birth(self, job: Job, process: Process) -> Birth | None:
         """A new job's number, or the one that an engine before this one gave to the same process."""
@@ -369,25 +363,11 @@ class Observer:
         report: JobReport,
         now: float,
     ) -> ev.Sampled:
-        if now - self._written_at >= WRITTEN_EVERY:
-            self._written_at = now
-            written = sum(read_io_written(pid) or 0 for pid in processes)
-            self._written = max(self._written, written)
-        build_rss = sum(p.rss for p in processes.values())
-        machine = self._machine.read(now, build_rss)
-        self._governor.machine(machine)
+        sample = self._sampler.sample(processes, now, busy=bool(schedulers))
+        self._governor.machine(sample.machine)
         promised, reserve = self._governor.promised()
-        return ev.Sampled(
-            machine,
-            self._job_samples(report),
-            build_rss,
-            len(processes),
-            self._written,
-            "" if schedulers else _activity(processes),
-            self._output.size,
-            promised,
-            reserve,
-        )
+        jobs = self._job_samples(report)
+        return replace(sample, jobs=jobs, log_size=self._output.size, promised=promised, reserve=reserve)
 
     def _job_samples(self, report: JobReport) -> tuple[ev.JobSample, ...]:
         """Those on deck are left out: nothing changes there, and there may be hundreds."""
@@ -397,12 +377,6 @@ class Observer:
             for use in report.running
             if (jid := self._jids[use.job.key]) not in waiting
         )
-
-
-def _activity(processes: Mapping[int, Process]) -> str:
-    """What runs when no scheduler does: the innermost command in a few words."""
-    process = innermost(processes.values())
-    return describe(read_cmdline(process.pid)) if process is not None else ""
 
 
 def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
