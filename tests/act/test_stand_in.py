@@ -107,6 +107,17 @@ def test_an_engine_that_is_stopped_itself_is_stood_in_for(start: Start, tmp_path
     assert len(engines_of(paths)) == 1
 
 
+def test_an_engine_that_was_stopped_before_it_wrote_down_what_it_held_is_stood_in_for(
+    start: Start, tmp_path: Path
+) -> None:
+    figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
+    gate = "gate(1, [keeper('build_pid')], [], pids)"
+    paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, STOPS, gate=gate), figures=figures)
+    for n in range(2):
+        finish(tmp_path, n)
+    assert exit_of(paths)["exit_code"] == 0
+
+
 def test_an_engine_whose_heart_beats_is_left_to_decide(start: Start, tmp_path: Path) -> None:
     figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
     paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, BEATS), figures=figures)
