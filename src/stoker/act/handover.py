@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stoker.act.minder import read_gate
 from stoker.act.tree import Key, start_ticks
 from stoker.config.paths import BuildPaths
 
@@ -37,6 +38,8 @@ class Handover:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._told: object = None
+        before = read_gate(str(paths.root))
+        self._jobs: list[Key] = before.jobs if before is not None else []
 
     def beat(self) -> None:
         """Say that the engine is not deaf; to be called at every look, at least every few seconds."""
@@ -46,10 +49,14 @@ class Handover:
     def write_gate(self, level: int, schedulers: Sequence[Key], stopped: Sequence[Key], jobs: Sequence[Key]) -> None:
         """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
 
-        `jobs` are all whose process lives, also when their scheduler has gone: the keeper ends those that are left
-        when the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
+        `jobs` are those of living schedulers. One whose scheduler was killed stays on the list while it lives: the
+        keeper ends what is left when the command has ended. Does nothing if nothing has changed; a full disk is tried
+        again at the next call.
         """
-        told = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": jobs}
+        known = set(jobs)
+        left = [key for key in self._jobs if key not in known and start_ticks(key[0]) == key[1]]
+        self._jobs = [*jobs, *left]
+        told = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": self._jobs}
         if told != self._told:
             with contextlib.suppress(OSError):
                 self._write("gate.json", told)

@@ -1,0 +1,122 @@
+"""What an engine leaves behind for whoever stands in for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stoker.act.handover import Handover
+from stoker.act.minder import read_gate
+from stoker.act.tree import Key, start_ticks
+from stoker.config.paths import BuildPaths
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> BuildPaths:
+    return BuildPaths(tmp_path)
+
+
+@pytest.fixture
+def job() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process
+        process.kill()
+
+
+def key_of(process: subprocess.Popen[bytes]) -> Key:
+    return process.pid, start_ticks(process.pid) or 0
+
+
+def jobs(paths: BuildPaths) -> list[Key]:
+    gate = read_gate(str(paths.root))
+    assert gate is not None
+    return gate.jobs
+
+
+def test_the_keeper_reads_what_the_engine_wrote(paths: BuildPaths) -> None:
+    Handover(paths).write_gate(3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)])
+    assert read_gate(str(paths.root)) == (3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)])
+
+
+def test_a_job_whose_scheduler_was_killed_stays_on_the_list_while_it_lives(
+    paths: BuildPaths, job: subprocess.Popen[bytes]
+) -> None:
+    handover = Handover(paths)
+    handover.write_gate(1, [(1, 2)], [], [key_of(job)])
+    handover.write_gate(1, [], [], [])
+    assert jobs(paths) == [key_of(job)]
+    after_a_restart = Handover(paths)
+    after_a_restart.write_gate(1, [], [], [(5, 6)])
+    assert jobs(paths) == [(5, 6), key_of(job)]
+    job.kill()
+    job.wait()
+    after_a_restart.write_gate(1, [], [], [])
+    assert jobs(paths) == []
+
+
+def test_nothing_is_written_while_nothing_changes(paths: BuildPaths) -> None:
+    handover = Handover(paths)
+    handover.write_gate(1, [(1, 2)], [], [])
+    (paths.root / "gate.json").unlink()
+    handover.write_gate(1, [(1, 2)], [], [])
+    assert not (paths.root / "gate.json").exists()
+    handover.write_gate(2, [(1, 2)], [], [])
+    assert (paths.root / "gate.json").exists()
+
+
+def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path / "not-yet")
+    handover = Handover(paths)
+    handover.write_gate(1, [], [], [])
+    handover.beat()
+    paths.root.mkdir()
+    handover.write_gate(1, [], [], [])
+    assert (paths.root / "gate.json").exists()
+
+
+def test_a_heartbeat_changes_the_files_time(paths: BuildPaths) -> None:
+    handover = Handover(paths)
+    handover.beat()
+    file = paths.root / "heartbeat"
+    os.utime(file, (1, 1))
+    handover.beat()
+    assert file.stat().st_mtime > 1
+
+
+def write(paths: BuildPaths, **files: dict[str, Any]) -> None:
+    for name, value in files.items():
+        (paths.root / f"{name}.json").write_text(json.dumps(value))
+
+
+ENDED = {"exit_code": 1, "signal": None, "attempt": 2, "ended": 5.0}
+
+
+def test_a_question_about_an_attempt_that_is_over_is_none(paths: BuildPaths) -> None:
+    """The keeper may be about to take its question away, the command having started again."""
+    write(paths, ended=ENDED, keeper={"attempt": 3})
+    assert Handover(paths).asked() is None
+    write(paths, keeper={"attempt": 2})
+    assert Handover(paths).asked() is not None
+
+
+def test_an_engine_that_died_after_its_answer_leaves_no_question(paths: BuildPaths) -> None:
+    write(paths, ended=ENDED, keeper={"attempt": 2}, verdict={"attempt": 2, "again": True})
+    assert Handover(paths).asked() is None
+    write(paths, verdict={"attempt": 1, "again": True})
+    assert Handover(paths).asked() is not None
+
+
+def test_an_answer_without_a_keeper_reaches_nobody_and_hurts_nobody(
+    paths: BuildPaths, job: subprocess.Popen[bytes]
+) -> None:
+    """The keeper's pid may be somebody else's by now, whom SIGUSR1 would end."""
+    write(paths, ended=ENDED, keeper={"attempt": 2, "keeper_pid": job.pid, "keeper_start": 1})
+    Handover(paths).answer(2, again=False)
+    with pytest.raises(subprocess.TimeoutExpired):
+        job.wait(0.2)
