@@ -23,8 +23,9 @@ nvcc: flash-attention's kernels take 30 to 150 CPU seconds where its C++ file ta
 67 s on average where its 1208 C++ files take 30 (PyTorch's own build profile of 2026). A guess, so the band is wide.
 """
 
-PRIOR_DOUBT = 0.86
-"""Doubt of a tool's mean before any of its jobs has finished: 80 % of builds within a third and three times."""
+PRIOR_DOUBT, BOTH_DOUBT = 0.86, 0.7
+"""Doubt of a tool's mean before any of its jobs has finished: 80 % of builds within a third and three times. Less where
+a prior and the jobs of other tools both say something: a project of small files has small links."""
 
 CLASS_DRIFT, UNSEEN_DRIFT = 0.1, 0.35
 """Doubts that remain however many have finished. Folders not seen yet are not drawn at random: what others depend on
@@ -154,14 +155,18 @@ class Pace:
         return centre
 
     def _prior(self, tool: str) -> Centre | None:
-        """What was supposed of the tool, else what its jobs take beside those of other tools, as a rule."""
-        given = self._priors.get(tool)
-        if given is not None:
-            return Centre(given, PRIOR_DOUBT)
+        """What was supposed of the tool, and what its jobs take beside those of other tools as a rule: midway."""
+        given, beside = self._priors.get(tool), self._beside_others(tool)
+        if given is not None and beside is not None:
+            return Centre(math.sqrt(given * beside), BOTH_DOUBT)
+        known = given if given is not None else beside
+        return Centre(known, PRIOR_DOUBT) if known is not None else None
+
+    def _beside_others(self, tool: str) -> float | None:
         others = {t: c for t, c in self._classes.items() if c.scatter.count and t != tool}
         count = sum(c.scatter.count for c in others.values())
         seconds = sum(c.seconds / RELATIVE_SECONDS.get(t, 1.0) for t, c in others.items())
-        return Centre(RELATIVE_SECONDS.get(tool, 1.0) * seconds / count, PRIOR_DOUBT) if count else None
+        return RELATIVE_SECONDS.get(tool, 1.0) * seconds / count if count else None
 
     def _class(self, tool: str) -> Class:
         return self._classes.setdefault(tool, Class())

@@ -44,6 +44,9 @@ SHARE_STEP = 0.05
 LASTING = 0.5
 """Share of the machine's unrest over one minute that is taken to last for the rest of the build."""
 
+CROWDED = 0.25
+"""Share of what others take from the machine (as a logarithm) that may as well come back."""
+
 BINDING = 0.9
 """Memory is taken to bind where jobs wait on deck and fewer than this share of the width run."""
 
@@ -180,7 +183,8 @@ class Forecast:
         in_use = sum(self._plans[sid].held(edge, held) for sid, edges in running.items() for edge in edges)
         binds = len(others) + sum(map(len, running.values())) < BINDING * width and _someone_waits(state)
         memory = self._memory(state, in_use if binds else None)
-        found = forecast(groups, view.doubts, width, memory, LASTING * self._clock.unrest)
+        unrest = math.hypot(LASTING * self._clock.unrest, CROWDED * math.log(self._clock.speed))
+        found = forecast(groups, view.doubts, width, memory, unrest)
         share = self._share_left(live) / self._clock.speed
         return ev.Estimated(*(round(share * t, 1) for t in (found.seconds, found.low, found.high)))
 
