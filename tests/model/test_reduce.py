@@ -13,7 +13,7 @@ from stoker.model import events as ev
 from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
 from stoker.model.progress import progress_of
 from stoker.model.reduce import reduce, reduce_all
-from stoker.model.state import MAX_SCHEDULERS, MAX_TIMELINE, BuildState
+from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
 from stoker.model.verification import (
     MAX_FILES,
@@ -134,6 +134,25 @@ def test_a_recursive_make_with_thousands_of_sub_makes_stays_bounded_and_counts_a
     assert progress_of(state).finished == 1000
 
 
+def test_what_was_killed_is_remembered_by_attempt_and_outlasts_the_failure() -> None:
+    failure = ev.FailureFound("a.o", "g++", 137, (), 0, 9)
+    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, oom_kills=1)
+    events = [*BEGIN, failure, ev.JobKilled("a.o", "memory", 500), again, ev.JobKilled("b.o", "shed")]
+    state = reduce_all(records(events))
+    assert [(k.output, k.by, k.attempt, k.rss) for k in state.killed] == [
+        ("a.o", "memory", 1, 500),
+        ("b.o", "shed", 2, None),
+    ]
+    assert state.failures == ()
+    assert state.step is not None
+    assert state.step.oom_kills == 1
+
+
+def test_however_many_are_killed_the_last_ones_are_kept() -> None:
+    state = reduce_all(records([*BEGIN, *(ev.JobKilled(f"{n}.o", "memory") for n in range(MAX_KILLED + 5))]))
+    assert [state.killed[0].output, state.killed[-1].output] == ["5.o", f"{MAX_KILLED + 4}.o"]
+
+
 names = st.text(max_size=8)
 sids = st.integers(1, 3)
 jids = st.integers(1, 5)
@@ -156,6 +175,7 @@ any_event: st.SearchStrategy[ev.Event] = st.one_of(
     ),
     st.builds(ev.Decided, names, names, names),
     st.builds(ev.FailureFound, names, names, st.none() | sids, st.lists(names).map(tuple), sids, sids),
+    st.builds(ev.JobKilled, names, st.sampled_from(["memory", "unknown", "shed", "person"]), st.none() | sids),
     st.builds(ev.StopRequested, names, st.booleans()),
     st.builds(ev.BuildEnded, st.sampled_from(["done", "failed", "stopped"]), st.none() | sids, names),
 )
