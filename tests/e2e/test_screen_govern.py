@@ -23,7 +23,8 @@ DOWN, ENTER = "\x1b[B", "\r"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_ninja(tmp_path / "p", [(f"o{n}", f"{WAIT}; touch o{n}") for n in range(COUNT)])
+    """Jobs that take long enough to be seen even in a second attempt."""
+    return write_ninja(tmp_path / "p", [(f"o{n}", f"{WAIT}; sleep 0.7; touch o{n}") for n in range(COUNT)])
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_a_picked_job_is_frozen_thawed_and_run_alone(stoker: Stoker, terminal: T
     assert "8 done" in terminal.wait_for("exit code 0")
 
 
-def test_a_kill_is_asked_for_and_then_done(stoker: Stoker, terminal: Terminal, folder: Path) -> None:
+def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal: Terminal, folder: Path) -> None:
     terminal.send(DOWN)
     terminal.wait_for("X kill")
     terminal.send("X")
@@ -117,3 +118,8 @@ def test_a_kill_is_asked_for_and_then_done(stoker: Stoker, terminal: Terminal, f
 
     assert len(until(answered, "the end of one job")) == 1
     assert any(d["what"].startswith("kill ") for d in stoker.status()["decisions"])
+    (folder / "go").touch()
+    terminal.wait_for("exit code 0")
+    status = stoker.status()
+    assert (status["step"]["attempt"], status["progress"]["failed"]) == (2, 0)
+    assert all((folder / f"o{n}").exists() for n in range(COUNT))
