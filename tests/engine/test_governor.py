@@ -306,3 +306,12 @@ def test_while_the_build_is_being_stopped_nothing_is_held(world: World) -> None:
     births = world.start("a", "b", "c", "d")
     time.sleep(0.05)
     assert world.stopped(births) == [False] * 4
+
+
+def test_a_job_whose_end_was_told_is_not_named_any_more(world: World) -> None:
+    (birth,) = world.start("a")
+    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is not None
+    world.governor.finished(ev.JobFinished(birth.jid, 1, "src/a.o", "cxx", 0.1, "ok"))
+    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None
+    world.governor.gone(birth.jid)
+    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None

@@ -52,6 +52,16 @@ def test_a_job_too_short_to_be_seen_is_counted_by_its_record() -> None:
     assert (finished.jid, finished.tool, finished.seconds) == (None, "nvcc", 2.0)
 
 
+def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_records_own_time() -> None:
+    b = book()
+    begun = START + 7.25
+    b.runs(1, use("", begun))
+    b.vanished(1, use("", begun), begun + 0.01)
+    record = entry("a.o", start_ms=2, end_ms=12)._replace(mtime=int(begun * 1e9))
+    assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
+    assert b.settle(at_once=True) == []
+
+
 def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
     b = book()
     b.runs(1, use("a.o"))

@@ -92,6 +92,7 @@ class Member:
     whole: bool = False
     ended: bool = False
     ended_at: float = math.inf
+    told: bool = False
     candidate: Candidate | None = field(default=None, repr=False)
 
     @property
@@ -142,8 +143,10 @@ class Deck:
         self._by_key[member.job.key] = member
 
     def rename(self, jid: int, output: str, tool: Tool) -> Member | None:
-        """What the job makes has been learnt."""
+        """What the job makes has been learnt; None if it is gone, or its end has been told."""
         member = self._members.get(jid)
+        if member is not None and member.told:
+            return None
         if member is not None:
             member.job, member.candidate = replace(member.job, output=output, tool=tool), None
         return member
@@ -165,7 +168,10 @@ class Deck:
 
     def settle(self, jid: int) -> Member | None:
         """The job whose end has just been told: its process may have gone some time before that, or not quite yet."""
-        return self._departed.pop(jid, None) or self._members.get(jid)
+        member = self._departed.pop(jid, None) or self._members.get(jid)
+        if member is not None:
+            member.told = True
+        return member
 
     def having(self, state: JobState) -> list[Member]:
         """Those in that state that may be decided about, in the order of their births."""

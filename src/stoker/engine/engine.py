@@ -353,6 +353,8 @@ class Engine:
 
     async def _end(self, observer: Observer) -> None:
         now = time.time()
+        if self._keeper.started_again():  # and over before there was a look
+            self._write([self._step_started()], now)
         self._write(observer.finish(now), now)
         ending = ending_of(self._paths, self._state)
         if ending.outcome == "done" and self._state.verification is None:

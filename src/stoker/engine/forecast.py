@@ -26,8 +26,8 @@ Expect = Callable[[None, str, ev.Tool, tuple[str, ...]], Curve]
 """What is expected of a job without a number, by its output, its tool and its arguments. The `source` of its curve
 begins with "history" if the job ran in an earlier build."""
 
-ASK_PER_LOOK = 200
-"""Expectations asked for at one look: for each a command line is taken apart."""
+ASK_PER_LOOK = 100
+"""Expectations asked for at one look: 0.1 ms each, to look into the history."""
 
 ASK_IN_VAIN, ASK_FEW = 100, 10
 """After so many answers without any history, only so many are asked at a look."""

@@ -280,11 +280,12 @@ class Observer:
     def _plans(self) -> list[ev.Event]:
         """Plans that have been made meanwhile, and the names that they give to jobs."""
         events = self.planner.take()
-        return [self._named(e) if isinstance(e, ev.JobStarted) else e for e in events]
+        return [n for e in events if (n := self._named(e) if isinstance(e, ev.JobStarted) else e) is not None]
 
-    def _named(self, event: ev.JobStarted) -> ev.JobStarted:
+    def _named(self, event: ev.JobStarted) -> ev.JobStarted | None:
+        """None for a job whose end has been told: it must not come to life again."""
         member = self._governor.rename(event.jid, event.output, event.tool)
-        return replace(event, state=member.state) if member is not None else event
+        return replace(event, state=member.state) if member is not None else None
 
     def _birth(self, job: Job, process: Process) -> Birth | None:
         """A new job's number, or the one that an engine before this one gave to the same process."""

@@ -166,11 +166,12 @@ class SchedulerBook:
     def _by_start(self, entry: Entry) -> int | None:
         """A vanished job whose output nothing told, or told in other words, by its start.
 
-        Ninja's own start is the first guess of its clock.
+        Ninja's own start is the first guess of its clock. From 1.11 on a record's time is when its command began, which
+        holds also where ninja took long to get going.
         """
         offset = self.started if self._clock_offset is None else self._clock_offset
-        start = offset + entry.start_ms / 1000
-        likely = [(abs(gone.use.job.started - start), jid) for jid, gone in self._gone.items()]
+        starts = (offset + entry.start_ms / 1000, entry.mtime / 1e9)
+        likely = [(min(abs(gone.use.job.started - s) for s in starts), jid) for jid, gone in self._gone.items()]
         distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
         return jid if distance < SAME_START_SECONDS else None
 
