@@ -69,7 +69,7 @@ def the_build(stoker: Stoker) -> str:
 
 
 def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     screen = terminal.wait_for(three_of_seven)
     header, progress = screen.splitlines()[:2]
     assert header.startswith("gated  ninja -C ")
@@ -89,7 +89,7 @@ def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal
 
 
 def test_leaving_gives_the_terminal_back_as_it_was(open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -116,7 +116,7 @@ def test_a_compile_error_is_shown_and_is_the_exit_status(stoker: Stoker, open_te
 
 
 def test_leaving_in_mid_build_leaves_it_running(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -144,7 +144,7 @@ def test_an_ended_build_can_be_looked_at_again_and_has_its_status(stoker: Stoker
 
 @pytest.mark.parametrize("how", ["killed", "hung up"])
 def test_a_viewer_that_dies_takes_nothing_along(stoker: Stoker, open_terminal: Open, gated: Path, how: str) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     if how == "killed":
         terminal.kill()
@@ -158,7 +158,7 @@ def test_a_viewer_that_dies_takes_nothing_along(stoker: Stoker, open_terminal: O
 def test_a_killed_engine_is_told_and_the_screen_finds_the_next(
     stoker: Stoker, open_terminal: Open, gated: Path
 ) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     build = the_build(stoker)
     keeper = stoker.keeper(build)["keeper_pid"]
@@ -242,7 +242,7 @@ def test_hostile_names_are_shown_harmlessly_on_every_screen(
 ) -> None:
     waiting = [(name, f"{WAIT}; : {n}") for n, name in enumerate(NAMES)]
     folder = write_ninja(tmp_path / "p", [("[/f]ail.o", "echo '[/x]'; exit 9"), *waiting])
-    terminal = open_terminal("run", "--name", "[/n]\x1b]0;t\x07me", "--", *ninja(folder), "-k0")
+    terminal = open_terminal("run", "--name", "[/n]\x1b]0;t\x07me", "-j", "4", "--", *ninja(folder), "-k0")
     screen = terminal.wait_for(lambda s: "1 failed" in s and "[/red]a[/].o" in s)
     assert "[@click=app.quit]b[/].o" in screen
     assert screen.startswith("[/n]me")
@@ -270,7 +270,7 @@ def test_hostile_names_are_shown_harmlessly_on_every_screen(
 
 def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: Open, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "long", [(f"o{n}", f"sleep 1000; : {n}") for n in range(3)])
-    terminal = open_terminal("run", "--", *ninja(folder))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(folder))
     terminal.wait_for("3 running")
     build = the_build(stoker)
     tree = [p for p in descendants(stoker.keeper(build)["keeper_pid"]) if p != stoker.engine_pid(build)]
@@ -296,7 +296,7 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
 
 
 def test_ctrl_c_asks_instead_of_killing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send(CTRL_C)
     terminal.wait_for("stop the build?")
@@ -310,7 +310,7 @@ def test_ctrl_c_asks_instead_of_killing(stoker: Stoker, open_terminal: Open, gat
 
 
 def test_a_read_only_viewer_is_offered_no_stop(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    build = stoker.detach(*ninja(gated))
+    build = stoker.detach(*ninja(gated), jobs=4)
     terminal = open_terminal("attach", "--read-only", build)
     screen = terminal.wait_for(three_of_seven)
     assert "read-only" in screen.splitlines()[0]
@@ -324,7 +324,7 @@ def test_a_read_only_viewer_is_offered_no_stop(stoker: Stoker, open_terminal: Op
 
 
 def test_two_viewers_see_the_same_and_do_not_need_each_other(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    first = open_terminal("run", "--", *ninja(gated))
+    first = open_terminal("run", "-j", "4", "--", *ninja(gated))
     first.wait_for(three_of_seven)
     second = open_terminal("attach", the_build(stoker), columns=120, lines=40)
     second.wait_for(three_of_seven)
@@ -339,7 +339,7 @@ def test_two_viewers_see_the_same_and_do_not_need_each_other(stoker: Stoker, ope
 def test_every_size_and_a_change_of_it_shows_the_build(
     open_terminal: Open, gated: Path, columns: int, lines: int
 ) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated), columns=columns, lines=lines)
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), columns=columns, lines=lines)
     screen = terminal.wait_for(three_of_seven)
     assert len(screen.splitlines()[0]) > columns - 2  # the clock stands at the right edge
     terminal.resize(100, 30)
@@ -356,7 +356,7 @@ def test_every_size_and_a_change_of_it_shows_the_build(
 
 def test_a_dumb_terminal_gets_plain_lines(open_terminal: Open, gated: Path) -> None:
     (gated / "go").touch()
-    terminal = open_terminal("run", "--", *ninja(gated), TERM="dumb")
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), TERM="dumb")
     assert terminal.wait() == 0
     assert b"\x1b" not in terminal.raw
     assert b"stoker: done in " in terminal.raw
@@ -364,7 +364,7 @@ def test_a_dumb_terminal_gets_plain_lines(open_terminal: Open, gated: Path) -> N
 
 
 def test_a_recorded_build_is_played_in_the_same_screens(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    build = stoker.detach(*ninja(gated))
+    build = stoker.detach(*ninja(gated), jobs=4)
     until(lambda: stoker.status(build)["progress"]["running"] == 4, "four jobs")
     (gated / "go").touch()
     stoker.ended(build)
@@ -388,7 +388,7 @@ def test_a_theme_changes_as_it_is_saved_and_keys_are_the_persons_own(
     theme = config / "themes/mine.yaml"
     theme.write_text('extends: dark\ncolors:\n  accent: "#010203"\n')
     (config / "settings.yaml").write_text("theme: mine\nkeys:\n  detach: x\n")
-    terminal = open_terminal("run", "--", *ninja(gated), COLORTERM="truecolor")
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), COLORTERM="truecolor")
     assert "x leave" in terminal.wait_for(three_of_seven)
     assert b"38;2;1;2;3" in terminal.raw
     theme.write_text('extends: dark\ncolors:\n  accent: "#040506"\n')
@@ -409,7 +409,7 @@ def test_a_theme_that_is_not_there_is_named_before_anything_runs(open_terminal: 
 def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     (stoker.root / "config/stoker").mkdir(parents=True)
     (stoker.root / "config/stoker/settings.yaml").write_text("ascii: yes\n")
-    terminal = open_terminal("run", "--", *ninja(gated), NO_COLOR="1")
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), NO_COLOR="1")
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -418,7 +418,7 @@ def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, 
 
 
 def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("o")
     terminal.wait_for("follows the build")
@@ -429,7 +429,7 @@ def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_term
 
 
 def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.process.terminate()
     terminal.wait()
@@ -442,7 +442,7 @@ def test_a_viewer_that_nobody_can_see_ends_even_where_hang_ups_are_ignored(
 ) -> None:
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        terminal = open_terminal("run", "--", *ninja(gated))
+        terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
     finally:
         signal.signal(signal.SIGHUP, handler)
     terminal.wait_for(three_of_seven)

@@ -87,9 +87,10 @@ class Stoker:
             stderr=subprocess.PIPE,
         )
 
-    def detach(self, *command: str, cwd: Path | None = None) -> str:
-        """Start a build and return its ID."""
-        result = self.run("run", "--detach", "--", *command, cwd=cwd)
+    def detach(self, *command: str, cwd: Path | None = None, jobs: int | None = None) -> str:
+        """Start a build, with `jobs` at once or as many as there are cores, and return its ID."""
+        level = [] if jobs is None else ["-j", str(jobs)]
+        result = self.run("run", "--detach", *level, "--", *command, cwd=cwd)
         assert result.returncode == 0, result.stderr
         return result.stdout.decode().strip()
 
