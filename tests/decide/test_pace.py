@@ -86,6 +86,16 @@ def test_a_source_is_corrected_by_what_jobs_really_took() -> None:
     assert pace.corrected("history", "cxx").seconds == 1.0
 
 
+def test_a_log_counts_the_clock_so_it_is_taken_to_be_of_times_like_these() -> None:
+    pace = Pace()
+    pace.speed = 0.25
+    assert pace.corrected("log", "cxx").seconds == 0.25
+    assert pace.corrected("history", "cxx").seconds == 1.0
+    for _ in range(40):
+        pace.compare("log", "cxx", 10.0, 10.0)
+    assert pace.corrected("log", "cxx").seconds > 0.9
+
+
 def test_a_correction_follows_a_machine_that_becomes_slower() -> None:
     pace = Pace()
     for ratio in (1.0, 3.0):

@@ -60,6 +60,8 @@ class Pace:
     """What has been seen of this build's durations so far."""
 
     def __init__(self) -> None:
+        self.speed = 1.0
+        """How fast the machine is now, 1 if nobody else uses it. A .ninja_log is taken to be of times like these."""
         self._classes: dict[str, Class] = {}
         self._ratios: dict[tuple[Source, str], Ratio] = {}
         self._all: dict[Source, Ratio] = {}
@@ -118,7 +120,8 @@ class Pace:
         everything = self._all.get(source, Ratio())
         ratio = self._ratios.get((source, tool), Ratio())
         spread = everything.spread(RATIO_SPREAD[source])
-        return Typical(ratio.factor(everything.factor(1.0)), relative(spread))
+        prior = self.speed if source == "log" else 1.0
+        return Typical(ratio.factor(everything.factor(prior)), relative(spread))
 
     def distrusts(self, source: Source, tool: str) -> bool:
         """Whether what a source says has proved to be further off than the mean of the tool's jobs."""

@@ -17,6 +17,10 @@ at every width and its standard deviation at most 9 %; the best case alone is up
 """
 
 
+LEAST_SECONDS = 1e-6
+"""Stages shorter than this need nothing: what is divided by their length would not be finite."""
+
+
 class Stage(NamedTuple):
     """Jobs that wait for the same stages and that the same stages wait for.
 
@@ -96,7 +100,7 @@ class Schedule:
         """The time without limits, with every stretch of it that asks for more than there is made longer."""
         changes: list[tuple[float, float, float]] = []
         for stage, start, end in zip(self._stages, self._starts, self._ends(), strict=True):
-            if stage.longest > 0.0:
+            if stage.longest > LEAST_SECONDS:
                 window = max(end - start, stage.longest)  # rounding may have made it shorter
                 cores, held = stage.work / window / width, stage.memory / window / memory
                 changes.append((start, cores, held))

@@ -165,6 +165,7 @@ class Forecast:
         if not tops or any(s.sid not in self._plans for s in tops):
             return estimate(state, now)
         self._ask_some()
+        self._pace.speed = self._clock.speed
         if not self._pace.knows(tool for remaining in self._plans.values() for tool in remaining.tools):
             return None
         return self._told(state, live, tops)
