@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 
@@ -287,8 +288,28 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
     assert events == [ev.JobMoved(4, "running")]
 
 
-def _use(birth: Birth, cpu_seconds: float) -> JobUse:
-    return JobUse(birth.job, 2**20, 2**20, 0.0, cpu_seconds, "sleep", "running")
+def _use(birth: Birth, cpu_seconds: float, state: Literal["running", "frozen"] = "running") -> JobUse:
+    return JobUse(birth.job, 2**20, 2**20, 0.0, cpu_seconds, "sleep", state)
+
+
+def test_what_was_measured_before_a_job_was_held_does_not_set_it_free(world: World) -> None:
+    """Found late, it had worked already: taken for running, it would have stayed stopped for ever."""
+    births = world.start("a", "b", "c")
+    see(lambda: world.stopped(births) == [False, False, True])
+    assert world.governor.observe({3: _use(births[2], 0.7)}) == []
+    world.end(births[0])
+    see(lambda: world.stopped(births[1:]) == [False, False])
+
+
+def test_a_job_that_should_run_and_stays_stopped_is_set_going_once(world: World) -> None:
+    (birth,) = world.start("a")
+    for times in (1, 2):
+        os.kill(birth.job.pid, signal.SIGSTOP)
+        see(lambda: world.stopped([birth]) == [True])
+        for _ in range(5):
+            world.events += world.governor.observe({1: _use(birth, 0.0, "frozen")})
+        see(lambda: world.stopped([birth]) == [times == 2])  # noqa: B023  (called before the next turn)
+    assert world.decided() == ["governor: set a going"]
 
 
 def test_time_on_deck_is_not_time_that_a_job_took(world: World) -> None:

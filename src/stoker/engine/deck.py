@@ -93,6 +93,7 @@ class Member:
     ended: bool = False
     ended_at: float = math.inf
     told: bool = False
+    stuck: int = 0
     candidate: Candidate | None = field(default=None, repr=False)
 
     @property

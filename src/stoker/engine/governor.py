@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.pool import Pool
+from stoker.act.tree import Processes
 from stoker.decide.policy import decide, level_of
 from stoker.decide.situation import Situation
 from stoker.decide.view import Decision, View
@@ -39,6 +40,9 @@ TIGHT = 0.5
 
 MAX_ROUNDS = 200
 """Rounds of asking and acting at one look; more than any machine has jobs to freeze one by one."""
+
+STUCK_LOOKS = 3
+"""Looks at a job that should run and is stopped, until it is set going."""
 
 GREW = 0.1
 """CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
@@ -155,10 +159,17 @@ class Governor:
                 self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
                 if member.state != "running" and use.state == "running" and member.counts:
                     events += self._escaped(member, grew)
+                elif member.state == "running" and use.state == "frozen" and member.counts:
+                    events += self._stuck(member)
         return events
 
     def _escaped(self, member: Member, grew: float) -> list[ev.Event]:
-        """Something of it forked while it was being stopped, or the keeper let it go while we were away."""
+        """Something of it forked while it was being stopped, or the keeper let it go while we were away.
+
+        Or it was measured before it was stopped: then there is nothing to do.
+        """
+        if Processes().is_stopped(member.job.key):
+            return []
         if grew < GREW:
             member.whole = True
             gate.freeze([member.target])
@@ -188,6 +199,14 @@ class Governor:
         """A job has vanished from the process table."""
         if self.deck.remove(jid) is not None:
             self.version += 1
+
+    def _stuck(self, member: Member) -> list[ev.Event]:
+        """It should run and is stopped, look after look: set it going, once. Whoever stops it again has a reason."""
+        member.stuck += 1
+        if member.stuck != STUCK_LOOKS:
+            return []
+        member.ended = not all(gate.thaw([member.target]))
+        return [ev.Decided("governor", f"set {member.job.label} going", "something else had stopped it")]
 
     def finished(self, event: ev.JobFinished) -> ev.JobFinished:
         """A job's end has been told: learn from it. The time in which it was stopped is not time it took."""
