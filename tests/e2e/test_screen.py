@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -282,13 +283,8 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
     assert stoker.status(build)["state"] == "running"
     terminal.send("s")
     terminal.wait_for("stop the build?")
-
-    def answered() -> bool:
-        terminal.send("y")
-        return "exit code" in terminal.display
-
-    until(answered, "the end after an answer")
-    assert "stopped" in terminal.display.splitlines()[0]
+    terminal.answer("y")
+    assert "stopped" in terminal.wait_for("exit code").splitlines()[0]
     terminal.send("q")
     assert terminal.wait() == 130
     assert not [p for p in tree if start_ticks(p) is not None]
@@ -426,6 +422,39 @@ def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_term
     terminal.send("t")
     terminal.wait_for(lambda s: "stop the build?" in s or "search" in s or "running jobs" in s)
     assert stoker.status()["state"] == "running"
+
+
+@pytest.mark.parametrize("page", ["", "t", "d"])
+@pytest.mark.parametrize("gap", [0.0, 0.05], ids=["at once", "letter by letter"])
+def test_a_text_typed_into_the_wrong_window_stops_nothing(
+    stoker: Stoker, open_terminal: Open, gated: Path, page: str, gap: float
+) -> None:
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal.wait_for(three_of_seven)
+    for letter in f"{page}/task: yes, stop and kill, yes yes yes yes":
+        terminal.send(letter)
+        time.sleep(gap)
+    terminal.wait_for("stop the build?")
+    escape(terminal, "stop the build?")
+    status = stoker.status()
+    assert (status["state"], status["progress"]["running"], status["progress"]["failed"]) == ("running", 4, 0)
+
+
+@pytest.mark.parametrize("page", ["", "o", "t", "d", "?"])
+def test_a_paste_that_the_terminal_marks_as_one_does_nothing(
+    stoker: Stoker, open_terminal: Open, gated: Path, page: str
+) -> None:
+    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    before = terminal.wait_for(three_of_seven).splitlines()
+    terminal.send(page)
+    terminal.send("\x1b[200~+p-P9skqyX/task\r\x1b[201~")
+    if page:
+        terminal.wait_for(lambda s: not three_of_seven(s))
+        terminal.send(page)
+    after = terminal.wait_for(three_of_seven).splitlines()
+    assert (after[-1], terminal.process.poll()) == (before[-1], None)
+    status = stoker.status()
+    assert (status["state"], status["level"]["mode"], status["level"]["target"]) == ("running", "manual", 4)
 
 
 def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated: Path) -> None:

@@ -111,12 +111,12 @@ def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal:
     terminal.send("X")
     terminal.wait_for("kill this job?")
     pids = {job["pid"] for job in stoker.status()["jobs"] if job["state"] == "running"}
+    terminal.answer("y")
 
-    def answered() -> set[int]:
-        terminal.send("y")
+    def ended() -> set[int]:
         return {pid for pid in pids if not os.path.exists(f"/proc/{pid}")}
 
-    assert len(until(answered, "the end of one job")) == 1
+    assert len(until(ended, "the end of one job")) == 1
     assert any(d["what"].startswith("kill ") for d in stoker.status()["decisions"])
     (folder / "go").touch()
     terminal.wait_for("exit code 0")

@@ -30,6 +30,9 @@ HARMLESS = re.compile(
 )
 """All that stoker's screen may write. Everything else comes from somebody else."""
 
+READING_SECONDS = 1.0
+"""Longer than a question is deaf: what comes sooner might be part of a paste."""
+
 
 class _Screen(pyte.Screen):
     """A screen that answers when it is asked where its cursor is."""
@@ -98,6 +101,11 @@ class Terminal:
     def send(self, keys: str) -> None:
         """Type."""
         os.write(self._master, keys.encode())
+
+    def answer(self, key: str) -> None:
+        """Answer a question that is on the screen, as a person does who has read it."""
+        time.sleep(READING_SECONDS)
+        self.send(key)
 
     def resize(self, columns: int, lines: int) -> None:
         """Pull the window to another size."""

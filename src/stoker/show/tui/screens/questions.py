@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
+from textual.events import Key
 
 from stoker.model.state import Job
 from stoker.model.text import clean
@@ -26,19 +27,25 @@ MAX_DIGITS = 4
 class Question(Box[Answer]):
     """Asks before something that cannot be undone; any key that is no answer closes it or does nothing.
 
-    For a moment it hears no answer: a pasted word, or one that a slow link delivers in a piece, must not stop a build.
+    It hears an answer only after a moment without keys: a pasted text, at once or as a slow link delivers it letter by
+    letter, must not stop a build.
     """
 
     deaf_seconds: ClassVar[float] = 0.5
-    """Longer than a burst of letters takes to arrive, shorter than a person takes to read the question."""
+    """Longer than the gaps in a burst of letters, shorter than a person takes to read the question."""
 
     def __init__(self, title: str, lines: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(title, lines)
-        self._asked_at = time.monotonic()
+        self._last_key = time.monotonic()
+        self._silence = 0.0
+
+    def on_key(self, event: Key) -> None:
+        """Note how long it was silent before this key, by when keys arrived; an answer is carried out after this."""
+        self._silence, self._last_key = event.time - self._last_key, event.time
 
     def action_answer(self, answer: Answer) -> None:
-        """Close with an answer."""
-        if time.monotonic() - self._asked_at >= self.deaf_seconds:
+        """Close with an answer, unless it came in a burst."""
+        if self._silence >= self.deaf_seconds:
             self.dismiss(answer)
 
 
