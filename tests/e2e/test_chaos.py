@@ -12,24 +12,16 @@ from support.chaos import play, write_project
 pytestmark = pytest.mark.timeout(400)
 
 FAULTS = [
-    "engine killed",
     "engine killed often",
     "engine stopped",
-    "keeper killed",
-    "ninja killed",
     "job killed",
     "limit cut",
 ]
+"""A few; `bench/chaos.py` has them all, as often as wanted."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_a_fault_the_build_ends_truly_and_nothing_is_left(tmp_path: Path, fault: str) -> None:
     result = play(tmp_path, write_project(tmp_path / "p"), random.Random(fault), fault)
     assert result.faults == [fault]
-    assert not result.wrong, result
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_after_random_faults_too(tmp_path: Path, seed: int) -> None:
-    result = play(tmp_path, write_project(tmp_path / "p"), random.Random(seed))
     assert not result.wrong, result

@@ -107,7 +107,7 @@ def test_a_ninja_below_a_shell_and_cmake_is_governed(stoker: Grouped, tmp_path: 
     assert overlap.most <= 1
 
 
-@pytest.mark.parametrize("width", ["-j", "-j6"])
+@pytest.mark.parametrize("width", ["-j"])
 def test_a_make_inside_a_job_of_ninja_shares_the_level(stoker: Grouped, tmp_path: Path, width: str) -> None:
     inner = write_burn_makefile(tmp_path / "inner", burns(6, 1.5))
     outer = write_ninja(tmp_path / "outer", [("ext", f"make {width} -C {inner} && touch ext")])

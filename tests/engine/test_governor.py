@@ -313,6 +313,15 @@ def test_a_job_that_should_run_and_stays_stopped_is_set_going_once(world: World)
     assert world.decided() == ["governor: set a going"]
 
 
+def test_a_job_on_deck_that_turns_out_to_run_a_scheduler_goes_on(world: World) -> None:
+    """Its own jobs are held; it takes no place of the level, and would never get one."""
+    births = world.start("a", "b", "outer")
+    see(lambda: world.stopped(births) == [False, False, True])
+    events = world.governor.set_carriers({(1, 1): births[2].job.key})
+    see(lambda: world.stopped(births) == [False, False, False])
+    assert events == [ev.JobMoved(3, "running")]
+
+
 def test_time_on_deck_is_not_time_that_a_job_took(world: World) -> None:
     world.start("a", "b")
     (birth,) = world.start("c")

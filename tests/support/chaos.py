@@ -22,6 +22,7 @@ from support.burn import Burn, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.procs import process, stopped
+from support.program import until
 
 JOBS = 14
 LIMIT, SUNKEN_LIMIT = 700 * MIB, 450 * MIB
@@ -109,9 +110,12 @@ class Attack:
         }
 
     def _engine(self) -> int:
-        """The newest engine, alive or not."""
-        pids = [e["pid"] for e in self._stoker.events(self._build) if e["type"] == "engine_started"]
-        return pids[-1] if pids else 0
+        """The newest engine, alive or not; the first one takes a moment to write itself down."""
+
+        def told() -> list[int]:
+            return [e["pid"] for e in self._stoker.events(self._build) if e["type"] == "engine_started"]
+
+        return int(until(told, "an engine")[-1])
 
 
 FATAL = {"keeper killed", "ninja killed", "job killed", "limit cut"}

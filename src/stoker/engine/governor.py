@@ -188,6 +188,14 @@ class Governor:
             member.alone = member.alone or output in self.alone
         return member
 
+    def set_carriers(self, nested: Mapping[Key, Key]) -> list[ev.Event]:
+        """The jobs in which schedulers run now, by those. One that was stopped goes on: its own jobs can be held."""
+        self.deck.set_carriers(nested)
+        stopped = [m for m in self.deck if m.carrier and m.state != "running" and not m.ended]
+        if stopped:
+            gate.thaw([m.target for m in stopped])
+        return [self.moved(m, "running") for m in stopped]
+
     def exited(self, key: Key) -> None:
         """A job's first process has ended; its place is free although its end is not yet written down."""
         member = self.deck.by_key(key)

@@ -317,8 +317,7 @@ class Observer:
             tracked = self._tracked.get(use.job.scheduler)
             if tracked is not None:
                 tracked.book.runs(jid, use)
-        self._governor.deck.set_carriers(report.nested)
-        return self._governor.observe(uses)
+        return [*self._governor.set_carriers(report.nested), *self._governor.observe(uses)]
 
     def _vanished_jobs(self, report: JobReport) -> list[ev.Event]:
         events: list[ev.Event] = []
