@@ -14,26 +14,33 @@ from stoker.decide.policy import decide
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.simulate.expectation import Oracle
 from stoker.simulate.machine import NEVER, Live, Machine
+from stoker.simulate.trace import MIB
 
 WINDOW_FACTOR = 8
 """Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""
 
 LOOK = 1.0
-"""Seconds between two looks while memory is in play."""
+"""Seconds between two looks, if nothing happens in between."""
 
-CALM_LOOK = 5.0
-"""The same while less than half of the memory is in use or promised to be soon."""
+TIGHT_LOOK = 0.25
+"""The same while memory is in play, as TIGHT says."""
 
-CALM = 0.4
+TIGHT = 0.5
+"""Share of the memory from which on it is in play: what is in use, or the peaks of what runs."""
 
-RESERVE_SHARE = 0.06
-"""Share of the memory limit that is kept free of promises."""
+RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST_SHARE = 0.06, 192 * MIB, 0.10
+"""Share of the memory limit that is kept free of promises, a little more on small machines: as live builds do."""
 
-FLOOR_SHARE = 0.02
-"""Share of the memory limit below which the emergency begins."""
+FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
+"""Share of the memory limit below which the emergency begins, likewise."""
 
 MAX_ROUNDS = 200
 """Rounds of asking and acting in one look; more than any machine has jobs to freeze one by one."""
+
+
+def reserve_of(ram: float) -> float:
+    """Bytes that are kept free of promises on a machine with so many."""
+    return max(RESERVE_SHARE * ram, min(RESERVE_LEAST, RESERVE_MOST_SHARE * ram))
 
 
 class Driver(Protocol):
@@ -67,7 +74,11 @@ class Stoker:
                 self._act(machine, decision)
             if all(d.action == "hold" for d in decisions) or self._full(machine, decisions):
                 break
-        return machine.now + (CALM_LOOK if machine.used < CALM * machine.ram else LOOK)
+        return machine.now + (TIGHT_LOOK if self._tight(machine) else LOOK)
+
+    def _tight(self, machine: Machine) -> bool:
+        peaks = sum(self._expected[jid].peak for jid in machine.running if jid in self._expected)
+        return bool(machine.frozen) or max(peaks, machine.used) > TIGHT * machine.ram
 
     def _full(self, machine: Machine, decisions: tuple[Decision, ...]) -> bool:
         """Whether nothing could follow: jobs were admitted up to the level, and nothing was frozen, thawed or shed."""
@@ -79,8 +90,8 @@ class Stoker:
         return View(
             budget=machine.ram,
             available=machine.ram - machine.used,
-            reserve=RESERVE_SHARE * machine.ram,
-            floor=FLOOR_SHARE * machine.ram,
+            reserve=reserve_of(machine.ram),
+            floor=max(FLOOR_SHARE * machine.ram, min(FLOOR_LEAST, FLOOR_MOST_SHARE * machine.ram)),
             cpu_slots=machine.cores,
             level=self._level,
             running=tuple(self._see(machine, live) for live in machine.running.values()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stoker.simulate.drivers import RESERVE_SHARE, Driver, Fixed, KillAndRestart, PressureLimited, Stoker
+from stoker.simulate.drivers import Driver, Fixed, KillAndRestart, PressureLimited, Stoker, reserve_of
 from stoker.simulate.expectation import Prediction, oracle
 from stoker.simulate.machine import Machine, lower_bound
 from stoker.simulate.trace import TraceJob
@@ -54,7 +54,7 @@ def simulate(
         machine.advance(driver.look(machine))
     tally = machine.tally
     spent = sum(j.cpu for j in jobs) + tally.lost
-    bound = lower_bound(jobs, cores, ram * (1 - RESERVE_SHARE))
+    bound = lower_bound(jobs, cores, ram - reserve_of(ram))
     return Result(
         policy,
         machine.now,

@@ -1,4 +1,4 @@
-"""Made-up builds of three kinds, drawn from real memory curves of nvcc. Knows nothing of machines and policies."""
+"""Made-up builds: kernels drawn from real memory curves of nvcc, short compiles as g++ behaves. Knows no machine."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ Order = Literal["scattered", "row"]
 
 GIB = 2**30
 
+Maker = Callable[[Random, int], TraceJob]
+"""Draws the job of that number."""
+
 ROW_START = 0.3
 """Where in the build heavy jobs come when they stand in a row: PyTorch's kernels come neither first nor last."""
 
@@ -23,6 +26,9 @@ LIGHT_SECONDS = (1.9, 0.9)
 
 LIGHT_GIB = (-0.6, 0.4, 1.8)
 """The same of its peak in GiB (half below 0.55), and the most it can be."""
+
+UNIT_SPREAD = 0.12
+"""How far short C++ compiles of one kind are from each other, in size and in time (deviation of the logarithm)."""
 
 
 def pytorch(order: Order = "scattered", seed: int = 1, jobs: int = 6470) -> list[TraceJob]:
@@ -43,6 +49,22 @@ def vllm(order: Order = "scattered", seed: int = 1, jobs: int = 500) -> list[Tra
     return _build(heavy, jobs - heavy, order, seed)
 
 
+def cxx(order: Order = "scattered", seed: int = 1, jobs: int = 68) -> list[TraceJob]:
+    """Short C++ compiles on a small machine: 8 that grow to 1.4 GiB among 60 small ones."""
+    heavy = max(1, round(jobs * 8 / 68))
+    return _build(heavy, jobs - heavy, order, seed, _heavy_unit, _small_unit)
+
+
+def cxx_heavy(order: Order = "scattered", seed: int = 1, jobs: int = 24) -> list[TraceJob]:
+    """The large ones of these alone."""
+    return _build(jobs, 0, order, seed, _heavy_unit, _small_unit)
+
+
+def cxx_uniform(order: Order = "scattered", seed: int = 1, jobs: int = 100) -> list[TraceJob]:
+    """The small ones of these alone."""
+    return _build(0, jobs, order, seed, _heavy_unit, _small_unit)
+
+
 def uniform(order: Order = "scattered", seed: int = 1, jobs: int = 1000) -> list[TraceJob]:
     """Light compiles only: memory is no matter where 2 GiB a core are there."""
     del order
@@ -54,6 +76,9 @@ BUILDS: dict[str, Callable[..., list[TraceJob]]] = {
     "flash-attn": flash_attn,
     "vllm": vllm,
     "uniform": uniform,
+    "cxx": cxx,
+    "cxx-heavy": cxx_heavy,
+    "cxx-uniform": cxx_uniform,
 }
 """Names as the command line takes them."""
 
@@ -67,20 +92,29 @@ def kernels() -> list[tuple[str, tuple[Point, ...]]]:
     ]
 
 
-def _build(heavy: int, light: int, order: Order, seed: int) -> list[TraceJob]:
+def _build(
+    heavy: int, light: int, order: Order, seed: int, make_heavy: Maker | None = None, make_light: Maker | None = None
+) -> list[TraceJob]:
     random = Random(seed)  # noqa: S311  (a build to play with is no secret)
-    curves = kernels()
-    kernel_jobs = []
-    for number in range(heavy):
-        name, points = random.choice(curves)
-        kernel_jobs.append(TraceJob(name.replace(".o", f"_{number}.o"), "nvcc", points))
-    light_jobs = [_light(random, number) for number in range(light)]
+    make_heavy, make_light = make_heavy or _kernel_maker(), make_light or _light
+    heavy_jobs = [make_heavy(random, number) for number in range(heavy)]
+    light_jobs = [make_light(random, number) for number in range(light)]
     if order == "row":
         start = round(ROW_START * light)
-        return [*light_jobs[:start], *kernel_jobs, *light_jobs[start:]]
-    jobs = [*kernel_jobs, *light_jobs]
+        return [*light_jobs[:start], *heavy_jobs, *light_jobs[start:]]
+    jobs = [*heavy_jobs, *light_jobs]
     random.shuffle(jobs)
     return jobs
+
+
+def _kernel_maker() -> Maker:
+    curves = kernels()
+
+    def make(random: Random, number: int) -> TraceJob:
+        name, points = random.choice(curves)
+        return TraceJob(name.replace(".o", f"_{number}.o"), "nvcc", points)
+
+    return make
 
 
 def _light(random: Random, number: int) -> TraceJob:
@@ -89,3 +123,25 @@ def _light(random: Random, number: int) -> TraceJob:
     peak = min(LIGHT_GIB[2], random.lognormvariate(LIGHT_GIB[0], LIGHT_GIB[1])) * GIB
     points = (Point(0.0, 0.3 * peak, "cc1plus"), Point(0.7 * seconds, peak, "cc1plus"), Point(seconds, peak, "as"))
     return TraceJob(f"src/unit_{number}.cpp.o", "cxx", points)
+
+
+def _heavy_unit(random: Random, number: int) -> TraceJob:
+    """A file full of templates: a steady climb until shortly before the end."""
+    return _steady(random, f"src/heavy_{number}.cpp.o", seconds=12.0, gib=1.4)
+
+
+def _small_unit(random: Random, number: int) -> TraceJob:
+    return _steady(random, f"src/unit_{number}.cpp.o", seconds=1.5, gib=0.15)
+
+
+def _steady(random: Random, output: str, seconds: float, gib: float) -> TraceJob:
+    """What g++ does: cc1plus climbs nearly in a straight line for nine tenths of its life, the assembler is small."""
+    seconds *= random.lognormvariate(0, UNIT_SPREAD)
+    peak = gib * GIB * random.lognormvariate(0, UNIT_SPREAD)
+    points = (
+        Point(0.0, 0.1 * min(peak, GIB), "cc1plus"),
+        Point(0.9 * seconds, peak, "cc1plus"),
+        Point(0.91 * seconds, 0.05 * GIB, "as"),
+        Point(seconds, 0.05 * GIB, "as"),
+    )
+    return TraceJob(output, "cxx", points)
