@@ -66,6 +66,19 @@ def test_a_job_passed_over_often_enough_goes_first() -> None:
     assert acts(asked(view([], [*younger, patient])), "admit") == [5]
 
 
+def test_a_job_that_never_fits_holds_up_nobody_until_it_has_waited_long() -> None:
+    """40 GiB on a machine of 32: others go on beside the wait for an empty machine, but not for ever."""
+    huge, small = candidate(2, light(40, seconds=50)), candidate(3, light(4, seconds=50))
+    running = [live(1, light(20, seconds=100), 80)]
+    assert acts(asked(view(running, [huge, small])), "admit") == [3]
+    assert acts(asked(view(running, [replace(huge, passed_over=PATIENCE), small])), "admit") == []
+
+
+def test_with_nothing_running_the_longest_waiting_of_those_that_never_fit_starts() -> None:
+    waiting = [candidate(1, light(40, seconds=50)), candidate(2, light(40, seconds=50), passed_over=PATIENCE)]
+    assert acts(asked(view([], waiting)), "admit") == [2]
+
+
 def test_a_lone_job_starts_whatever_it_needs() -> None:
     assert acts(asked(view([], [candidate(1, kernel(peak=100))])), "admit") == [1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stoker.decide.emergency import BRAKE_SHARE, LOOK_AHEAD
-from stoker.decide.outlook import Outlook
+from stoker.decide.outlook import Outlook, Promise
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
 from stoker.model.units import format_bytes, format_duration
@@ -105,7 +105,13 @@ class Deck:
                 continue
             if not candidate.held:
                 self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job)))
-            self._keep_room(job, candidate.name)
+            if candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
+                self._keep_room(job, candidate.name)
+
+    def _may_ever_fit(self, job: Outlook) -> bool:
+        """Whether an empty machine would hold it. One that never fits starts when nothing else runs: until it has
+        waited long enough, nobody has to wait for that."""
+        return Promise(self.view.budget - self.view.reserve, self.promise.caution).fits(job)
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
         """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.

@@ -201,7 +201,7 @@ class Promise:
     def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
         """The first slot, after this one, in which a job could start and fit that holds `held` bytes until then."""
         for slot in range(1, SLOTS):
-            if self.upper(slot - 1) + held > self.capacity:
+            if held and self.upper(slot - 1) + held > self.capacity:
                 return None
             if self.fits(job, slot):
                 return slot

@@ -6,12 +6,13 @@ Pure: the time is an argument, and the same view gives the same decisions. Unawa
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from stoker.decide.admission import Deck, in_order
 from stoker.decide.emergency import alarm, brake, climbing, passage, relieve
 from stoker.decide.situation import Situation, age_order
-from stoker.decide.turn import Turn, arrival, obey, whose_turn
-from stoker.decide.view import Decision, View
+from stoker.decide.turn import Turn, obey, whose_turn
+from stoker.decide.view import Candidate, Decision, View
 from stoker.model.units import format_bytes
 
 
@@ -82,18 +83,19 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[D
     deck.thaw(turn.frozen, now)
     if not deck.decisions:
         deck.let_pass(turn.frozen, now, passage(view) - sum(situation.climb_left(j) for j in climbing(situation)))
-    deck.admit(in_order(turn.candidates, situation.capacity / level, level))
+    waiting = in_order(turn.candidates, situation.capacity / level, level)
+    deck.admit(waiting)
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
         return tuple(deck.decisions)
-    return _first(view, turn)
+    return _first(view, turn, waiting)
 
 
-def _first(view: View, turn: Turn) -> tuple[Decision, ...]:
-    """Nothing runs and nothing fits: the oldest goes on or starts all the same."""
+def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
+    """Nothing runs and nothing fits: the oldest goes on, or the first in order starts all the same."""
     if turn.frozen:
         job = min(turn.frozen, key=age_order)
         why = f"nothing else runs; {format_bytes(view.available)} available"
         return (Decision("thaw", job.jid, f"thaw {job.name} ({why})"),)
-    first = min(turn.candidates, key=arrival)
+    first = waiting[0]
     why = f"nothing else runs; needs ~{format_bytes(first.curve.peak)}, {format_bytes(view.available)} available"
     return (Decision("admit", first.jid, f"admit {first.name} ({why})"),)
