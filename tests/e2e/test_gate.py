@@ -43,7 +43,7 @@ def done(folder: Path) -> int:
 # -- what is never stopped -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", NINJAS[:1])
 def test_a_console_job_is_never_stopped_while_others_are(stoker: Grouped, tmp_path: Path, ninja: str) -> None:
     jobs = [Burn("console", 3.0, console=True), *burns(6, 1.0)]
     build = start(stoker, 2, ninja, "-C", str(write_burns(tmp_path / "p", jobs)))
@@ -142,7 +142,7 @@ def test_a_wide_make_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     assert overlap.most == 1
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", NINJAS[:1])
 def test_a_width_that_the_person_gave_ninja_stays_the_most_that_runs(
     stoker: Grouped, tmp_path: Path, ninja: str
 ) -> None:
