@@ -20,6 +20,7 @@ FAULTS = [
 """A few; `bench/chaos.py` has them all, as often as wanted."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_a_fault_the_build_ends_truly_and_nothing_is_left(tmp_path: Path, fault: str) -> None:
     result = play(tmp_path, write_project(tmp_path / "p"), random.Random(fault), fault)

@@ -97,6 +97,7 @@ def test_ninja_never_waits_for_a_newborn_that_was_stopped_too_early(
 # -- what is reached -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_ninja_below_a_shell_and_cmake_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_project(tmp_path / "p", units=6)
     overlap = burning(stoker)
@@ -122,6 +123,7 @@ def test_a_make_inside_a_job_of_ninja_shares_the_level(stoker: Grouped, tmp_path
     assert overlap.most == 2
 
 
+@pytest.mark.long
 def test_two_ninjas_at_once_share_the_level(stoker: Grouped, tmp_path: Path) -> None:
     one, two = (write_burns(tmp_path / name, burns(4, 1.5)) for name in ("one", "two"))
     overlap = burning(stoker)
@@ -133,6 +135,7 @@ def test_two_ninjas_at_once_share_the_level(stoker: Grouped, tmp_path: Path) -> 
     assert overlap.most == 2
 
 
+@pytest.mark.long
 def test_a_wide_make_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_burn_makefile(tmp_path / "p", burns(5, 1.2))
     overlap = burning(stoker)
@@ -172,6 +175,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 """
 
 
+@pytest.mark.long
 def test_a_ninja_below_pip_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "p", burns(5, 1.2))
     package = tmp_path / "package"
