@@ -186,7 +186,8 @@ def test_what_does_not_fit_waits_and_says_so_once(world: World) -> None:
 def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
     world.expected.sizes = {"heavy": 6 * GIB}
     world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
-    births = world.start("light", "heavy")
+    births = world.start("light")
+    births += world.start("heavy")
     see(lambda: world.stopped(births) == [False, True])
     world.hand("level", jobs=2, ignore_memory=True)
     see(lambda: world.stopped(births) == [False, False])
