@@ -91,6 +91,7 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
 
 def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None:
     until(lambda: stoker.status(build)["memory"]["promised"], "a measurement")
+    until(lambda: stoker.status(build)["progress"]["total_known"], "the number of jobs")
     lines = stoker.run("status", build).stdout.decode().splitlines()
     assert "  jobs      0/6  0 %  2 running  4 on deck  0 failed" in lines
     assert any(re.fullmatch(r"  level     2 \(by hand\), window \d+", line) for line in lines)

@@ -168,7 +168,8 @@ def compilers(stoker: Grouped, unit: str) -> list[int]:
 
 
 def run_at_once(events: list[dict[str, Any]], output: str) -> int:
-    """The most jobs that ran beside the one that made `output`, in its last run."""
+    """The most compilers that ran beside the one that made `output`, in its last run. What is made of its output may
+    start before the record of its end is written."""
     running: set[int] = set()
     names: dict[int, str] = {}
     beside: list[int] = []
@@ -178,7 +179,8 @@ def run_at_once(events: list[dict[str, Any]], output: str) -> int:
             if e["output"] == output:
                 beside = []
         if e["type"] in ("job_started", "job_moved"):
-            (running.add if e.get("state", "running") == "running" else running.discard)(e["jid"])
+            compiles = names[e["jid"]].startswith("obj/") and e.get("state", "running") == "running"
+            (running.add if compiles else running.discard)(e["jid"])
         if e["type"] == "job_finished":
             running.discard(e["jid"])
         if any(names[jid] == output for jid in running):

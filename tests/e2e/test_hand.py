@@ -18,6 +18,7 @@ from support.program import until
 pytestmark = pytest.mark.timeout(300)
 
 LEVEL = 3
+COUNT = 14
 
 
 @pytest.fixture
@@ -29,11 +30,11 @@ def stoker(tmp_path: Path) -> Iterator[Grouped]:
 @pytest.fixture
 def build(stoker: Grouped, tmp_path: Path) -> str:
     """A build of jobs that burn a CPU second each, three at once whatever the machine has."""
-    folder = write_burns(tmp_path / "p", burns(14, 1.0))
+    folder = write_burns(tmp_path / "p", burns(COUNT, 1.0))
     result = stoker.run("run", "--detach", "-j", str(LEVEL), "--", "ninja", "-C", str(folder))
     assert result.returncode == 0, result.stderr
     name = result.stdout.decode().strip()
-    until(lambda: len(stoker.going()) == LEVEL, "three jobs at work")
+    until(lambda: (len(stoker.going()), len(stoker.held())) == (LEVEL, COUNT - LEVEL), "three jobs at work, all others held")
     return name
 
 
@@ -44,7 +45,7 @@ def told(status: dict[str, Any], what: str) -> bool:
 
 def ends_well(stoker: Grouped, build: str) -> bool:
     status = stoker.over(build)
-    return (status["state"], status["progress"]["finished"], status["progress"]["failed"]) == ("done", 14, 0)
+    return (status["state"], status["progress"]["finished"], status["progress"]["failed"]) == ("done", COUNT, 0)
 
 
 def test_the_level_goes_down_at_once_and_up_again(stoker: Grouped, build: str) -> None:

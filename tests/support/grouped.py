@@ -67,8 +67,15 @@ class Grouped(Stoker):
 
     def going(self) -> list[list[Process]]:
         """The jobs of which something is not stopped."""
-        return [job for job in self.jobs() if any(p.state != "T" for p in job)]
+        return [job for job in self.jobs() if not is_held(job)]
 
     def held(self) -> list[list[Process]]:
         """The jobs that are stopped as a whole."""
-        return [job for job in self.jobs() if all(p.state == "T" for p in job)]
+        return [job for job in self.jobs() if is_held(job)]
+
+
+def is_held(job: list[Process]) -> bool:
+    """Whether all of a job is stopped. A shell that was stopped while it vforks shows D for as long as its child, which
+    shows T, does not go on: it will not run either."""
+    stopped_below = {p.parent for p in job if p.state == "T"}
+    return all(p.state == "T" or (p.state == "D" and p.pid in stopped_below) for p in job)
