@@ -207,6 +207,11 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
         "stoker.cli.verify:add_arguments",
         "stoker.cli.verify:run",
     ),
+    "diagnose": (
+        "say why a build failed, and what to do",
+        "stoker.cli.diagnose:add_arguments",
+        "stoker.cli.diagnose:run",
+    ),
     "simulate": (
         "run a build on paper: any policy, any memory, any cores",
         "stoker.cli.simulate:add_arguments",

@@ -1,0 +1,61 @@
+"""A log of any size in pieces of whole lines. Unaware of what the lines say.
+
+Memory is bounded whatever the log holds: of a line without an end only its beginning and its end are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+PORTION = 1 << 18
+"""Bytes read at once: few enough that a line for every few bytes costs no memory to speak of."""
+
+END_KEPT = 4096
+"""Bytes kept of a line's beginning and of its end. A tool says what is the matter in its first words, but Python and
+cargo say it behind a whole command line."""
+
+CUT = b" ... "
+"""Stands for the middle of a long line."""
+
+BEFORE = 4096
+"""Bytes before a block that are handed along, for lines whose meaning depends on the ones above."""
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;:]*+[mK]")
+"""Colours and erasures (SGR and EL, ECMA-48), which gcc and clang put between the words of an error."""
+
+
+class Block(NamedTuple):
+    """Whole lines with their line ends; `line` is the number of the first, `before` ends where `data` begins."""
+
+    data: bytes
+    line: int
+    before: bytes
+
+
+def blocks(file: BinaryIO) -> Iterator[Block]:
+    """The file from where it stands to its end. Raises OSError."""
+    line, before, pending = 1, b"", b""
+    while portion := file.read(PORTION):
+        data = pending + portion
+        end = data.rfind(b"\n") + 1
+        pending = shortened(data[end:])
+        if end:
+            block = _block(data[:end], line, before)
+            yield block
+            line += block.data.count(b"\n")
+            before = (before + block.data[-BEFORE:])[-BEFORE:]
+    if pending:
+        yield _block(pending, line, before)
+
+
+def _block(data: bytes, line: int, before: bytes) -> Block:
+    return Block(_COLOUR.sub(b"", data) if b"\x1b" in data else data, line, before)
+
+
+def shortened(line: bytes) -> bytes:
+    """A line that is longer than is looked at, without its middle."""
+    if len(line) <= 2 * END_KEPT + len(CUT):
+        return line
+    return line[:END_KEPT] + CUT + line[-END_KEPT:]

@@ -1,0 +1,52 @@
+"""A known failure found in a log, and the order of causes. Unaware of how matches are found and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stoker.diagnose.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The first line that a rule matches.
+
+    `line` counts from 1. `text` is harmless and cut. `step` is alike for lines between two lines of the scheduler.
+    `count` is how many lines the rule matches, counted up to a thousand.
+    """
+
+    rule: Rule
+    line: int
+    text: str
+    step: int
+    count: int = 1
+
+
+def in_order(matches: Iterable[Match]) -> list[Match]:
+    """The first cause first: by time, but about one step what is specific stands before what is general."""
+    known = list(matches)
+    begin: dict[int, int] = {}
+    for match in known:
+        begin[match.step] = min(match.line, begin.get(match.step, match.line))
+    return sorted(known, key=lambda match: (begin[match.step], match.rule.rank, match.line))
+
+
+def to_json(matches: Iterable[Match]) -> dict[str, Any]:
+    """What `stoker diagnose --json` prints."""
+    return {
+        "matches": [
+            {
+                "rule": match.rule.id,
+                "title": match.rule.title,
+                "line": match.line,
+                "text": match.text,
+                "why": match.rule.why,
+                "remedy": match.rule.remedy,
+                "action": match.rule.action,
+                "count": match.count,
+            }
+            for match in matches
+        ]
+    }

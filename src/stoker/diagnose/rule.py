@@ -1,0 +1,129 @@
+"""What a failure rule is, and the shipped ones read from their YAML files. Unaware of logs.
+
+A rule is checked when it is loaded, because a pattern that backtracks without bound would let one hostile line of a
+build's output stop `stoker diagnose`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from stoker.config.errors import ConfigError
+from stoker.config.strict_yaml import Section, load
+
+RANKS = ("specific", "general", "last")
+"""About one step a specific rule stands before a general one (a missing header, a killed step), and both before one
+that knows no more than that something is wrong (a compile error)."""
+
+ACTIONS = ("none", "retry", "retry-at-lower-level", "update-submodules", "fetch-large-files")
+"""What may be done about it without harm and without a person's judgement. Only told today, never done."""
+
+_KEYS = ("title", "why", "remedy", "rank", "action", "warning", "patterns", "examples", "source")
+_NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
+_ID = re.compile(r"[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+")
+
+MIN_WORDS = 4
+"""Bytes that the fixed words of a pattern have at least: shorter ones would be found in every line."""
+
+_ESCAPED = re.compile(r"\\.")
+_CLASS = re.compile(r"\[\^?+\]?+[^\]]*+\]")
+_POSSESSIVE = re.compile(r"(?:[*+?]|\{\d*+,\d*+\})\+")
+_UNBOUNDED = re.compile(r"[*+]|\{\d*+,\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`words` stand in every line that it matches, so that most lines never meet the regular expression."""
+
+    words: bytes
+    regex: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A known failure: how it is told from others, why it happens, and what to do about it.
+
+    `rank` is an index of RANKS. `warning`: it counts in a warning too. `examples` are real lines that it must find;
+    `source` says where they are from.
+    """
+
+    id: str
+    title: str
+    why: str
+    remedy: str
+    patterns: tuple[Pattern, ...]
+    examples: tuple[str, ...]
+    source: str
+    rank: int = 0
+    warning: bool = False
+    action: str = "none"
+
+
+@functools.cache
+def shipped_rules() -> tuple[Rule, ...]:
+    """The rules that stoker comes with, in the order of their files' names; raises ConfigError for a faulty one."""
+    with resources.as_file(resources.files("stoker.diagnose.rules")) as folder:
+        return tuple(rule for path in sorted(folder.glob("*.yaml")) for rule in load_rules(path))
+
+
+def load_rules(path: Path) -> list[Rule]:
+    """The rules of one file; raises its first fault as a ConfigError."""
+    top = load(path)
+    rules = [_rule(name, section) for name, section in top.sections()]
+    if top.errors:
+        raise min(top.errors, key=lambda err: err.line)
+    return rules
+
+
+def _rule(name: str, section: Section) -> Rule:
+    section.allow(_KEYS)
+    for key in _NEEDED:
+        if key not in section:
+            section.errors.append(ConfigError(section.path, section.line, f"{name!r} has no {key!r}"))
+    if not _ID.fullmatch(name):
+        section.errors.append(ConfigError(section.path, section.line, f"{name!r}: names are like 'no-space-left'"))
+    return Rule(
+        id=name,
+        title=section.text("title"),
+        why=_prose(section, "why"),
+        remedy=_prose(section, "remedy"),
+        patterns=_patterns(section.section("patterns")),
+        examples=tuple(line for line in section.text("examples").splitlines() if line.strip()),
+        source=_prose(section, "source"),
+        rank=RANKS.index(section.choice("rank", RANKS, RANKS[0])),
+        warning=section.flag("warning", default=False),
+        action=section.choice("action", ACTIONS, "none"),
+    )
+
+
+def _prose(section: Section, key: str) -> str:
+    """A paragraph, however its lines are broken in the file."""
+    return " ".join(section.text(key).split())
+
+
+def _patterns(section: Section) -> tuple[Pattern, ...]:
+    found = []
+    for words, pattern in section.scalars():
+        fault = _fault(words, pattern)
+        if fault:
+            section.fail(words, fault)
+        else:
+            found.append(Pattern(words.encode(), re.compile(pattern)))
+    return tuple(found)
+
+
+def _fault(words: str, pattern: str) -> str:
+    """What makes a pattern unusable, or an empty string."""
+    if len(words) < MIN_WORDS:
+        return f"{words!r}: the words before the colon stand in every such line, {MIN_WORDS} characters or more"
+    if _UNBOUNDED.search(_POSSESSIVE.sub("", _CLASS.sub("c", _ESCAPED.sub("e", pattern)))):
+        return f"{pattern!r} repeats without bound; write {{0,200}} or a possessive *+"
+    try:
+        re.compile(pattern)
+    except re.error as err:
+        return f"{pattern!r}: {err}"
+    return ""
