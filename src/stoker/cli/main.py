@@ -218,5 +218,10 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
         "stoker.cli.simulate:run",
     ),
     "history": ("what jobs took in earlier builds", "stoker.cli.history:add_arguments", "stoker.cli.history:run"),
+    "profiles": (
+        "how projects are built: list, show or check",
+        "stoker.cli.profiles:add_arguments",
+        "stoker.cli.profiles:run",
+    ),
     "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
 }

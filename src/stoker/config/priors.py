@@ -28,7 +28,7 @@ MAX_SECONDS = 7 * 86400.0
 MAX_SIZE = 2**50
 
 _TOOLS = ("cxx", "nvcc", "link", "archive", "other")
-_KEYS = ("tool", "output", "command", "spread", "time_spread", "points")
+CLASS_KEYS = ("tool", "output", "command", "spread", "time_spread", "points")
 _POINT = re.compile(r"([\d.]+ *[A-Za-z]*)(?: +(\S{1,15}))?", re.ASCII)
 """A size, and the name of a compiler pass: at most 15 characters, as the kernel keeps process names."""
 
@@ -58,18 +58,22 @@ def load_priors(files: Sequence[Path]) -> tuple[Priors, list[ConfigError]]:
         except ConfigError as err:
             errors.append(err)
             continue
-        for name, below in section.sections():
-            prior = _prior(name, below, section.line_of(name))
-            if prior is not None:
-                classes.setdefault(name, prior)
+        for prior in read_classes(section):
+            classes.setdefault(prior.name, prior)
         errors += section.errors
     return Priors(classes.values()), errors
+
+
+def read_classes(section: Section) -> tuple[Prior, ...]:
+    """The classes of a mapping from their names; one with a fault is left out, and its fault is noted."""
+    found = (_prior(name, below, section.line_of(name)) for name, below in section.sections())
+    return tuple(prior for prior in found if prior is not None)
 
 
 def _prior(name: str, section: Section, line: int) -> Prior | None:
     """A class that begins in this line, or None if it has a fault, which is then among the section's errors."""
     before = len(section.errors)
-    section.allow(_KEYS)
+    section.allow(CLASS_KEYS)
     tool = section.choice("tool", _TOOLS, "other") if "tool" in section else ""
     spread = section.number("spread", 1.0, 0.0, MAX_SPREAD)
     time_spread = section.number("time_spread", 1.0, 0.0, MAX_SPREAD)

@@ -1,6 +1,7 @@
 """YAML as people write settings in it, read strictly: every fault is told with its file, its line and a remedy.
 
-Mappings of scalars and mappings only, no anchors, no tags, bounded in size and depth. Unaware of what the keys mean.
+Mappings of scalars, lists of scalars and mappings only, no anchors, no tags, bounded in size and depth. Unaware of what
+the keys mean.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -34,48 +35,78 @@ class Section:
         self.path = path
         self.line = line
         self.errors = errors
-        self._scalars: dict[str, str] = {}
-        self._sections: dict[str, Section] = {}
-        self._lines: dict[str, int] = {}
+        self._values: dict[str, str | tuple[str, ...] | Section | None] = {}
+        self._places: dict[str, tuple[Path, int]] = {}
 
     def __contains__(self, key: str) -> bool:
-        return key in self._lines
+        return key in self._places
+
+    def names(self) -> tuple[str, ...]:
+        """All keys in their order, also those whose value has a fault."""
+        return tuple(self._places)
+
+    def place_of(self, key: str) -> tuple[Path, int]:
+        """The file and the line of a key; the section's own where it is absent."""
+        return self._places.get(key, (self.path, self.line))
 
     def line_of(self, key: str) -> int:
         """The line of a key; the section's own where it is absent."""
-        return self._lines.get(key, self.line)
+        return self.place_of(key)[1]
+
+    def value_of(self, key: str) -> str | tuple[str, ...] | Section | None:
+        """What stands below a key, whatever its shape; None where it has a fault or is absent."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: str | tuple[str, ...] | Section | None, place: tuple[Path, int]) -> None:
+        """Set a key's value; None stands for one whose fault has been noted."""
+        self._values[key] = value
+        self._places[key] = place
 
     def fail(self, key: str, message: str) -> None:
-        """Note a fault at a key's line."""
-        self.errors.append(ConfigError(self.path, self.line_of(key), message))
+        """Note a fault at a key's place."""
+        self.errors.append(ConfigError(*self.place_of(key), message))
 
     def allow(self, known: Collection[str], what: str = "key") -> None:
         """Note a fault for every key that is not `known`."""
-        for key in self._lines:
+        for key in self._places:
             if key not in known:
                 self.fail(key, f"unknown {what} {key!r}{did_you_mean(key, known)}")
 
     def text(self, key: str, default: str = "") -> str:
         """A scalar just as it is written, whatever YAML would make of it (`no`, `1e3`)."""
-        if key in self._sections:
-            self.fail(key, f"{key!r} is a single value, not a mapping")
-        return self._scalars.get(key, default)
+        value = self._values.get(key)
+        if value is None or isinstance(value, str):
+            return default if value is None else value
+        self._misshapen(key, "a single value, not a mapping", "a single value or a mapping")
+        return default
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A list of scalars, each as it is written; a single one counts as a list of one."""
+        value = self._values.get(key)
+        if isinstance(value, Section):
+            self._misshapen(key, "a list, not a mapping; write [one, two]", "")
+            return ()
+        return (value,) if isinstance(value, str) else value or ()
+
+    def is_list(self, key: str) -> bool:
+        """Whether a list was written, rather than a single value."""
+        return isinstance(self._values.get(key), tuple)
 
     def scalars(self) -> Iterator[tuple[str, str]]:
-        """Every key with a single value; notes a fault for every mapping."""
-        for key in self._lines:
-            if key in self._sections:
-                self.fail(key, f"{key!r} is a single value, not a mapping")
-            elif key in self._scalars:
-                yield key, self._scalars[key]
+        """Every key with a single value; notes a fault for every mapping and list."""
+        for key, value in self._values.items():
+            if isinstance(value, str):
+                yield key, value
+            elif value is not None:
+                self._misshapen(key, "a single value, not a mapping", "a single value")
 
     def sections(self) -> Iterator[tuple[str, Section]]:
-        """Every key with a mapping; notes a fault for every single value."""
-        for key in self._lines:
-            if key in self._scalars:
-                self.fail(key, f"{key!r} is a mapping: indent its keys below it")
-            elif key in self._sections:
-                yield key, self._sections[key]
+        """Every key with a mapping; notes a fault for every single value and list."""
+        for key, value in self._values.items():
+            if isinstance(value, Section):
+                yield key, value
+            elif value is not None:
+                self._misshapen(key, "a mapping: indent its keys below it", "a mapping")
 
     def choice(self, key: str, known: Collection[str], default: str) -> str:
         """One of a few words."""
@@ -107,14 +138,55 @@ class Section:
 
     def section(self, key: str) -> Section:
         """A mapping below a key; an empty one where the key is absent."""
-        if key in self._scalars:
-            self.fail(key, f"{key!r} is a mapping: indent its keys below it")
-        return self._sections.get(key) or Section(self.path, self.line_of(key), self.errors)
+        value = self._values.get(key)
+        if isinstance(value, Section):
+            return value
+        if value is not None:
+            self._misshapen(key, "a mapping: indent its keys below it", "a mapping")
+        return Section(*self.place_of(key), self.errors)
+
+    def _misshapen(self, key: str, wanted: str, instead: str) -> None:
+        """Note, once, that a value has not the shape that is `wanted`."""
+        is_list = isinstance(self._values[key], tuple)
+        self.fail(key, f"{key!r} is a list; write {instead}" if is_list else f"{key!r} is {wanted}")
+        self._values[key] = None
+
+    def over(self, base: Section) -> Section:
+        """These keys, and those of `base` that are not here, in front of them. What lies below is not mixed."""
+        both = Section(self.path, self.line, self.errors)
+        for section in (base, self):
+            for key in section.names():
+                both.put(key, section.value_of(key), section.place_of(key))
+        return both
+
+    def changed(self, text: Callable[[str], str], word: Callable[[str], Sequence[str]]) -> Section:
+        """The same with every single value, and every word of a list, put through a function.
+
+        A ValueError of theirs becomes a fault at the key's place.
+        """
+        result = Section(self.path, self.line, self.errors)
+        for key, value in self._values.items():
+            new = value
+            try:
+                if isinstance(value, str):
+                    new = text(value)
+                elif isinstance(value, Section):
+                    new = value.changed(text, word)
+                elif value is not None:
+                    new = tuple(w for each in value for w in word(each))
+            except ValueError as err:
+                self.fail(key, str(err))
+                new = None
+            result.put(key, new, self.place_of(key))
+        return result
 
 
-def load(path: Path) -> Section:
-    """The top mapping of a file; raises ConfigError when the file cannot be read as one at all."""
-    errors: list[ConfigError] = []
+def load(path: Path, errors: list[ConfigError] | None = None) -> Section:
+    """The top mapping of a file; raises ConfigError when the file cannot be read as one at all.
+
+    Faults are noted in `errors`, so that several files can share a list.
+    """
+    errors = [] if errors is None else errors
     text = _read(path)
     root = _compose(path, text)
     if root is None:
@@ -188,20 +260,30 @@ def _section(path: Path, node: yaml.MappingNode, errors: list[ConfigError]) -> S
 
 
 def _fill(section: Section, key: str, line: int, node: yaml.Node) -> None:
-    section._lines[key] = line  # noqa: SLF001  (its builder)
-    fault = ""
+    place = (section.path, line)
     if isinstance(node, yaml.MappingNode):
-        section._sections[key] = _section(section.path, node, section.errors)  # noqa: SLF001
-    elif not isinstance(node, yaml.ScalarNode):
-        fault = f"{key!r} is a list; write a single value or a mapping"
-    elif node.tag == "tag:yaml.org,2002:null":
-        fault = f"{key!r} has no value (one that starts with # needs quotes)"
-    elif not node.tag.startswith("tag:yaml.org,2002:"):
-        fault = f"{key!r} has a tag (!); write a plain value"
-    else:
-        section._scalars[key] = str(node.value)  # noqa: SLF001
+        section.put(key, _section(section.path, node, section.errors), place)
+        return
+    nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    fault = next((f for each in nodes if (f := _fault(key, each))), "")
     if fault:
+        section.put(key, None, place)
         section.fail(key, fault)
+    elif isinstance(node, yaml.SequenceNode):
+        section.put(key, tuple(str(each.value) for each in nodes), place)
+    else:
+        section.put(key, str(node.value), place)
+
+
+def _fault(key: str, node: yaml.Node) -> str:
+    """Why a value cannot be used, empty if it can."""
+    if not isinstance(node, yaml.ScalarNode):
+        return f"{key!r} is a list of more than single values"
+    if node.tag == "tag:yaml.org,2002:null":
+        return f"{key!r} has no value (one that starts with # needs quotes)"
+    if not node.tag.startswith("tag:yaml.org,2002:"):
+        return f"{key!r} has a tag (!); write a plain value"
+    return ""
 
 
 def _line(node: yaml.Node) -> int:

@@ -1,0 +1,127 @@
+"""Finds profiles by their names, and lays one over those that it extends. Unaware of what the keys mean, but for the
+few whose parts are mixed.
+
+A person's own folder goes before the shipped one; there a profile may extend the shipped one of its own name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.paths import config_dir, data_dir
+from stoker.config.priors import FILE_NAME
+from stoker.config.strict_yaml import Section, load
+
+MAX_CHAIN = 8
+"""Profiles that may extend one another; two or three are what a person can follow."""
+
+MAX_PROFILES = 500
+"""Files looked at in a folder."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What a profile or a step may be called."""
+
+_MIXED = ("variables", "env", "checks", "tmp", "priors")
+"""Mappings in which each key counts for itself."""
+
+
+class NoSuchProfileError(Exception):
+    """No profile is meant; the message is one line with the remedy."""
+
+
+def profile_folders() -> tuple[Path, ...]:
+    """Where profiles are looked for, the first one's before the others'."""
+    return config_dir() / "profiles", data_dir("profiles")
+
+
+def profile_files() -> dict[str, Path]:
+    """All profiles by name, in the order of their names; of two with one name the person's own."""
+    found: dict[str, Path] = {}
+    for folder in profile_folders():
+        files = sorted(folder.glob("*.yaml"))[:MAX_PROFILES] if folder.is_dir() else []
+        for file in files:
+            if file.name != FILE_NAME and NAME.fullmatch(file.stem):
+                found.setdefault(file.stem, file)
+    return dict(sorted(found.items()))
+
+
+def find_profile(wanted: str) -> Path:
+    """The file of a profile, by its name or by a path that holds a slash. Raises NoSuchProfileError."""
+    if "/" in wanted:
+        if Path(wanted).is_file():
+            return Path(wanted)
+        raise NoSuchProfileError(f"no file {wanted!r}; a profile without a slash is looked for by its name")
+    file = _named(wanted, None)
+    if file is None:
+        raise NoSuchProfileError(f"no profile {wanted!r}{did_you_mean(wanted, profile_files())}")
+    return file
+
+
+def read_chain(path: Path, errors: list[ConfigError]) -> Section:
+    """A profile's keys and those of all that it extends, in one section. Faults are noted; raises ConfigError when
+    the first file cannot be read at all."""
+    chain = [load(path, errors)]
+    while "extends" in chain[-1]:
+        below = _extended([section.path for section in chain], chain[-1])
+        try:
+            chain += [load(below, errors)] if below is not None else []
+        except ConfigError as err:
+            errors.append(err)
+            below = None
+        if below is None:
+            break
+    merged = chain.pop()
+    while chain:
+        merged = _laid_over(chain.pop(), merged)
+    return merged
+
+
+def _named(name: str, but: Path | None) -> Path | None:
+    """The file of a profile by its name, but for one file."""
+    if not NAME.fullmatch(name) or f"{name}.yaml" == FILE_NAME:
+        return None
+    files = (folder / f"{name}.yaml" for folder in profile_folders())
+    return next((file for file in files if file != but and file.is_file()), None)
+
+
+def _extended(files: Sequence[Path], section: Section) -> Path | None:
+    """The file that a profile extends; None if that is a fault, which is noted."""
+    name = section.text("extends")
+    file = _named(name, section.path) if name else None
+    if file is not None and file not in files and len(files) < MAX_CHAIN:
+        return file
+    names = " -> ".join([*(f.stem for f in files), name])
+    if file in files or name == section.path.stem:
+        section.fail("extends", f"profiles extend one another in a circle: {names}")
+    elif file is not None:
+        section.fail("extends", f"more than {MAX_CHAIN} profiles extend one another: {names}")
+    else:
+        section.fail("extends", f"no profile {name!r}{did_you_mean(name, profile_files())}")
+    return None
+
+
+def _laid_over(own: Section, base: Section) -> Section:
+    both = own.over(base)
+    for key in _MIXED:
+        if key in own and key in base:
+            both.put(key, own.section(key).over(base.section(key)), own.place_of(key))
+    if "steps" in own:
+        both.put("steps", _steps(own.section("steps"), base.section("steps")), own.place_of("steps"))
+    return both
+
+
+def _steps(own: Section, base: Section) -> Section:
+    """The steps of the upper profile in its order, each over the one of the same name below. Others are dropped."""
+    steps = Section(own.path, own.line, own.errors)
+    for name, step in own.sections():
+        mixed = step
+        if name in base:
+            before = base.section(name)
+            mixed = step.over(before)
+            if "env" in step and "env" in before:
+                mixed.put("env", step.section("env").over(before.section("env")), step.place_of("env"))
+        steps.put(name, mixed, own.place_of(name))
+    return steps
