@@ -1,0 +1,70 @@
+"""What the doctor says: checks with a verdict, the reason in numbers, and a command that helps. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "warn", "fail"]
+
+_GRAVEST_FIRST: dict[Status, int] = {"fail": 0, "warn": 1, "ok": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question and its answer. `fail` is for what no build can survive; `remedy` is a command, empty if ok."""
+
+    name: str
+    status: Status
+    why: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All checks of one examination, gravest first, and what kind of build they were made for."""
+
+    what: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing fails."""
+        return all(check.status != "fail" for check in self.checks)
+
+    def count(self, status: Status) -> int:
+        """How many checks ended so."""
+        return sum(check.status == status for check in self.checks)
+
+
+def examination(what: str, checks: Iterable[Check]) -> Examination:
+    """The checks in the order in which a person wants to read them."""
+    return Examination(what, tuple(sorted(checks, key=lambda check: _GRAVEST_FIRST[check.status])))
+
+
+def ok(name: str, why: str) -> Check:
+    """Nothing to do."""
+    return Check(name, "ok", why)
+
+
+def warn(name: str, why: str, remedy: str = "") -> Check:
+    """The build can succeed, but not as well, or not for sure."""
+    return Check(name, "warn", why, remedy)
+
+
+def fail(name: str, why: str, remedy: str = "") -> Check:
+    """The build cannot succeed."""
+    return Check(name, "fail", why, remedy)
+
+
+def to_json(found: Examination) -> dict[str, object]:
+    """The contract of `stoker doctor --json`: keys may be added, never renamed."""
+    return {
+        "ok": found.ok,
+        "what": found.what,
+        "checks": [
+            {"name": check.name, "status": check.status, "why": check.why, "remedy": check.remedy}
+            for check in found.checks
+        ],
+    }

@@ -1,0 +1,90 @@
+"""Finds the facts of a machine side by side, has them judged, and never fails: what breaks is a check that says so.
+
+Unaware of how a fact is found and of what is said of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from stoker.doctor.check import Check, Examination, examination, warn
+from stoker.doctor.command import Later
+from stoker.doctor.facts import Environment, Surroundings
+from stoker.doctor.find_cache import find_caches
+from stoker.doctor.find_cuda import find_cuda, include_folders
+from stoker.doctor.find_machine import read_limits, read_memory, read_volumes
+from stoker.doctor.find_source import look_at_source
+from stoker.doctor.find_tools import find_tools, which
+from stoker.doctor.install import MANAGERS
+from stoker.doctor.judge_archs import judge_archs
+from stoker.doctor.judge_caches import judge_caches
+from stoker.doctor.judge_cuda import judge_cuda
+from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volumes
+from stoker.doctor.judge_source import judge_source
+from stoker.doctor.judge_switches import judge_switches, launcher_names, launcher_program
+from stoker.doctor.judge_tools import judge_tools
+from stoker.doctor.need import Need
+
+PATIENCE_SECONDS = 3.0
+"""For each program that is asked: a healthy one answers in a few hundredths of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the examination: what to say of it should it break, and the checks that it leads to."""
+
+    name: str
+    checks: Callable[[Surroundings], Iterable[Check]]
+
+
+def examine(need: Need, env: Mapping[str, str], patience: float = PATIENCE_SECONDS) -> Examination:
+    """All checks for a build with this need in this environment. `patience`: seconds for each program. Never raises."""
+    here = Surroundings(need, env, patience, _manager())
+    parts = [(part.name, Later(partial(_checks, part, here))) for part in _PARTS]
+    return examination(need.what, [check for name, part in parts for check in _outcome(name, part, 4 * patience + 2)])
+
+
+def _checks(part: _Part, here: Surroundings) -> list[Check]:
+    return list(part.checks(here))
+
+
+def _outcome(name: str, part: Later[list[Check]], seconds: float) -> list[Check]:
+    try:
+        return part.result(seconds)
+    except Exception as err:  # noqa: BLE001  (a broken check is a finding, not an end)
+        return [warn(name, f"this could not be checked: {str(err) or type(err).__name__}")]
+
+
+def _manager() -> str:
+    """The package manager of this system; it may be in folders that are not on an ordinary user's PATH."""
+    folders = "/usr/bin:/bin:/usr/sbin:/sbin"
+    return next((name for name in MANAGERS if shutil.which(name, path=folders)), "")
+
+
+def find_environment(here: Surroundings) -> Environment:
+    """The variables, and what else is needed to judge them."""
+    memory = read_memory()
+    launchers = {name: bool(which((launcher_program(here.env[name]),), here.env)) for name in launcher_names(here.env)}
+    limit = memory.total if memory.limit is None else memory.limit.limit
+    return Environment(here.env, launchers, limit)
+
+
+def _cuda(here: Surroundings) -> Iterator[Check]:
+    cuda = find_cuda(here)
+    yield from judge_cuda(cuda, here.need, here.env)
+    yield from judge_archs(cuda, here.need, here.env)
+
+
+_PARTS = (
+    _Part("build tools", lambda here: judge_tools(find_tools(here, include_folders(here.env)), here.need)),
+    _Part("CUDA", _cuda),
+    _Part("memory", lambda here: judge_memory(read_memory(), here.need)),
+    _Part("disk", lambda here: judge_volumes(read_volumes(here), here.need)),
+    _Part("limits", lambda here: judge_limits(read_limits(), here.need)),
+    _Part("source", lambda here: judge_source(look_at_source(here), here.need, here.env)),
+    _Part("compiler cache", lambda here: judge_caches(find_caches(here), here.need, here.manager)),
+    _Part("switches", lambda here: judge_switches(find_environment(here), here.need)),
+)

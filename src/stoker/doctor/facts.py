@@ -1,0 +1,235 @@
+"""What was found on the machine: frozen values, so that each can be falsified by hand. Pure.
+
+Unaware of how they were found and of what they mean for a build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.doctor.need import Need, Version
+from stoker.sense.cgroup import MemoryLimit
+from stoker.verify.archs import Arch
+from stoker.verify.devices import Device
+
+Family = Literal["gcc", "clang", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is examined: the need, the environment that the build would have, and seconds for each command."""
+
+    need: Need
+    env: Mapping[str, str]
+    patience: float
+    manager: str = ""
+    """The system's package manager: apt-get, dnf, zypper, pacman, apk or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program: where it is, its version, and what was wrong when it was asked for it.
+
+    `late` is True when only its time ran out, which a busy machine may do to a sound program.
+    """
+
+    name: str
+    path: str = ""
+    version: Version = ()
+    problem: str = ""
+    late: bool = False
+
+    @property
+    def found(self) -> bool:
+        """Whether there is such a file."""
+        return bool(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler; `complaint` is what it said when it could not read a small source, empty if it could.
+
+    `asked` is the variable that names it, empty where it was found on PATH. `headers` are those of the need that it
+    finds.
+    """
+
+    command: Command
+    family: Family = "other"
+    asked: str = ""
+    complaint: str = ""
+    headers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """The Python that would build: its headers' folder, its packages' folder, and whether Python.h is there."""
+
+    command: Command
+    include: str = ""
+    packages: str = ""
+    has_header: bool = False
+    modules: tuple[str, ...] = ()
+    """Those of the need that it can import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Compilers and build tools. Of the need: `commands` and their paths, empty if missing; Python `modules`."""
+
+    c: Compiler
+    cxx: Compiler
+    cmake: Command
+    ninja: Command
+    make: Command
+    git: Command
+    python: Python
+    commands: Mapping[str, str]
+    modules: Mapping[str, bool]
+    manager: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place where CUDA is looked for: `origin` says who names it, `nvcc` is empty if there is none.
+
+    `version` is empty where nvcc does not tell it.
+    """
+
+    origin: str
+    root: str
+    nvcc: str = ""
+    version: Version = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """The newest compilers that a toolkit takes, by major version; `origin` is its header's path or empty (a table)."""
+
+    gcc: int | None = None
+    clang: int | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """The CUDA toolkit that a build would use. `archs` are what its nvcc compiles for; `header` is cuda.h's version."""
+
+    nvcc: Command
+    origin: str
+    root: str = ""
+    archs: tuple[Arch, ...] = ()
+    limits: HostLimits = HostLimits()
+    header: Version = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A CUDA library by its header. `reachable` is False where CMake would need a hint to find it."""
+
+    name: str
+    version: str
+    folder: str
+    reachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cuda:
+    """Everything about CUDA. `host` is the compiler that nvcc would call; no toolkit is None."""
+
+    toolkit: Toolkit | None
+    places: tuple[Place, ...]
+    host: Compiler | None = None
+    libraries: tuple[Library, ...] = ()
+    devices: tuple[Device, ...] = ()
+    device_note: str = ""
+    packaged: str = ""
+    """The root of a toolkit in the Python environment's packages, which CMake does not look at by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes, and cores that may be used. `limit` is the tightest control group's, if that is tighter than the RAM."""
+
+    total: int
+    available: int
+    swap_total: int
+    swap_free: int
+    cores: float
+    limit: MemoryLimit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """The file system of a folder, asked for or its nearest parent that exists. Bytes; `inodes` None is without end."""
+
+    folder: str
+    exists: bool
+    kind: str
+    size: int
+    free: int
+    inodes: int | None
+    writable: bool
+    used_before: bool = False
+    """Whether a build has begun here: then part of what it needs is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Soft and hard limits by name, as getrlimit(2) has them; None is unlimited. `processes` run for this user."""
+
+    soft: Mapping[str, int | None]
+    hard: Mapping[str, int | None]
+    processes: int
+    privileged: bool
+    """Root: the limit on processes does not count for it (setrlimit(2), CAP_SYS_RESOURCE)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """Files that are dated in the future: how many of how many, and the one furthest ahead (in seconds)."""
+
+    looked_at: int = 0
+    future: int = 0
+    worst: str = ""
+    ahead: float = 0.0
+    input_ahead: float = 0.0
+    """The same of the files that decide whether the build files are made anew (CMakeLists.txt, *.cmake)."""
+    input_name: str = ""
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The source tree and what an earlier build left beside it."""
+
+    submodules: int
+    missing: tuple[str, ...]
+    is_checkout: bool
+    dated: Dated
+    absent: tuple[str, ...]
+    """Files of the need that are not there."""
+    cache: Mapping[str, str]
+    """Entries of CMakeCache.txt in the build folder; empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerCache:
+    """ccache or sccache. Sizes in bytes, None if unknown; `hits` and `misses` since its figures began."""
+
+    command: Command
+    size: int | None = None
+    size_limit: int | None = None
+    hits: int = 0
+    misses: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment of the build, what of it points to a program that is there, and the memory it may fill."""
+
+    values: Mapping[str, str]
+    launchers: Mapping[str, bool]
+    memory: int

@@ -1,0 +1,209 @@
+"""Finds CUDA where builds look for it: toolkit, host compiler, cuDNN, NCCL, GPUs. Unaware of what will do."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from stoker.doctor.command import Later, ask
+from stoker.doctor.facts import Command, Compiler, Cuda, HostLimits, Library, Place, Surroundings, Toolkit
+from stoker.doctor.find_tools import find_compiler, find_python, version_in, which
+from stoker.doctor.need import Version
+from stoker.doctor.toolkits import limits_in, limits_of
+from stoker.verify.archs import Arch, ArchError, parse_arch
+from stoker.verify.devices import local_devices
+
+COMPILERS = ("CUDACXX", "CUDA_NVCC_EXECUTABLE")
+"""Variables that name nvcc itself: CMake's own, and the one that PyTorch makes of it."""
+
+ROOTS = ("CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT")
+"""Variables that name a toolkit: the first two are torch.utils.cpp_extension's and FindCUDA's, the last CMake's."""
+
+USUAL_ROOT = "/usr/local/cuda"
+HOST_VARIABLES = ("CUDAHOSTCXX", "CMAKE_CUDA_HOST_COMPILER", "CUDA_HOST_COMPILER", "NVCC_CCBIN")
+
+_HEADERS = {"cudnn": ("cudnn_version.h", "CUDNN"), "nccl": ("nccl.h", "NCCL")}
+_RELEASE = re.compile(r"release (\d+\.\d+)", re.ASCII)
+_TOP = re.compile(r"^#\$ TOP=(.+)$", re.MULTILINE)
+_CUDA_VERSION = re.compile(r"^#define\s+CUDA_VERSION\s+(\d{4,6})\b", re.MULTILINE | re.ASCII)
+_MAX_HEADER = 1 << 20
+_TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+
+
+def find_cuda(here: Surroundings) -> Cuda:
+    """All of it at once; raises LateError if something hangs."""
+    wait = 2 * here.patience + 1
+    devices = Later(lambda: local_devices(here.patience))
+    python = Later(lambda: find_python(here.env, here.patience))
+    found_places = list(find_places(here.env))
+    versions = [Later(partial(_version_of, place.nvcc, here)) for place in found_places]
+    first = next((place for place in found_places if place.nvcc), None)
+    toolkit = Later(lambda: ask_toolkit(first, here) if first else None)
+    host = Later(lambda: find_host(here))
+    packages = python.result(wait).packages
+    found, note = devices.result(wait)
+    kit = toolkit.result(wait)
+    return Cuda(
+        toolkit=kit,
+        places=tuple(replace(p, version=v.result(wait).version) for p, v in zip(found_places, versions, strict=True)),
+        host=host.result(wait) if first else None,
+        libraries=tuple(_libraries(here, kit.root if kit else "", packages)),
+        devices=tuple(found),
+        device_note=note,
+        packaged=_packaged(packages),
+    )
+
+
+def find_places(env: Mapping[str, str], usual: str = USUAL_ROOT) -> Iterator[Place]:
+    """Where CUDA is looked for, in the order in which it counts.
+
+    What a variable names is among them even if nothing is there.
+    """
+    for variable in COMPILERS:
+        if value := env.get(variable, ""):
+            path = which((value,), env)
+            yield Place(variable, _root_of(path or value), path)
+    for variable in ROOTS:
+        if value := env.get(variable, ""):
+            yield Place(variable, value, which((f"{value}/bin/nvcc",), env))
+    if path := which(("nvcc",), env):
+        yield Place("PATH", _root_of(path), path)
+    if path := which((f"{usual}/bin/nvcc",), env):
+        yield Place(usual, usual, path)
+
+
+def _root_of(nvcc: str) -> str:
+    return os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+
+
+def ask_toolkit(place: Place, here: Surroundings) -> Toolkit:
+    """What the nvcc of a place says of itself, and what its headers say."""
+    wait = 2 * here.patience
+    version = Later(lambda: _version_of(place.nvcc, here))
+    archs = Later(lambda: ask([place.nvcc, "--list-gpu-arch"], here.env, here.patience))
+    # nvcc may be a script that starts another: the dry run tells the folder of the one that does the work.
+    dry = ask([place.nvcc, "--dryrun", "-E", "-x", "cu", os.devnull], here.env, here.patience)
+    top = _TOP.search(dry.text)
+    root = os.path.normpath(top[1].strip()) if top else place.root
+    nvcc = version.result(wait)
+    return Toolkit(
+        nvcc=nvcc,
+        origin=place.origin,
+        root=root,
+        archs=tuple(_archs(archs.result(wait).text)),
+        limits=_limits(root, nvcc.version),
+        header=_header_version(root),
+    )
+
+
+def _version_of(nvcc: str, here: Surroundings) -> Command:
+    """An nvcc with its release."""
+    if not nvcc:
+        return Command("nvcc")
+    told = ask([nvcc, "--version"], here.env, here.patience)
+    release = _RELEASE.search(told.text)
+    number = version_in(release[1]) if release else ()
+    return Command("nvcc", nvcc, number, told.problem or ("" if number else "it tells no version"), told.late)
+
+
+def _archs(text: str) -> Iterator[Arch]:
+    for word in text.split():
+        if word.startswith("compute_"):
+            try:
+                yield parse_arch(word)
+            except ArchError:
+                continue
+
+
+def _limits(root: str, version: Version) -> HostLimits:
+    """What the toolkit's own header says; else what is known of its version."""
+    for folder in _include_folders(root):
+        path = f"{folder}/crt/host_config.h"
+        if text := _text(path):
+            return limits_in(text, path)
+    return limits_of(version)
+
+
+def _header_version(root: str) -> Version:
+    for folder in _include_folders(root):
+        if match := _CUDA_VERSION.search(_text(f"{folder}/cuda.h")):
+            number = int(match[1])
+            return number // 1000, number % 1000 // 10
+    return ()
+
+
+def _include_folders(root: str) -> list[str]:
+    return [f"{root}/include", *(f"{root}/targets/{t}/include" for t in ("x86_64-linux", "sbsa-linux"))] if root else []
+
+
+def include_folders(env: Mapping[str, str]) -> list[str]:
+    """Where the headers of CUDA and of its libraries are, as far as it can be told without asking anybody."""
+    roots = dict.fromkeys(place.root for place in find_places(env) if place.nvcc)
+    named = [folder for name in _HEADERS for folder in _named_folders(name, env)]
+    return [folder for root in roots for folder in _include_folders(root)] + named
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MAX_HEADER)
+    except OSError:
+        return ""
+
+
+def find_host(here: Surroundings) -> Compiler:
+    """The compiler that nvcc calls: what a variable names, else gcc on PATH."""
+    variable = next((name for name in HOST_VARIABLES if here.env.get(name)), HOST_VARIABLES[0])
+    value = here.env.get(variable, "")
+    if value and os.path.isdir(value):  # -ccbin takes a folder as well
+        here = Surroundings(here.need, {**here.env, variable: f"{value}/gcc"}, here.patience, here.manager)
+    return find_compiler(("gcc", "g++"), variable, here)
+
+
+def _libraries(here: Surroundings, root: str, packages: str) -> Iterator[Library]:
+    for name in here.need.libraries:
+        if name not in _HEADERS:
+            continue
+        near = [*_named_folders(name, here.env), *_include_folders(root), *_system_folders(here.env)]
+        found = _library(name, near, reachable=True)
+        found = found or _library(name, [f"{packages}/nvidia/{name}/include"], reachable=False)
+        if found is not None:
+            yield found
+
+
+def _named_folders(name: str, env: Mapping[str, str]) -> list[str]:
+    upper = name.upper()
+    folders = [env.get(f"{upper}_INCLUDE_DIR", "")]
+    folders += [f"{value}/include" for part in ("ROOT", "ROOT_DIR") if (value := env.get(f"{upper}_{part}", ""))]
+    return [folder for folder in folders if folder]
+
+
+def _system_folders(env: Mapping[str, str]) -> list[str]:
+    conda = [f"{env['CONDA_PREFIX']}/include"] if env.get("CONDA_PREFIX") else []
+    return [*conda, "/usr/local/include", "/usr/include", *(f"/usr/include/{triplet}" for triplet in _TRIPLETS)]
+
+
+def _library(name: str, folders: Sequence[str], *, reachable: bool) -> Library | None:
+    header, prefix = _HEADERS[name]
+    for folder in folders:
+        text = _text(f"{folder}/{header}")
+        parts = [
+            match[1]
+            for part in ("MAJOR", "MINOR", "PATCHLEVEL" if name == "cudnn" else "PATCH")
+            if (match := re.search(rf"^#define\s+{prefix}_{part}\s+(\d+)", text, re.MULTILINE | re.ASCII))
+        ]
+        if parts:
+            return Library(name, ".".join(parts), folder, reachable)
+    return None
+
+
+def _packaged(packages: str) -> str:
+    """A toolkit among Python's packages: nvidia/cu13 since CUDA 13, nvidia/cuda_nvcc before."""
+    if not packages:
+        return ""
+    roots = sorted((Path(packages) / "nvidia").glob("cu*/bin/nvcc"), reverse=True)
+    return str(roots[0].parent.parent) if roots else ""

@@ -1,0 +1,151 @@
+"""Judges TORCH_CUDA_ARCH_LIST: its words, what this nvcc compiles for, what the GPUs here need. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from stoker.doctor.check import Check, fail, ok, warn
+from stoker.doctor.facts import Cuda, Toolkit
+from stoker.doctor.judge_cuda import grave
+from stoker.doctor.judge_tools import dotted
+from stoker.doctor.need import Need
+from stoker.verify.archs import Arch, ArchError, Wanted, cubin_runs, parse_arch_list, ptx_runs
+from stoker.verify.devices import Device
+
+NAME = "TORCH_CUDA_ARCH_LIST"
+
+_BY_MACHINE = ("Auto", "Common", "All")
+"""Words of PyTorch's build (select_compute_arch.cmake) that mean something else on every machine."""
+
+_SPECIFIC_FROM = (9, 0)
+"""The first capability with code for it alone (9.0a)."""
+
+_FAMILY_FROM, _FAMILY_CUDA = (10, 0), (12, 9)
+"""The first capability with code for its family (10.0f), and the CUDA that brought it."""
+
+
+def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+    """The list of architectures, or what it means that there is none."""
+    text = env.get(NAME, "").strip()
+    if need.cuda == "no":
+        return
+    if need.gpu_or and not cuda.devices and not any(env.get(name, "").strip() for name in need.gpu_or):
+        first = need.gpu_or[0]
+        remedy = _suggested(cuda) if first == NAME else f"export {first}=...  # the GPUs that it shall run on"
+        yield fail(first, f"not set, and there is no GPU to ask ({cuda.device_note})", remedy)
+        return
+    if not text and not need.knobs:
+        return
+    if not text:
+        yield _unset(cuda, need)
+        return
+    words = [word for word in re.split(r"[ \t;]+", text.strip(" \t;")) if word]
+    by_machine = [word for word in words if word.removesuffix("+PTX") in _BY_MACHINE]
+    if by_machine and need.knobs != "extension":
+        yield _by_machine(by_machine[0], cuda, need)
+        words = [word for word in words if word not in by_machine]
+        if not words:
+            return
+    if "native" in words and need.knobs == "extension":
+        yield ok(NAME, "native: the GPUs of this machine")
+        return
+    try:
+        wanted = parse_arch_list(";".join(words))
+    except ArchError as err:
+        yield grave(need, NAME, str(err), _suggested(cuda))
+        return
+    yield _list(text, wanted, cuda, need)
+
+
+def _list(text: str, wanted: Sequence[Wanted], cuda: Cuda, need: Need) -> Check:
+    """The gravest thing about a list that can be read."""
+    toolkit = cuda.toolkit
+    refused = [w for w in wanted if toolkit is not None and not _compiles(w.arch, toolkit)]
+    if toolkit is not None and refused:
+        names = ", ".join(dict.fromkeys(w.arch.number for w in refused))
+        why = f"nvcc {dotted(toolkit.nvcc.version)} cannot compile for {names}, only for {_range(toolkit)}"
+        return grave(need, NAME, why, _without(wanted, refused, cuda))
+    family = [w.arch.number for w in wanted if w.arch.variant == "f"]
+    if family and need.knobs == "extension":
+        return grave(need, NAME, f"torch.utils.cpp_extension does not know {family[0]}", _suggested(cuda))
+    left_out = [device for device in cuda.devices if not _runs(wanted, device)]
+    if left_out:
+        device = left_out[0]
+        why = f"nothing in {text!r} runs on this machine's {device.name} ({device.arch.number})"
+        return warn(NAME, why, f'export {NAME}="{text.strip(" ;")};{device.arch.number}"')
+    return ok(NAME, f"{text}: {_counted(wanted)}")
+
+
+def _counted(wanted: Sequence[Wanted]) -> str:
+    binaries = sum(w.kind == "cubin" for w in wanted)
+    ptx = len(wanted) - binaries
+    passes = f"each kernel is compiled {binaries} times" if binaries > 1 else "each kernel is compiled once"
+    return f"{passes}, with PTX for {ptx}" if ptx else passes
+
+
+def _compiles(arch: Arch, toolkit: Toolkit) -> bool:
+    """Whether this nvcc knows an architecture; one that did not tell knows all."""
+    if not toolkit.archs:
+        return True
+    if arch.capability not in {known.capability for known in toolkit.archs}:
+        return False
+    if arch.variant == "a":
+        return arch.capability >= _SPECIFIC_FROM
+    if arch.variant == "f":
+        return arch.capability >= _FAMILY_FROM and toolkit.nvcc.version >= _FAMILY_CUDA
+    return True
+
+
+def _runs(wanted: Sequence[Wanted], device: Device) -> bool:
+    return any((cubin_runs if w.kind == "cubin" else ptx_runs)(w.arch, device.arch) for w in wanted)
+
+
+def _range(toolkit: Toolkit) -> str:
+    return " ".join(arch.number for arch in sorted(toolkit.archs))
+
+
+def _unset(cuda: Cuda, need: Need) -> Check:
+    if cuda.devices:
+        archs = ", ".join(sorted({device.arch.number for device in cuda.devices}))
+        return ok(NAME, f"not set: built for the GPUs of this machine alone ({archs})")
+    remedy = _suggested(cuda)
+    if cuda.toolkit is None:
+        return ok(NAME, "not set; there is no nvcc either")
+    if need.knobs == "extension":
+        return warn(NAME, "not set, and no GPU to ask: built for every architecture that torch knows", remedy)
+    return _common("not set, and no GPU to ask: PyTorch takes its common architectures", cuda, need)
+
+
+def _by_machine(word: str, cuda: Cuda, need: Need) -> Check:
+    if word.startswith("Auto") and cuda.devices:
+        return ok(NAME, f"{word}: built for the GPUs of this machine alone")
+    return _common(f"{word}: PyTorch takes its common architectures", cuda, need)
+
+
+def _common(why: str, cuda: Cuda, need: Need) -> Check:
+    """PyTorch's common architectures begin with 5.0, which CUDA 13 no longer knows (select_compute_arch.cmake)."""
+    toolkit = cuda.toolkit
+    first = Arch(5, 0)
+    if toolkit is not None and not _compiles(first, toolkit):
+        more = f"{why}, which begin with {first.number}; nvcc {dotted(toolkit.nvcc.version)} does not know it"
+        return (fail if need.knobs == "pytorch" else warn)(NAME, more, _suggested(cuda))
+    return warn(NAME, f"{why}; each one takes memory and time", _suggested(cuda))
+
+
+def _without(wanted: Sequence[Wanted], refused: Sequence[Wanted], cuda: Cuda) -> str:
+    """The list as it would be accepted; what suits the machine if nothing is left of it."""
+    kept = [w.arch.number for w in wanted if w.kind == "cubin" and w not in refused]
+    with_ptx = {w.arch.number for w in wanted if w.kind == "ptx"}
+    items = [f"{number}+PTX" if number in with_ptx else number for number in kept]
+    return f'export {NAME}="{";".join(items)}"' if items else _suggested(cuda)
+
+
+def _suggested(cuda: Cuda) -> str:
+    """What the GPUs here need; without any, an example that this nvcc can compile."""
+    archs = sorted(
+        {device.arch for device in cuda.devices if cuda.toolkit is None or _compiles(device.arch, cuda.toolkit)}
+    )
+    if archs:
+        return f'export {NAME}="{";".join(arch.number for arch in archs)}"'
+    return f'export {NAME}="8.0;9.0+PTX"  # the GPUs that it shall run on'

@@ -1,0 +1,80 @@
+"""Judges a source tree: submodules, dates, and a CMake cache of an earlier build. Pure."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+
+from stoker.doctor.check import Check, fail, ok, warn
+from stoker.doctor.facts import Source
+from stoker.doctor.need import Need
+from stoker.model.units import format_rough
+
+SHOWN = 3
+"""Missing submodules that are named."""
+
+GRAVE_SECONDS = 60.0
+"""A CMakeLists.txt this far ahead: ninja gives up after it was configured 100 times ("manifest still dirty")."""
+
+
+def judge_source(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+    """What is wrong with the files before a compiler has seen them."""
+    yield from _submodules(source, need)
+    for name in source.absent:
+        why = f"there is no {name} in {need.source}: not the right folder, or not the whole tree"
+        yield fail(f"file {name}", why, f"ls {shlex.quote(need.source)}")
+    yield _clock(source, need)
+    yield from _cache(source, need, env)
+
+
+def _submodules(source: Source, need: Need) -> Iterator[Check]:
+    if need.submodules == "no" or not (source.submodules or need.submodules == "must"):
+        return
+    name = "submodules"
+    if not source.submodules:
+        why = f"{need.source} names none; {need.what} has some: an incomplete tree"
+        yield warn(name, why, "git clone --recursive URL")
+        return
+    if not source.missing:
+        yield ok(name, f"all {source.submodules} are there")
+        return
+    named = ", ".join(source.missing[:SHOWN])
+    more = f" and {len(source.missing) - SHOWN} more" if len(source.missing) > SHOWN else ""
+    why = f"{len(source.missing)} of {source.submodules} missing: {named}{more}"
+    if source.is_checkout:
+        remedy = f"git -C {shlex.quote(need.source)} submodule update --init --recursive"
+    else:
+        why, remedy = f"{why}; this tree is no git checkout", "git clone --recursive URL"
+    yield (fail if need.submodules == "must" else warn)(name, why, remedy)
+
+
+def _clock(source: Source, need: Need) -> Check:
+    name, dated = "clock", source.dated
+    looked = f"{dated.looked_at} files" if dated.complete else f"the first {dated.looked_at} files"
+    if not dated.future:
+        return ok(name, f"none of {looked} is dated in the future")
+    remedy = f"find {shlex.quote(need.source)} -newermt now -exec touch {{}} +"
+    if dated.input_ahead > GRAVE_SECONDS:
+        ahead = format_rough(dated.input_ahead)
+        why = f"{dated.input_name} is dated {ahead} ahead; ninja would configure the build over and over"
+        return fail(name, why, remedy)
+    are = "is" if dated.future == 1 else "are"
+    why = f"{dated.future} of {looked} {are} dated in the future, {dated.worst} by {format_rough(dated.ahead)}"
+    return warn(name, f"{why}; they are built again each time", remedy)
+
+
+def _cache(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+    """What CMake refuses in a folder that it has configured before."""
+    cache, name = source.cache, "CMake cache"
+    if not cache:
+        return
+    anew = f"rm -r {shlex.quote(need.build)}/CMakeCache.txt {shlex.quote(need.build)}/CMakeFiles"
+    home, generator = cache.get("CMAKE_HOME_DIRECTORY", ""), cache.get("CMAKE_GENERATOR", "")
+    asked = env.get("CMAKE_GENERATOR", "")
+    if home and os.path.realpath(home) != os.path.realpath(need.source):
+        yield fail(name, f"{need.build} was configured for {home}, not for {need.source}", anew)
+    elif generator and asked and asked != generator:
+        yield fail(name, f"{need.build} was configured for {generator!r}; CMAKE_GENERATOR is {asked!r}", anew)
+    else:
+        yield ok(name, f"{need.build} is configured for {generator or 'this tree'}")

@@ -1,0 +1,164 @@
+"""Judges the environment variables that steer a build, and names those that contradict each other. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from stoker.doctor.check import Check, fail, ok, warn
+from stoker.doctor.facts import Environment
+from stoker.doctor.need import Need
+from stoker.doctor.switches import switch
+from stoker.model.units import format_bytes
+
+JOB_COUNTS = ("MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL")
+
+BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
+GENERATORS = ("Ninja", "Unix Makefiles", "Ninja Multi-Config")
+"""Of those that CMake has on Linux, the ones that stoker governs."""
+
+OF_CUDA = (
+    "USE_CUDNN", "USE_NCCL", "USE_SYSTEM_NCCL", "USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION", "USE_CUSPARSELT",
+    "USE_CUFILE", "USE_NVSHMEM",
+)  # fmt: skip
+"""PyTorch's options that mean nothing without USE_CUDA (its CMakeLists.txt)."""
+
+_SWITCH = re.compile(r"(USE|BUILD|WITH)_[A-Z0-9_]+", re.ASCII)
+_WORDY = frozenset({"BUILD_TYPE", "BUILD_ENVIRONMENT", "BUILD_CUSTOM_STEP", "BUILD_NUMBER", "BUILD_ID", "BUILD_URL"})
+"""Variables that begin like a switch and hold words."""
+
+_THREADS = re.compile(r"(?:--threads|-t)[ =](\d{1,4})\b", re.ASCII)
+_NVCC_FLAGS = ("TORCH_NVCC_FLAGS", "CUDAFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+
+def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
+    """Everything that is worth a word; one line where there is nothing."""
+    found = [
+        *_job_counts(environment, need),
+        *_generator(environment.values, need),
+        *_build_type(environment.values, need),
+        *_words(environment.values, need),
+        *_cuda_off(environment.values),
+        *_pytorch(environment.values, need),
+        *_threads(environment.values, need),
+        *_launchers(environment),
+    ]
+    yield from found
+    if not found:
+        yield ok("switches", "no variable stands in the build's way")
+
+
+def _job_counts(environment: Environment, need: Need) -> Iterator[Check]:
+    for name in JOB_COUNTS:
+        value = environment.values.get(name)
+        if value is None:
+            continue
+        if not (value.isascii() and value.isdecimal() and int(value) > 0):
+            judge = fail if need.knobs == "pytorch" else warn
+            yield judge(name, f"{value!r} is no number of jobs", f"unset {name}")
+        else:
+            why = f"{value}: it caps what stoker governs by memory{_worst_case(int(value), environment, need)}"
+            yield warn(name, why, f"unset {name}  # stoker run -j {value} caps as well, and can be changed")
+
+
+def _worst_case(jobs: int, environment: Environment, need: Need) -> str:
+    if need.job is None or not environment.memory or jobs * need.job.bytes <= environment.memory:
+        return ""
+    most, there = format_bytes(jobs * need.job.bytes), format_bytes(environment.memory)
+    return f"; without it {jobs} of the heaviest jobs would take {most} of {there}"
+
+
+def _generator(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    name = "CMAKE_GENERATOR"
+    value = values.get(name, "")
+    if value and value not in GENERATORS:
+        yield warn(name, f"{value!r}: stoker governs Ninja and Unix Makefiles", f"export {name}=Ninja")
+    elif value == "Unix Makefiles":
+        yield warn(name, "make keeps no log and no plan: progress and prediction are worse", f"export {name}=Ninja")
+    if switch(values.get("USE_NINJA")) is False and need.knobs:
+        yield warn("USE_NINJA", "off: make keeps no log and no plan", "unset USE_NINJA")
+
+
+def _build_type(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    name = "CMAKE_BUILD_TYPE"
+    value = values.get(name, "")
+    if value and value.lower() not in {kind.lower() for kind in BUILD_TYPES}:
+        yield warn(name, f"{value!r} is none of CMake's: {', '.join(BUILD_TYPES)}", f"export {name}=Release")
+    elif value.lower() == "debug":
+        yield warn(
+            name, "Debug: objects are many times larger, and links want as much memory", f"export {name}=Release"
+        )
+    wanted = [kind for kind in ("DEBUG", "REL_WITH_DEB_INFO") if need.knobs == "pytorch" and switch(values.get(kind))]
+    kinds = {"DEBUG": "debug", "REL_WITH_DEB_INFO": "relwithdebinfo"}
+    for other in wanted:
+        if value and value.lower() != kinds[other]:
+            yield warn(other, f"it is on, but {name} is {value}; one of them is ignored", f"unset {other}")
+
+
+def _words(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    """Switches that are neither on nor off, which CMake takes for off."""
+    if need.knobs != "pytorch":
+        return
+    for name, value in sorted(values.items()):
+        if _SWITCH.fullmatch(name) and name not in _WORDY and value and switch(value) is None:
+            yield warn(name, f"{value!r} is neither on nor off; CMake takes it for off", f"export {name}=1")
+
+
+def _cuda_off(values: Mapping[str, str]) -> Iterator[Check]:
+    cuda = switch(values.get("USE_CUDA"))
+    if cuda is False:
+        listed = values.get("TORCH_CUDA_ARCH_LIST", "")
+        if listed.strip():
+            why = f"off, but TORCH_CUDA_ARCH_LIST is {listed!r}: one of them is not meant"
+            yield warn("USE_CUDA", why, "unset USE_CUDA  # or: unset TORCH_CUDA_ARCH_LIST")
+        on = [name for name in OF_CUDA if switch(values.get(name))]
+        if on:
+            yield warn("USE_CUDA", f"off, but {', '.join(on)} on, which means nothing then", f"unset {' '.join(on)}")
+    if cuda and switch(values.get("USE_ROCM")):
+        yield fail("USE_ROCM", "on together with USE_CUDA: a build is for one of the two", "unset USE_ROCM")
+
+
+def _pytorch(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    if need.knobs != "pytorch":
+        return
+    if values.get("CMAKE_CUDA_ARCHITECTURES"):
+        why = f"{values['CMAKE_CUDA_ARCHITECTURES']!r} is ignored; PyTorch reads TORCH_CUDA_ARCH_LIST alone"
+        yield warn("CMAKE_CUDA_ARCHITECTURES", why, "unset CMAKE_CUDA_ARCHITECTURES")
+    if values.get("CMAKE_INSTALL_PREFIX"):
+        why = f"{values['CMAKE_INSTALL_PREFIX']!r}: the build installs into its own folder and needs it unset"
+        yield warn("CMAKE_INSTALL_PREFIX", why, "unset CMAKE_INSTALL_PREFIX")
+    if switch(values.get("BUILD_TEST", "1")) is not False:
+        yield warn("BUILD_TEST", "not off: hundreds of test programs are built and linked too", "export BUILD_TEST=0")
+
+
+def _threads(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    """`nvcc --threads` multiplies a job's memory: 1.1 GB became 6.4 GB with six architectures and six threads."""
+    if need.cuda == "no":
+        return
+    counts = {name: int(n) for name in _NVCC_FLAGS for n in _THREADS.findall(values.get(name, ""))}
+    if (own := values.get("NVCC_THREADS", "")) and own.isascii() and own.isdecimal():
+        counts["NVCC_THREADS"] = int(own)
+    for name, threads in counts.items():
+        if threads != 1:
+            times = f"up to {threads} times" if threads else "many times"
+            yield warn(name, f"nvcc with {threads} threads: a job may take {times} the memory", f"unset {name}")
+
+
+def _launchers(environment: Environment) -> Iterator[Check]:
+    for name, there in environment.launchers.items():
+        value = environment.values[name]
+        if there:
+            yield ok(name, value)
+        else:
+            yield fail(name, f"{value!r} is not there; every compilation would fail", f"unset {name}")
+
+
+def launcher_program(value: str) -> str:
+    """The program of a compiler launcher: CMake separates its words by semicolons."""
+    return re.split(r"[; ]", value.strip(), maxsplit=1)[0]
+
+
+def launcher_names(values: Mapping[str, str]) -> list[str]:
+    """The variables that name a compiler launcher and are set."""
+    names = [f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA")]
+    return [name for name in names if values.get(name, "").strip()]

@@ -1,0 +1,183 @@
+"""Judges compilers, build tools and headers. Pure: facts and a need in, checks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stoker.doctor.check import Check, fail, ok, warn
+from stoker.doctor.facts import Command, Compiler, Tools
+from stoker.doctor.install import find_package, install
+from stoker.doctor.need import Need, Version, Want
+
+CXX17_GCC = (7,)
+"""Older ones do not know -std=c++17 (gcc's page on C++ standards support); few projects still build with them."""
+
+POLICY_FLOOR = (3, 5)
+"""CMake 4 refuses projects that ask for an older one (its release notes)."""
+
+
+def judge_tools(tools: Tools, need: Need) -> Iterator[Check]:
+    """Compilers, CMake, ninja, make, git, Python's headers, and what else the need names."""
+    yield _compiler("C++ compiler", tools.cxx, need, tools.manager)
+    yield _compiler("C compiler", tools.c, need, tools.manager)
+    yield from _pair(tools)
+    yield from _cmake(tools.cmake, need)
+    yield from _builders(tools)
+    yield _git(tools)
+    yield from _python(tools, need)
+    yield from _commands(tools)
+    yield from _modules(tools)
+    yield from _headers(tools, need)
+
+
+def dotted(version: Version) -> str:
+    """12.2.0"""
+    return ".".join(map(str, version))
+
+
+def older(version: Version, least: Version) -> bool:
+    """Whether a version that is known is too old; 12 is as good as 12.0."""
+    return bool(version) and version[: len(least)] < least
+
+
+def _compiler(name: str, compiler: Compiler, need: Need, manager: str) -> Check:
+    command = compiler.command
+    if not command.found:
+        if compiler.asked:
+            why = f"{compiler.asked} names {command.name}, which is not there"
+            return fail(name, why, f"unset {compiler.asked}")
+        return fail(name, f"neither {command.name} nor another one is on PATH", install("c++", manager))
+    title = f"{command.name} {dotted(command.version)}".rstrip()
+    if compiler.complaint:
+        why = f"{title} ({command.path}) cannot compile: {compiler.complaint}"
+        return fail(name, why, install("c++", manager))
+    if command.problem:
+        return warn(name, f"{title} ({command.path}): {command.problem}", f"{command.path} --version")
+    return _version(name, compiler, need, f"{title}, {command.path}")
+
+
+def _version(name: str, compiler: Compiler, need: Need, title: str) -> Check:
+    version, family = compiler.command.version, compiler.family
+    least = {"gcc": need.gcc, "clang": need.clang, "other": ()}[family]
+    if least and older(version, least):
+        return fail(name, f"{title}: {need.what} needs {family} {dotted(least)} or newer", _newer(name, family, least))
+    if family == "gcc" and older(version, CXX17_GCC):
+        return warn(name, f"{title}: it does not know C++17, which most projects use", _newer(name, family, (11,)))
+    return ok(name, title)
+
+
+def _newer(name: str, family: str, least: Version) -> str:
+    if name == "C compiler":
+        return f"export CC={family}-{least[0]}"
+    return f"export CXX={'g++' if family == 'gcc' else 'clang++'}-{least[0]}"
+
+
+def _pair(tools: Tools) -> Iterator[Check]:
+    c, cxx = tools.c, tools.cxx
+    if not (c.command.found and cxx.command.found) or "other" in (c.family, cxx.family):
+        return
+    same = c.family == cxx.family and c.command.version[:1] == cxx.command.version[:1]
+    if c.command.version and cxx.command.version and not same:
+        of_c, of_cxx = (f"{x.family} {dotted(x.command.version)}" for x in (c, cxx))
+        why = f"the C compiler is {of_c}, the C++ compiler {of_cxx}; mixed objects may not link"
+        yield warn("compiler pair", why, f"export CC={'clang' if cxx.family == 'clang' else 'gcc'}")
+
+
+def _cmake(cmake: Command, need: Need) -> Iterator[Check]:
+    if need.cmake_tool == "no" and not cmake.found:
+        return
+    remedy = "python3 -m pip install -U cmake"
+    if not cmake.found:
+        yield _grave(need.cmake_tool, "cmake", "no cmake on PATH", remedy)
+    elif cmake.problem:
+        want = "may" if cmake.late else need.cmake_tool
+        yield _grave(want, "cmake", f"{cmake.path}: {cmake.problem}", f"{cmake.path} --version")
+    elif older(cmake.version, need.cmake):
+        why = f"{dotted(cmake.version)}, {cmake.path}: the project asks for {dotted(need.cmake)} or newer"
+        yield _grave(need.cmake_tool, "cmake", why, remedy)
+    elif need.cmake_policy and need.cmake_policy < POLICY_FLOOR and not older(cmake.version, (4,)):
+        why = (
+            f"{dotted(cmake.version)} refuses projects for CMake older than 3.5; this one asks for {dotted(need.cmake)}"
+        )
+        yield _grave(need.cmake_tool, "cmake", why, "export CMAKE_POLICY_VERSION_MINIMUM=3.5")
+    else:
+        yield ok("cmake", f"{dotted(cmake.version)}, {cmake.path}")
+
+
+def _grave(want: Want, name: str, why: str, remedy: str) -> Check:
+    return (fail if want == "must" else warn)(name, why, remedy)
+
+
+def _builders(tools: Tools) -> Iterator[Check]:
+    """Ninja or make: one of the two must be there."""
+    ninja, make = tools.ninja, tools.make
+    if not ninja.found and not make.found:
+        yield fail("ninja", "neither ninja nor make is on PATH", install("ninja", tools.manager))
+        return
+    if not ninja.found:
+        yield warn("ninja", "no ninja on PATH; make tells less, and is slower", install("ninja", tools.manager))
+    else:
+        yield _plain("ninja", ninja)
+    if make.found:
+        yield _plain("make", make)
+
+
+def _plain(name: str, command: Command) -> Check:
+    if command.problem:
+        return warn(name, f"{command.path}: {command.problem}", f"{command.path} --version")
+    return ok(name, f"{dotted(command.version)}, {command.path}")
+
+
+def _git(tools: Tools) -> Check:
+    if tools.git.found:
+        return _plain("git", tools.git)
+    return warn("git", "no git on PATH: submodules and versions cannot be asked for", install("git", tools.manager))
+
+
+def _python(tools: Tools, need: Need) -> Iterator[Check]:
+    python = tools.python
+    title = f"{python.command.path} {dotted(python.command.version)}".rstrip()
+    if older(python.command.version, need.python):
+        why = f"{title}: {need.what} needs {dotted(need.python)} or newer"
+        yield fail("python", why, f"python{dotted(need.python)} -m venv venv && . venv/bin/activate")
+    if need.python_headers == "no":
+        return
+    name = "python headers"
+    if python.command.problem:
+        want = "may" if python.command.late else need.python_headers
+        yield _grave(want, name, f"{title}: {python.command.problem}", f"{python.command.path} --version")
+    elif python.has_header:
+        yield ok(name, f"{title}, {python.include}")
+    else:
+        why = f"{python.include} has no Python.h (for {title})"
+        yield _grave(need.python_headers, name, why, install("python headers", tools.manager))
+
+
+def _commands(tools: Tools) -> Iterator[Check]:
+    for name, path in tools.commands.items():
+        if path:
+            yield ok(name, path)
+        else:
+            yield fail(name, f"no {name} on PATH", install(name, tools.manager))
+
+
+def _modules(tools: Tools) -> Iterator[Check]:
+    python = tools.python.command
+    if python.problem:
+        return
+    for name, there in tools.modules.items():
+        if not there:
+            why = f"{python.path} has no module {name}"
+            yield fail(f"module {name}", why, f"{python.path} -m pip install {name}")
+
+
+def _headers(tools: Tools, need: Need) -> Iterator[Check]:
+    """Nothing is said where the compiler itself did not work: it found none then."""
+    if not need.headers or not tools.cxx.command.found or tools.cxx.complaint or tools.cxx.command.late:
+        return
+    missing = [header for header in need.headers if header not in tools.cxx.headers]
+    for header in missing:
+        why = f"the compiler does not find <{header}>"
+        yield fail(f"header {header}", why, find_package(header, tools.manager))
+    if not missing:
+        yield ok("headers", " ".join(need.headers))

@@ -1,0 +1,103 @@
+"""What a build asks of the machine: plain values that a profile, a source tree or nobody may have filled in.
+
+Unaware of where they come from and of what the machine has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MIB = 2**20
+GIB = 2**30
+
+Want = Literal["must", "may", "no"]
+"""must: without it the build fails; may: it is worth a warning; no: it is not looked at."""
+
+Knobs = Literal["pytorch", "extension", ""]
+"""Whose environment variables count: PyTorch's own build, `torch.utils.cpp_extension`, or none of these."""
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The heaviest job that is known of a build: its peak in bytes, and whether it was measured or is a guess."""
+
+    name: str
+    bytes: int
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a build wants. Sizes are in bytes, folders absolute; the defaults are for a build nothing is known of."""
+
+    what: str = "a build"
+    source: str = "/"
+    build: str = "/"
+    temporary: str = "/tmp"  # noqa: S108  (looked at, never written to)
+    disk: int = 0
+    """Free space in the build folder: with less a fresh build cannot end. 0: not known."""
+    temporary_space: int = 512 * MIB
+    """Free space for the compilers' intermediate files; less is worth a warning."""
+    inodes: int = 0
+    """Files that it makes; 0: not known."""
+    largest_file: int = 0
+    """The largest file that it writes; 0: not known."""
+    job: Job | None = None
+    memory: int = 0
+    """Memory that the build can have at the least; 0: not known."""
+    cores: int = 0
+    """Cores, below which it takes days; 0: not known."""
+    cuda: Want = "may"
+    commands: tuple[str, ...] = ()
+    """Commands without which it fails, beside the compilers and build tools that are always looked for."""
+    headers: tuple[str, ...] = ()
+    """Headers without which it fails, as `#include <...>` names them."""
+    files: tuple[str, ...] = ()
+    """Paths in the source tree without which it fails."""
+    modules: tuple[str, ...] = ()
+    """Python modules without which it fails."""
+    gpu_or: tuple[str, ...] = ()
+    """Variables of the environment, one of which must be set where there is no GPU to ask."""
+    python_headers: Want = "may"
+    submodules: Want = "may"
+    cmake_tool: Want = "may"
+    libraries: tuple[str, ...] = ()
+    """CUDA libraries that are worth a word: cudnn, nccl."""
+    knobs: Knobs = ""
+    gcc: Version = ()
+    clang: Version = ()
+    cmake: Version = ()
+    python: Version = ()
+    cuda_version: Version = ()
+    """Oldest versions that will do; empty is any."""
+    cmake_policy: Version = ()
+    """The oldest CMake that the project itself says it suits: CMake 4 refuses projects older than 3.5."""
+
+
+PYTORCH = Need(
+    what="PyTorch",
+    disk=10 * GIB,
+    temporary_space=4 * GIB,
+    inodes=200_000,
+    largest_file=256 * MIB,
+    python_headers="must",
+    submodules="must",
+    libraries=("cudnn", "nccl"),
+    knobs="pytorch",
+    gcc=(9, 3),
+    python=(3, 10),
+    cuda_version=(12, 6),
+    job=Job("a large C++ file of torch_python", 3 * GIB // 2, measured=False),
+)
+"""PyTorch's own tree.
+
+Disk: "at least 10 GB" of its README. Temporary space, inodes and the largest file (libtorch_cpu.so) are estimates on
+the low side. CUDA 12.6 as `cmake/public/cuda.cmake` of 2.15 demands. gcc: 9.3 as its CMakeLists.txt demanded while it
+was C++17; `recognise` knows the newer one.
+"""
+
+FLASH_ATTENTION = Job("flash_bwd_hdim256 of flash-attention, for each GPU architecture", 6742 * MIB, measured=False)
+"""Measured with nvcc 13.0 for sm_80 (profiles/priors.yaml, flash-bwd-hdim256); a guess for any other build."""

@@ -1,0 +1,58 @@
+"""What a source tree asks of the machine, told from the tree itself: PyTorch, an extension of it, or any other.
+
+Unaware of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stoker.doctor.find_source import cmake_minimum, read_text
+from stoker.doctor.need import FLASH_ATTENTION, PYTORCH, Need, Want
+from stoker.doctor.switches import switch
+
+_STANDARD = re.compile(r"^\s*set\s*\(\s*CMAKE_CXX_STANDARD\s+(\d\d)\b", re.IGNORECASE | re.MULTILINE | re.ASCII)
+
+GCC_FOR_CXX20 = (11, 3)
+"""The oldest gcc for PyTorch's headers since they want C++20 (its CMakeLists.txt; vLLM's says the same)."""
+
+
+def recognise(folder: str, env: Mapping[str, str]) -> Need:
+    """The need of the tree in `folder`, built in `folder`/build or, if that is where CMakeCache.txt is, in `folder`."""
+    build = folder if os.path.isfile(f"{folder}/CMakeCache.txt") else f"{folder}/build"
+    need = _kind(folder, env)
+    oldest, policy = cmake_minimum(folder)
+    return replace(
+        need,
+        source=folder,
+        build=build,
+        temporary=env.get("TMPDIR") or need.temporary,
+        cmake=oldest,
+        cmake_policy=policy,
+        # A Python package's build may bring a CMake of its own.
+        cmake_tool="must" if oldest and not os.path.isfile(f"{folder}/pyproject.toml") else need.cmake_tool,
+    )
+
+
+def _kind(folder: str, env: Mapping[str, str]) -> Need:
+    if os.path.isdir(f"{folder}/aten/src/ATen") and os.path.isdir(f"{folder}/torch/csrc"):
+        return _pytorch(folder, env)
+    python = any(os.path.isfile(f"{folder}/{name}") for name in ("setup.py", "pyproject.toml"))
+    headers: Want = "may" if python else "no"
+    if "torch.utils.cpp_extension" in read_text(f"{folder}/setup.py"):
+        return Need(what="an extension of PyTorch", knobs="extension", python_headers="must")
+    return Need(python_headers=headers, cmake_tool="no" if python else "may")
+
+
+def _pytorch(folder: str, env: Mapping[str, str]) -> Need:
+    standard = _STANDARD.search(read_text(f"{folder}/CMakeLists.txt"))
+    gcc = GCC_FOR_CXX20 if standard is not None and int(standard[1]) >= 20 else PYTORCH.gcc
+    wanted = switch(env.get("USE_CUDA"))
+    if wanted is False:
+        return replace(PYTORCH, gcc=gcc, cuda="no", libraries=())
+    attention = all(switch(env.get(name)) is not False for name in ("USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION"))
+    job = FLASH_ATTENTION if attention else PYTORCH.job
+    return replace(PYTORCH, gcc=gcc, cuda="must" if wanted else "may", job=job)

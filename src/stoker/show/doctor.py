@@ -1,0 +1,50 @@
+"""The doctor's examination as plain text for 80 columns: what fails first, then warnings, then what is well.
+
+Unaware of how anything was found.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from stoker.doctor.check import Check, Examination, Status
+from stoker.model.text import Ink, Span, clean, sgr
+
+WIDTH = 80
+MARKS: dict[Status, str] = {"fail": "FAIL", "warn": "warn", "ok": "ok"}
+_INKS: dict[Status, Ink] = {
+    "fail": Ink(fg="red", bold=True),
+    "warn": Ink(fg="yellow"),
+    "ok": Ink(fg="green"),
+}
+_MARK, _NAME = 4, 20
+
+
+def render(found: Examination, *, colour: bool) -> str:
+    """The whole table, ending with a newline. Nothing in it can harm a terminal."""
+    lines = [_headline(found), ""]
+    for check in found.checks:
+        lines += _rows(check, colour=colour)
+    return "\n".join(lines) + "\n"
+
+
+def _headline(found: Examination) -> str:
+    fails, warns = found.count("fail"), found.count("warn")
+    parts = [f"{count} {word}" for count, word in ((fails, "must be mended"), (warns, "to know of")) if count]
+    return f"{'Ready' if found.ok else 'Not ready'} for {found.what}{': ' if parts else ''}{', '.join(parts)}."
+
+
+def _rows(check: Check, *, colour: bool) -> Iterator[str]:
+    mark = Span(MARKS[check.status].ljust(_MARK), _INKS[check.status])
+    name = clean(check.name)
+    indent = " " * (_MARK + _NAME + 3)
+    why = textwrap.wrap(clean(check.why), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False) or [""]
+    if len(name) > _NAME:
+        yield sgr([mark, Span(f" {name}")], colour=colour)
+    else:
+        yield sgr([mark, Span(f" {name.ljust(_NAME)}  {why.pop(0)}".rstrip())], colour=colour)
+    yield from (indent + line for line in why)
+    if check.remedy:
+        # A command stays on one line, so that it can be copied.
+        yield f"{indent}-> {clean(check.remedy)}"
