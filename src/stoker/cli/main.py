@@ -207,6 +207,11 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
         "stoker.cli.verify:add_arguments",
         "stoker.cli.verify:run",
     ),
+    "doctor": (
+        "say whether a build can succeed here, before it runs",
+        "stoker.cli.doctor:add_arguments",
+        "stoker.cli.doctor:run",
+    ),
     "diagnose": (
         "say why a build failed, and what to do",
         "stoker.cli.diagnose:add_arguments",
