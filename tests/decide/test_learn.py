@@ -15,7 +15,7 @@ from stoker.decide.learn import Learner, Recall, run_spread
 from stoker.decide.priors import Prior, Priors
 from stoker.model.remembered import Remembered
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 PRIORS, _ = load_priors([shipped_priors()])
 
 
@@ -67,6 +67,24 @@ def test_a_family_knows_its_own_and_strangers_stay_with_the_class() -> None:
     large, small = learner.expect("gemm_999.o", "nvcc"), learner.expect("tiny_999.o", "nvcc")
     between = learner.expect("unheard_of.o", "nvcc")
     assert small.peak < between.peak < large.peak
+
+
+def test_light_jobs_of_one_kind_say_little_of_another_kind() -> None:
+    learner = Learner(PRIORS)
+    before = learner.expect("heavy00.o", "cxx")
+    for number in range(18):
+        learner.observe(f"light{number:02}.o", "cxx", measured(75 * MIB, 1))
+    stranger, akin = learner.expect("heavy00.o", "cxx"), learner.expect("light99.o", "cxx")
+    assert 0.4 * before.peak < stranger.peak < before.peak
+    assert stranger.spread > 0.6 * before.spread
+    assert akin.peak == pytest.approx(75 * MIB, rel=0.2)
+    assert akin.spread < 0.5
+
+
+def test_one_job_says_much_of_those_whose_names_begin_alike() -> None:
+    learner = Learner(PRIORS)
+    learner.observe("unit0.o", "cxx", measured(150 * MIB, 1.5))
+    assert learner.expect("unit1.o", "cxx").peak < 250 * MIB
 
 
 def test_jobs_with_the_same_flags_know_each_other() -> None:

@@ -146,17 +146,28 @@ class TestEmergency:
 
     def test_when_only_the_oldest_still_grows_the_youngest_frozen_is_given_up(self) -> None:
         frozen = [live(n, kernel(), 30) for n in (2, 3)]
-        seen = view([live(1, kernel(), 20)], [], frozen, available=0.4)
+        seen = view([live(1, kernel(), 20)], [], frozen, available=0.15)
         decision = asked(seen)[0]
         assert (decision.action, decision.jid) == ("shed", 3)
         assert "runs alone later" in decision.why
 
+    def test_nothing_is_given_up_while_enough_is_left(self) -> None:
+        assert asked(view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.4)) == ()
+
+    def test_a_climb_that_no_curve_foretold_is_stopped_before_the_floor(self) -> None:
+        unsure = curve((0, 8), (10, 8), spread=0.4)
+        jobs = [live(1, unsure, 5), replace(live(2, unsure, 5), rise=3 * GIB)]
+        assert acts(asked(view(jobs, available=10.0)), "freeze") == []
+        decision = asked(view(jobs, available=3.0))[0]
+        assert (decision.action, decision.jid) == ("freeze", 2)
+        assert "grown by 3.0 GiB in a second" in decision.why
+
     def test_a_shed_waits_until_the_one_before_was_seen(self) -> None:
-        seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.4, last_shed=99.5)
+        seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.15, last_shed=99.5)
         assert acts(asked(seen, now=100.0), "shed") == []
 
     def test_nothing_is_shed_while_the_oldest_does_not_grow(self) -> None:
-        seen = view([live(1, kernel(), 100)], [], [live(2, kernel(), 30)], available=0.4)
+        seen = view([live(1, kernel(), 100)], [], [live(2, kernel(), 30)], available=0.15)
         assert acts(asked(seen), "shed") == []
 
 

@@ -34,7 +34,7 @@ def build(stoker: Grouped, tmp_path: Path) -> str:
     result = stoker.run("run", "--detach", "-j", str(LEVEL), "--", "ninja", "-C", str(folder))
     assert result.returncode == 0, result.stderr
     name = result.stdout.decode().strip()
-    until(lambda: (len(stoker.going()), len(stoker.held())) == (LEVEL, COUNT - LEVEL), "three jobs at work, all others held")
+    until(lambda: (len(stoker.going()), len(stoker.held())) == (LEVEL, COUNT - LEVEL), "three at work, all others held")
     return name
 
 

@@ -24,8 +24,16 @@ PASSAGE = 0.6
 PRESSURE = 20.0
 """Percent of time stalled for memory that counts as an emergency of its own (systemd-oomd's default is 60)."""
 
-SHED_SPACING = 2.0
-"""Seconds from a freeze or a shed until the next shed: memory that was given back must have been seen."""
+SHED_AHEAD = 0.75
+"""Share of a second's growth that must be left before a job is given up for it: three looks."""
+
+LAST_SHARE = 0.25
+"""Share of the floor that must be left when what grows has grown on for a moment: the kernel's own share of a limit
+(page tables, buffers) is not in the figures."""
+
+FREEZE_SPACING, SHED_SPACING = 0.5, 1.5
+"""Seconds from a freeze, and from a shed, until the next shed: that growth stops shows at once, memory that is given
+back a little later."""
 
 
 def relieve(situation: Situation, now: float) -> Decision | None:
@@ -34,20 +42,30 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     What does not grow goes on: it will fall or end, and that is what gives memory back.
     """
     view = situation.view
-    reason = alarm(view)
+    reason = alarm(situation)
     if not reason:
         return None
     growing = climbing(situation)
     if growing:
         job = growing[-1]
         return Decision("freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows)")
-    rested = now - max(view.last_shed, view.last_freeze) >= SHED_SPACING
-    sinking = any(situation.growth(j, LOOK_AHEAD) > 0 for j in situation.by_age[:1])
-    if not (view.frozen and rested and sinking):
+    rested = now - view.last_freeze >= FREEZE_SPACING and now - view.last_shed >= SHED_SPACING
+    if not (view.frozen and rested and _sinks(situation)):
         return None
     job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
     why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs alone later"
     return Decision("shed", job.jid, f"shed {job.name} ({why})")
+
+
+def _sinks(situation: Situation) -> bool:
+    """Whether the oldest takes what is left before three more looks. Until then it may end, or come down.
+
+    Where memory stalls the machine, what seems to be left is none.
+    """
+    view = situation.view
+    growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
+    stalled = view.pressure is not None and view.pressure >= PRESSURE
+    return growth > GROWING * view.budget and (stalled or view.available - growth < LAST_SHARE * view.floor)
 
 
 def brake(situation: Situation) -> Decision | None:
@@ -99,10 +117,13 @@ def _shortage(situation: Situation) -> str:
     return ""
 
 
-def alarm(view: View) -> str:
+def alarm(situation: Situation) -> str:
     """What is wrong with the machine's memory, in numbers; empty if nothing is."""
+    view, surge = situation.view, situation.surge()
     if view.available < view.floor:
         return f"{format_bytes(view.available)} left, below the floor of {format_bytes(view.floor)}"
+    if view.available - surge < LAST_SHARE * view.floor:
+        return f"{format_bytes(view.available)} left, and jobs have just grown by {format_bytes(surge)} in a second"
     if view.pressure is not None and view.pressure >= PRESSURE:
         return f"memory pressure {view.pressure:.0f} %, from {PRESSURE:.0f} % on it is an emergency"
     return ""

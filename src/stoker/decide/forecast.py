@@ -91,10 +91,16 @@ def expected_longest(jobs: Iterable[tuple[float, float, int]]) -> float:
     number of jobs, taken from the largest down, at least those are as large as the last of them.
     """
     found, count = 0.0, 0
-    for seconds, spread, number in sorted(jobs, reverse=True):
+    for seconds, spread, number in sorted(jobs, key=_by_length, reverse=True):
         count += number
         found = max(found, seconds * _excess(round(spread, 2), count))
     return found
+
+
+def _by_length(job: tuple[float, float, int]) -> tuple[float, float]:
+    """Alike in all but a rounding error is alike: then the less certain ones come first."""
+    seconds, spread, _ = job
+    return round(math.log(seconds), 6) if seconds > 0 else -math.inf, spread
 
 
 @lru_cache(maxsize=1024)

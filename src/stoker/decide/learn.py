@@ -46,6 +46,9 @@ BIAS_SHARE = 0.5
 TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
 """Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
 
+DEFINITE = 0.4
+"""Spread up to which an expectation is definite enough to tell that a whole build is off."""
+
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expectation was a hit."""
 
@@ -122,13 +125,15 @@ class Learner:
         if traits.cached and self._was_hit(curve, memory, kind, tool):
             return False
         start = _start(kind)
-        news = self._correct(tool, "prior", curve, start.peak, start.time)
+        news = self._correct(tool, "prior", curve, start)
         if memory is not None:
             known: Known = "same" if memory.same_flags else "other"
-            news |= self._correct(tool, known, curve, memory.log_peak, memory.log_seconds)
-        news |= _entry(self._classes, kind.whole).add(curve)
-        news |= _entry(self._flags, kind.flags).add(curve)
-        news |= _entry(self._families, kind.family).add(curve)
+            remembered = Belief(curve, memory.log_peak, memory.log_seconds, spread=0.0, time_spread=0.0)
+            news |= self._correct(tool, known, curve, remembered)
+        family = kind.family[-1]
+        news |= _entry(self._classes, kind.whole).add(curve, family)
+        news |= _entry(self._flags, kind.flags).add(curve, family)
+        news |= _entry(self._families, kind.family).add(curve, family)
         if news:
             self.version += 1
         return True
@@ -163,13 +168,17 @@ class Learner:
             off = self._off[tool, known] = _Off(Correction(DOUBTS[known]), Correction(DOUBTS[known]))
         return off
 
-    def _correct(self, tool: str, known: Known, curve: Curve, log_peak: float, log_seconds: float) -> bool:
-        """Count a job into the corrections; whether they have changed by a step."""
+    def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief) -> bool:
+        """Count a job into the corrections; whether they have changed by a step.
+
+        Only one of which something definite was expected: what a class as wide as "any C++ file" is off by, that class
+        learns for itself.
+        """
         off, news = self._off_by(tool, known), False
-        if max(curve.peak, math.exp(log_peak)) >= TELLING_SIZE:
-            news |= off.size.add(math.log(curve.peak), log_peak)
-        if max(curve.duration, math.exp(log_seconds)) >= TELLING_SECONDS:
-            news |= off.time.add(math.log(curve.duration), log_seconds)
+        if expected.spread <= DEFINITE and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
+            news |= off.size.add(math.log(curve.peak), expected.peak)
+        if expected.time_spread <= DEFINITE and max(curve.duration, math.exp(expected.time)) >= TELLING_SECONDS:
+            news |= off.time.add(math.log(curve.duration), expected.time)
         return news
 
     def _was_hit(self, curve: Curve, memory: Remembered | None, kind: _Kind, tool: str) -> bool:
@@ -190,11 +199,11 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
     return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source)
 
 
-def _of_seen(kind: _Kind, classes: Iterable[Seen | None], off: _Off) -> Curve:
+def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None], off: _Off) -> Curve:
     """The prior, corrected and then drawn towards what was seen of each class."""
     start = _start(kind)
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
-    return shifted.after_all(classes).curve(kind.prior.spread)
+    return shifted.after_all(*classes).curve(kind.prior.spread)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:

@@ -26,7 +26,8 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
     turn, slots = whose_turn(view), level - len(view.running)
     if not view.guarded:
         return (*turn.told, *_unguarded(view, turn, slots))
-    situation, trouble = Situation(view), alarm(view)
+    situation = Situation(view)
+    trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
         return (*turn.told, *plenty)
     for act in (relieve(situation, now), brake(situation)):

@@ -17,6 +17,12 @@ CAUTION = 1.4
 """Standard deviations of the summed doubt that promises keep free. The freeze before a climb covers what is rarer:
 more caution leaves cores idle, less makes the brake work all the time (docs/policy.md has the figures)."""
 
+SURGE = 1.0
+"""Seconds for which a job that grows is taken to go on so, whatever its curve says: four looks are taken in them."""
+
+UNTRUSTED = 0.3
+"""Spread from which on what a job does says more than its curve."""
+
 SMALL = 0.01
 """Jobs below this share of the budget are counted with their peak for all of their life: exactness would not show."""
 
@@ -88,9 +94,20 @@ class Situation:
         return max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss) * (1 + at.spread)
 
     def growth(self, job: LiveJob, seconds: float) -> float:
-        """Bytes by which the job is expected to grow within so many seconds."""
+        """Bytes by which the job may grow within so many seconds: by its curve, or because it has just grown so."""
         at = self.standing(job)
-        return max(0.0, at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss)
+        by_curve = at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss
+        return max(by_curve, self._rise(job) * min(seconds, SURGE))
+
+    def surge(self) -> float:
+        """Bytes by which all running jobs together may grow before looks at them and acts have had their effect."""
+        return sum(self._rise(job) for job in self.view.running) * SURGE
+
+    def _rise(self, job: LiveJob) -> float:
+        """Bytes a second by which the job has just grown, as far as its curve is not to be trusted."""
+        if not job.rise:
+            return 0.0
+        return job.rise * job.width * min(1.0, self.standing(job).spread / UNTRUSTED)
 
 
 class Peaks:

@@ -5,7 +5,7 @@ Pure. Unaware of other jobs and of decisions.
 
 from __future__ import annotations
 
-from stoker.decide.curves import Curve, flat
+from stoker.decide.curves import Curve, Point, flat
 from stoker.decide.outlook import Standing
 from stoker.decide.view import LiveJob
 
@@ -26,6 +26,16 @@ SETTLED = 0.4
 OVERTIME = 0.05
 """A job that outlives its curve is expected to take this share of its age more."""
 
+BEYOND = 2.0
+"""Spreads above its expected peak from which on a job is not the one that was expected."""
+
+STRANGE = 0.4
+"""Spread of what is to come of a job that is not the one that was expected, in size and in time."""
+
+LATE_CLIMB = 0.4
+"""A job that outlives its curve while it climbs is such a one too, and may climb for this much of its age more: by its
+age alone as much again is as likely as not, and compilers stop climbing before they end."""
+
 FAR_ENOUGH = 0.25
 """Share of the curve's duration that weighs as much as the pace assumed before anything was measured."""
 
@@ -41,14 +51,22 @@ def locate(job: LiveJob) -> Standing:
     curve = job.curve
     if _is_past_peak(job):
         return _after_peak(job)
+    spread = _spread(job)
     # A job that has come near its expected peak and does not fall is a larger job than expected.
-    scale = max(1.0, job.rss * (1 + STILL_RISING * curve.spread) / curve.peak) if curve.peak > 0 else 1.0
+    scale = max(1.0, job.rss * (1 + STILL_RISING * spread) / curve.peak) if curve.peak > 0 else 1.0
     position = _position(job, scale)
     if position >= curve.duration:
         return _overtime(job)
     weight = FAR_ENOUGH * curve.duration
     pace = _limited((position + weight) / (job.age + weight)) if weight > 0 else 1.0
-    return Standing(curve, position, pace * job.width, scale, curve.spread, curve.time_spread, curve.bias, job.rss)
+    return Standing(curve, position, pace * job.width, scale, spread, curve.time_spread, curve.bias, job.rss)
+
+
+def _spread(job: LiveJob) -> float:
+    """How far its sizes may be from its curve: a good deal once it is beyond what that curve allows for."""
+    curve = job.curve
+    beyond = job.rss > curve.peak * (1 + curve.bias) * (1 + BEYOND * curve.spread)
+    return max(curve.spread, STRANGE) if beyond else curve.spread
 
 
 def _is_past_peak(job: LiveJob) -> bool:
@@ -111,7 +129,11 @@ def _on_climb(curve: Curve, rss: float) -> float:
 
 
 def _overtime(job: LiveJob) -> Standing:
-    """A job that should have ended goes on as it is for a little while."""
+    """A job that should have ended: it goes on as it is for a little while, or as it climbs for longer."""
+    if job.rise > 0 and job.rss >= job.peak_rss:
+        more = LATE_CLIMB * job.age
+        climb = Curve((Point(0.0, job.rss), Point(more, job.rss + job.rise * more)))
+        return Standing(climb, 0.0, job.width, 1.0, STRANGE, STRANGE, 0.0, job.rss)
     remaining = max(1.0, OVERTIME * job.age)
     return Standing(flat(job.rss, remaining), 0.0, 1.0, 1.0, 0.1, 0.0, 0.0, job.rss)
 

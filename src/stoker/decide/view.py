@@ -20,8 +20,9 @@ class LiveJob:
     """A job that was admitted and has not ended: running, or frozen since then.
 
     `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
-    hold and `peak_age` its age then. `width` is the number of cores it keeps busy. `started` orders jobs by age:
-    the least is the oldest. `alone` asks that nothing runs beside it.
+    hold and `peak_age` its age then; `rise` is the bytes by which it has just grown in a CPU second. `width` is the
+    number of cores it keeps busy. `started` orders jobs by age: the least is the oldest. `alone` asks that nothing
+    runs beside it.
 
     `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
     level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`).
@@ -36,6 +37,7 @@ class LiveJob:
     peak_rss: float = 0.0
     peak_age: float = 0.0
     phase: str = ""
+    rise: float = 0.0
     width: float = 1.0
     alone: bool = False
     by_person: bool = False

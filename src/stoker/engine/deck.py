@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from stoker.act.gate import Target
+from stoker.decide.climb import Climb
 from stoker.decide.curves import Curve
 from stoker.decide.view import Candidate, LiveJob
 from stoker.model import state as state_of
@@ -82,6 +83,7 @@ class Member:
     peak_rss: int = 0
     peak_age: float = 0.0
     phase: str = ""
+    climb: Climb = field(default_factory=Climb, repr=False)
     passed_over: int = 0
     held: bool = False
     alone: bool = False
@@ -113,6 +115,7 @@ class Member:
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
+        self.climb.note(use.cpu_seconds, use.rss)
         if use.rss > self.peak_rss:
             self.peak_rss, self.peak_age = use.rss, use.cpu_seconds
 
@@ -215,6 +218,7 @@ class Deck:
                 m.peak_rss,
                 m.peak_age,
                 m.phase,
+                m.climb.rise,
                 m.width,
                 m.alone,
                 m.by_person,

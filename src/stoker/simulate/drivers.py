@@ -125,6 +125,7 @@ class Stoker:
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:
         rss, age = machine.size(live), machine.age(live)
+        live.climb.note(age, rss)
         if rss > live.seen_peak:
             live.seen_peak, live.seen_peak_at = rss, age
         curve = self._expected.get(live.jid)
@@ -140,6 +141,7 @@ class Stoker:
             live.seen_peak,
             live.seen_peak_at,
             machine.phase(live),
+            live.climb.rise,
             live.job.width,
             live.jid in machine.alone,
         )

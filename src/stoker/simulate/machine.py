@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from stoker.decide.climb import Climb
 from stoker.simulate.trace import TraceJob
 
 MAX_KILLS = 10
@@ -36,6 +37,7 @@ class Live:
     """Raised at every freeze and thaw, so that events planned before are known to be void."""
     seen_peak: float = 0.0
     seen_peak_at: float = 0.0
+    climb: Climb = field(default_factory=Climb, repr=False)
     passed_over: int = 0
     held: bool = False
 

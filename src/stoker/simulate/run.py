@@ -21,7 +21,8 @@ class Result:
 
     `kills` counts jobs killed for want of memory, by the kernel or by the policy; `restarts` schedulers that were
     killed. `lost_seconds` is CPU time whose work was thrown away. `idle` is how long the machine as a whole stood
-    still: the makespan less all CPU time spent, per core. `given_up` counts jobs larger than the machine.
+    still: the makespan less all CPU time spent, per core. `given_up` counts jobs larger than the machine,
+    `shed` those of the kills that were the policy's own.
     """
 
     policy: str
@@ -35,6 +36,7 @@ class Result:
     restarts: int = 0
     given_up: int = 0
     frozen: int = 0
+    shed: int = 0
     asked: int = 0
 
 
@@ -67,6 +69,7 @@ def simulate(
         tally.restarts,
         len(tally.given_up),
         driver.counts["freeze"] if isinstance(driver, Stoker) else 0,
+        driver.counts["shed"] if isinstance(driver, Stoker) else 0,
         driver.asked if isinstance(driver, Stoker) else 0,
     )
 

@@ -1,0 +1,25 @@
+"""How fast a job's memory rises, from one measurement to the next. Pure; unaware of curves and of decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LEAST_SPAN = 0.2
+"""CPU seconds between two measurements that are compared: compilers take memory in steps, and nearer ones would tell
+of a single step."""
+
+
+@dataclass(slots=True)
+class Climb:
+    """`rise` is in bytes a CPU second, 0 while the job does not grow."""
+
+    rise: float = 0.0
+    _age: float = 0.0
+    _rss: float = 0.0
+
+    def note(self, age: float, rss: float) -> None:
+        """The job holds `rss` bytes after so many CPU seconds."""
+        span = age - self._age
+        if span >= LEAST_SPAN:
+            self.rise = max(0.0, (rss - self._rss) / span)
+            self._age, self._rss = age, rss
