@@ -17,6 +17,7 @@ from stoker.verify.discover import installed
 from stoker.verify.run_kernel import run_kernels
 from stoker.verify.torch_facts import ask_torch
 from stoker.verify.verify import Wish, verify
+from support.program import until
 
 PLAIN = {"PATH": "/usr/bin:/bin"}
 PYTHON = sys.executable
@@ -102,6 +103,11 @@ def test_a_torch_that_cannot_be_imported_says_why(torch: Callable[..., Path], bo
     assert len(facts.error) < 1000
 
 
+def is_over(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "State:\tZ" in status.read_text()
+
+
 def test_what_a_question_started_is_gone_with_it(torch: Callable[..., Path], tmp_path: Path) -> None:
     note = tmp_path / "pid"
     body = (
@@ -116,9 +122,7 @@ def test_what_a_question_started_is_gone_with_it(torch: Callable[..., Path], tmp
         ask_torch(PYTHON, folder, PLAIN, seconds)
         seconds *= 2
 
-    pid = int(note.read_text())
-    status = Path(f"/proc/{pid}/status")
-    assert not status.exists() or "State:\tZ" in status.read_text()
+    until(lambda: is_over(int(note.read_text())), "the end of what the question had started")
 
 
 def test_the_environment_cannot_put_another_package_in_the_way(torch: Callable[..., Path], tmp_path: Path) -> None:
