@@ -56,7 +56,10 @@ def ask(argv: Sequence[str], env: Mapping[str, str], seconds: float, given: byte
         process.stdin.close()
     deadline = time.monotonic() + seconds
     try:
-        text = _read(process.stdout.fileno(), deadline).decode("utf-8", "replace")
+        said = _read(process.stdout.fileno(), deadline)
+        if len(said) >= MAX_OUTPUT:
+            return Answer("", f"it says more than {MAX_OUTPUT // 1024} KiB")
+        text = said.decode("utf-8", "replace")
         status = process.wait(max(0.01, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return Answer("", f"no answer in {seconds:g} s", late=True)

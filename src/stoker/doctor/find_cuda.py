@@ -58,7 +58,7 @@ def find_cuda(here: Surroundings) -> Cuda:
     )
 
 
-def find_places(env: Mapping[str, str], usual: str = USUAL_ROOT) -> Iterator[Place]:
+def find_places(env: Mapping[str, str]) -> Iterator[Place]:
     """Where CUDA is looked for, in the order in which it counts.
 
     What a variable names is among them even if nothing is there.
@@ -72,8 +72,8 @@ def find_places(env: Mapping[str, str], usual: str = USUAL_ROOT) -> Iterator[Pla
             yield Place(variable, value, which((f"{value}/bin/nvcc",), env))
     if path := which(("nvcc",), env):
         yield Place("PATH", _root_of(path), path)
-    if path := which((f"{usual}/bin/nvcc",), env):
-        yield Place(usual, usual, path)
+    if path := which((f"{USUAL_ROOT}/bin/nvcc",), env):
+        yield Place(USUAL_ROOT, USUAL_ROOT, path)
 
 
 def _root_of(nvcc: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from collections.abc import Mapping, Sequence
@@ -105,10 +106,8 @@ def _finite(value: int) -> int | None:
 def _own_processes() -> int:
     """Processes of this user; the limit counts threads too, so this is the least that counts."""
     own, count = os.getuid(), 0
-    with os.scandir(PROC) as entries:
+    with contextlib.suppress(OSError), os.scandir(PROC) as entries:
         for entry in entries:
-            try:
+            with contextlib.suppress(OSError):
                 count += entry.name.isdecimal() and entry.stat().st_uid == own
-            except OSError:
-                continue
     return count

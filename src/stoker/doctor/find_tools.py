@@ -111,8 +111,10 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     words, asked = words_of(here.env.get(variable, "")), variable
     if not words:
         words, asked = [which(names, here.env)], ""
-    program = words[1] if len(words) > 1 and os.path.basename(words[0]) in CACHES else words[0]
-    path = which((program,), here.env) if program else ""
+    programs = words[: 2 if os.path.basename(words[0]) in CACHES else 1]
+    missing = [program for program in programs if not program or not which((program,), here.env)]
+    program = (missing or programs)[-1]
+    path = "" if missing else which((program,), here.env)
     label = os.path.basename(program) or names[1]
     if not path:
         return Compiler(Command(label), asked=asked)

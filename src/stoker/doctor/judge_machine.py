@@ -117,12 +117,12 @@ def _build_folder(volume: Volume, need: Need) -> Check:
     known, begun = bool(need.disk), volume.used_before
     if volume.free < HOPELESS_DISK or (known and volume.free < need.disk and not begun):
         return fail(name, f"{title}; {need.what} needs {format_bytes(need.disk or HOPELESS_DISK)}", remedy)
-    if volume.free < (need.disk or TIGHT_DISK):
-        why = f"a fresh build of {need.what} needs {format_bytes(need.disk)}" if known else "that is not much"
-        return warn(name, f"{title}; {why}", remedy)
     inodes = _inodes(name, volume, need)
     if inodes is not None:
         return inodes
+    if volume.free < (need.disk or TIGHT_DISK):
+        why = f"a fresh build of {need.what} needs {format_bytes(need.disk)}" if known else "that is not much"
+        return warn(name, f"{title}; {why}", remedy)
     if volume.kind in SLOW_KINDS:
         return warn(name, f"{title}: on another machine; slow, and dated by its clock", "build on a local disk")
     return ok(name, title)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Environment
 from stoker.doctor.need import Need
-from stoker.doctor.switches import switch
+from stoker.doctor.switches import is_word, switch
 from stoker.model.units import format_bytes
 
 JOB_COUNTS = ("MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL")
@@ -96,12 +96,12 @@ def _build_type(values: Mapping[str, str], need: Need) -> Iterator[Check]:
 
 
 def _words(values: Mapping[str, str], need: Need) -> Iterator[Check]:
-    """Switches that are neither on nor off, which CMake takes for off."""
+    """Switches with a word that CMake takes for on, whatever it says."""
     if need.knobs != "pytorch":
         return
     for name, value in sorted(values.items()):
-        if _SWITCH.fullmatch(name) and name not in _WORDY and value and switch(value) is None:
-            yield warn(name, f"{value!r} is neither on nor off; CMake takes it for off", f"export {name}=1")
+        if _SWITCH.fullmatch(name) and name not in _WORDY and not is_word(value):
+            yield warn(name, f"{value!r} is neither on nor off; CMake takes it for on", f"export {name}=0")
 
 
 def _cuda_off(values: Mapping[str, str]) -> Iterator[Check]:

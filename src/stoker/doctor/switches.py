@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 _ON = frozenset({"ON", "YES", "TRUE", "Y"})
-_OFF = frozenset({"OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", "0", ""})
-"""cmake-language(7), "if(<constant>)"."""
+_OFF = frozenset({"OFF", "NO", "FALSE", "N", "IGNORE", ""})
 
 
 def switch(value: str | None) -> bool | None:
-    """On, off, or None for what is not set or means neither (which CMake takes for off)."""
+    """On or off as `if(NAME)` has it, None for what is not set.
+
+    Anything but a few words is on, "disabled" as well (cmake-commands(7), "if(<variable>)").
+    """
     if value is None:
         return None
-    word = value.strip().upper()
-    if word in _OFF or word.endswith("-NOTFOUND"):
-        return False
-    if word in _ON:
-        return True
-    try:
-        return float(word) != 0
-    except ValueError:
-        return None
+    return not (value.upper() in _OFF or value in ("0", "NOTFOUND") or value.endswith("-NOTFOUND"))
+
+
+def is_word(value: str) -> bool:
+    """Whether it is what people write for on or off; other words are taken for on, which few expect."""
+    return switch(value) is False or value.upper() in _ON or value.isdecimal()
