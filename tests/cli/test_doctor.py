@@ -74,6 +74,84 @@ def test_bad_words_are_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "stoker doctor --help" in capsys.readouterr().err
 
 
+PROFILE = """
+variables:
+  python: python3
+  arch: ""
+env:
+  USE_CUDA: "1"
+  TORCH_CUDA_ARCH_LIST: ${arch}
+  MAX_JOBS: many
+steps:
+  all:
+    command: make
+checks:
+  disk: 1000 TiB
+  memory: 900 TiB
+  cores: 4096
+  commands: ["${python}", make, no-such-command]
+  headers: [stdio.h, no_such_header.h]
+  files: [no/such/file]
+  python: [no_such_module]
+  submodules: yes
+  cuda: "99.1"
+  cmake: "99.2"
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    file = tmp_path / "config/stoker/profiles/mine.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(PROFILE)
+    return "mine"
+
+
+def test_a_profiles_checks_are_made_each_one(capsys: pytest.CaptureFixture[str], profile: str) -> None:
+    status, data = asked(capsys, "-p", profile)
+    assert status == 1
+    assert data["what"] == "mine"
+    found = {check["name"]: check for check in data["checks"]}
+    for name in (
+        *("build folder", "memory", "command no-such-command", "header no_such_header.h", "file no/such/file"),
+        *("module no_such_module", "nvcc", "cmake", "MAX_JOBS"),
+    ):
+        assert found[name]["status"] == "fail", name
+    assert "99.2" in found["cmake"]["why"]
+    assert found["cores"]["status"] == found["submodules"]["status"] == "warn"
+
+
+def test_a_profiles_environment_is_judged_with_values_by_hand_and_the_persons_own(
+    capsys: pytest.CaptureFixture[str], profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAX_JOBS", "7")
+    _, data = asked(capsys, "-p", profile, "--set", "arch=8.0,9.0")
+    found = {check["name"]: check for check in data["checks"]}
+    assert found["TORCH_CUDA_ARCH_LIST"]["status"] == "fail"
+    assert "8.0,9.0" in found["TORCH_CUDA_ARCH_LIST"]["why"]
+    assert found["MAX_JOBS"]["why"].startswith("7: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-p", "no-such-profile"),
+        ("-p", "mine", "--set", "arch"),
+        ("-p", "mine", "--set", "archs=9.0"),
+        ("--set", "arch=9.0"),
+        ("-p", "faulty"),
+    ],
+)
+def test_bad_words_about_profiles_are_status_2(
+    capsys: pytest.CaptureFixture[str], profile: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "config/stoker/profiles/faulty.yaml").write_text("stepps: 1\n")
+    assert main(["doctor", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+
+
 def test_asking_leaves_nothing_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked(capsys)
     assert list(tmp_path.iterdir()) == []

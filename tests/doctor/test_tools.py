@@ -170,7 +170,15 @@ def test_a_broken_tool_is_told_with_what_it_said(clinic: Clinic) -> None:
 
 def test_commands_of_the_need(clinic: Clinic) -> None:
     clinic.wants(commands=("make", "no-such-command"))
-    assert clinic.check("no-such-command").status == "fail"
+    assert clinic.check("command no-such-command").status == "fail"
+    clinic.wants(commands=("make",))
+    assert clinic.check("commands").status == "ok"
+
+
+def test_the_interpreter_of_the_need_goes_before_the_active_one(clinic: Clinic) -> None:
+    clinic.says("my-python", f"stoker\n{clinic.root}/include\n/nowhere\n3.14.1\n")
+    clinic.wants(interpreter="my-python", python_headers="must")
+    assert "3.14.1" in clinic.check("python headers").why
 
 
 def fake_python(clinic: Clinic, version: str, include: Path, modules: str = "") -> None:

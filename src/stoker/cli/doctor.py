@@ -6,32 +6,37 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from stoker.cli.errors import FAILURE, CliError
-
-if TYPE_CHECKING:
-    from stoker.doctor.need import Need
-
-ASKED = 200
-"""The heaviest remembered jobs among which this build folder's own are looked for."""
+from stoker.cli.errors import FAILURE, USAGE, CliError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker doctor`."""
+    parser.add_argument(
+        "-p", "--profile", metavar="NAME", help="what this profile's build needs ('stoker profiles list')"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a value for its variable"
+    )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
+    from stoker.cli.needs import environment_of, with_history, with_profile
+    from stoker.cli.profiles import load_or_fail
     from stoker.cli.view import in_colour
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine
     from stoker.doctor.recognise import recognise
     from stoker.show.doctor import render
 
-    found = examine(with_history(recognise(_here(), os.environ)), os.environ)
+    if args.set and args.profile is None:
+        raise CliError("--set goes with a profile, as in: stoker doctor -p pytorch --set arch=9.0")
+    profile = load_or_fail(args.profile, dict(args.set), faulty=USAGE) if args.profile is not None else None
+    env = dict(os.environ) if profile is None else environment_of(profile, os.environ)
+    need = with_history(recognise(_here(), env))
+    found = examine(need if profile is None else with_profile(need, profile, env), env)
     if args.json:
         print(json.dumps(to_json(found), indent=2))
     else:
@@ -46,22 +51,8 @@ def _here() -> str:
         raise CliError("the current folder is gone; change to the source tree first") from err
 
 
-def with_history(need: Need) -> Need:
-    """The need with the heaviest job that is remembered of this build folder, told by its outputs that are there."""
-    from stoker.config.paths import UnsafeFolderError, history_path
-    from stoker.doctor.need import Job
-    from stoker.record.history import History
-
-    try:
-        path = history_path()
-        if not path.exists():
-            return need
-    except (OSError, UnsafeFolderError):
-        return need
-    history = History(path)
-    try:
-        known = history.known(ASKED).heaviest
-    finally:
-        history.close()
-    own = next((job for job in known if os.path.isfile(os.path.join(need.build, job.output))), None)
-    return need if own is None else replace(need, job=Job(own.output, round(own.peak), measured=True))
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=9.0")
+    return name, value

@@ -38,7 +38,7 @@ def find_cuda(here: Surroundings) -> Cuda:
     """All of it at once; raises LateError if something hangs."""
     wait = 2 * here.patience + 1
     devices = Later(lambda: local_devices(here.patience))
-    python = Later(lambda: find_python(here.env, here.patience))
+    python = Later(lambda: find_python(here))
     found_places = list(find_places(here.env))
     versions = [Later(partial(_version_of, place.nvcc, here)) for place in found_places]
     first = next((place for place in found_places if place.nvcc), None)

@@ -49,7 +49,7 @@ def find_tools(here: Surroundings, folders: Sequence[str] = ()) -> Tools:
     env, patience = here.env, here.patience
     wait = 2 * patience + 1
     c = Later(lambda: find_compiler(C_NAMES, "CC", here))
-    python = Later(lambda: find_python(env, patience, here.need.modules))
+    python = Later(lambda: find_python(here, here.need.modules))
     cxx = Later(lambda: find_compiler(CXX_NAMES, "CXX", here, [*folders, python.result(wait).include]))
     cmake = Later(lambda: versioned("cmake", ("cmake",), env, patience))
     ninja = Later(lambda: versioned("ninja", NINJA_NAMES, env, patience))
@@ -166,11 +166,12 @@ def _first_error(text: str, problem: str) -> str:
     return next((line.strip()[:200] for line in text.splitlines() if "error" in line.lower()), problem)
 
 
-def find_python(env: Mapping[str, str], seconds: float, modules: Sequence[str] = ()) -> Python:
-    """The Python of the active environment, where its headers and packages are, and which of `modules` it has."""
-    path = python_of(env)
-    clean = {name: value for name, value in env.items() if not name.startswith("PYTHON")}
-    answer = ask([path, "-I", "-c", _PYTHON, *modules], clean, seconds)
+def find_python(here: Surroundings, modules: Sequence[str] = ()) -> Python:
+    """The Python that builds, where its headers and packages are, and which of `modules` it has."""
+    own = here.need.interpreter
+    path = (which((own,), here.env) if own else "") or python_of(here.env)
+    clean = {name: value for name, value in here.env.items() if not name.startswith("PYTHON")}
+    answer = ask([path, "-I", "-c", _PYTHON, *modules], clean, here.patience)
     lines = answer.text.split("\n")[:-1]
     if answer.problem or len(lines) < 5 or lines[-5] != "stoker":
         return Python(

@@ -16,6 +16,9 @@ TIGHT_DISK = GIB
 HOPELESS_DISK = 16 * MIB
 """Free space, where the need is not known: worth a warning, and too little for any build that compiles."""
 
+HOPELESS_SHARE = 0.5
+"""Of the disk and memory that are asked for, which are estimates: with a smaller share of it a build cannot succeed."""
+
 TIGHT_INODES, HOPELESS_INODES = 10_000, 100
 
 OPEN_FILES = 1024
@@ -70,10 +73,9 @@ def _room(name: str, size: int, available: int, memory: Memory, need: Need, of: 
     """One limit against the heaviest job, which may go to swap where there is any."""
     title = f"{format_bytes(size)} {of}, {format_bytes(available)} free"
     job = need.job
-    if size + memory.swap_total < need.memory:
-        return fail(name, f"{title}; {need.what} needs {format_bytes(need.memory)}", remedy)
     if size < need.memory:
-        return warn(name, f"{title}; {need.what} needs {format_bytes(need.memory)}: it goes to swap", remedy)
+        judge = fail if size + memory.swap_total < HOPELESS_SHARE * need.memory else warn
+        return judge(name, f"{title}; {need.what} wants {format_bytes(need.memory)}", remedy)
     if job is None:
         if size < USUAL_JOB:
             return warn(name, f"{title}; a large C++ file takes {format_bytes(USUAL_JOB)}", remedy)
@@ -115,7 +117,7 @@ def _build_folder(volume: Volume, need: Need) -> Check:
     if not volume.writable:
         return fail(name, f"{volume.folder} cannot be written to ({volume.kind})", f"ls -ld {volume.folder}")
     known, begun = bool(need.disk), volume.used_before
-    if volume.free < HOPELESS_DISK or (known and volume.free < need.disk and not begun):
+    if volume.free < HOPELESS_DISK or (volume.free < HOPELESS_SHARE * need.disk and not begun):
         return fail(name, f"{title}; {need.what} needs {format_bytes(need.disk or HOPELESS_DISK)}", remedy)
     inodes = _inodes(name, volume, need)
     if inodes is not None:

@@ -155,10 +155,10 @@ def _python(tools: Tools, need: Need) -> Iterator[Check]:
 
 def _commands(tools: Tools) -> Iterator[Check]:
     for name, path in tools.commands.items():
-        if path:
-            yield ok(name, path)
-        else:
-            yield fail(name, f"no {name} on PATH", install(name, tools.manager))
+        if not path:
+            yield fail(f"command {name}", f"no {name} on PATH", install(name, tools.manager))
+    if tools.commands and all(tools.commands.values()):
+        yield ok("commands", " ".join(tools.commands))
 
 
 def _modules(tools: Tools) -> Iterator[Check]:

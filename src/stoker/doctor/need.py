@@ -38,7 +38,7 @@ class Need:
     build: str = "/"
     temporary: str = "/tmp"  # noqa: S108  (looked at, never written to)
     disk: int = 0
-    """Free space in the build folder: with less a fresh build cannot end. 0: not known."""
+    """Free space that a fresh build fills in the build folder; 0: not known."""
     temporary_space: int = 512 * MIB
     """Free space for the compilers' intermediate files; less is worth a warning."""
     inodes: int = 0
@@ -47,12 +47,14 @@ class Need:
     """The largest file that it writes; 0: not known."""
     job: Job | None = None
     memory: int = 0
-    """Memory that the build can have at the least; 0: not known."""
+    """Memory that the build wants to itself; 0: not known."""
     cores: int = 0
     """Cores, below which it takes days; 0: not known."""
     cuda: Want = "may"
     commands: tuple[str, ...] = ()
-    """Commands without which it fails, beside the compilers and build tools that are always looked for."""
+    """Commands without which it fails."""
+    interpreter: str = ""
+    """The Python that builds, as a command; empty: that of the active environment."""
     headers: tuple[str, ...] = ()
     """Headers without which it fails, as `#include <...>` names them."""
     files: tuple[str, ...] = ()

@@ -43,7 +43,8 @@ def _kind(folder: str, env: Mapping[str, str]) -> Need:
     python = any(os.path.isfile(f"{folder}/{name}") for name in ("setup.py", "pyproject.toml"))
     headers: Want = "may" if python else "no"
     if "torch.utils.cpp_extension" in read_text(f"{folder}/setup.py"):
-        return Need(what="an extension of PyTorch", knobs="extension", python_headers="must")
+        job = FLASH_ATTENTION if os.path.isdir(f"{folder}/csrc/flash_attn") else None
+        return Need(what="an extension of PyTorch", knobs="extension", python_headers="must", job=job)
     return Need(python_headers=headers, cmake_tool="no" if python else "may")
 
 

@@ -1,0 +1,96 @@
+"""What a build in this folder needs, from its tree, from what is remembered of it, and from a profile.
+
+Unaware of what the machine has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stoker.config.paths import UnsafeFolderError, history_path
+from stoker.config.profiles.profile import Profile
+from stoker.doctor.need import Job, Knobs, Need, Version, Want
+from stoker.doctor.switches import switch
+from stoker.record.history import History
+
+ASKED = 200
+"""The heaviest remembered jobs among which a build folder's own are looked for."""
+
+_LIBRARIES = {"cudnn.h": "cudnn", "nccl.h": "nccl"}
+"""Headers of libraries that builds do without, and that are looked for where CMake looks for them."""
+
+
+def with_history(need: Need) -> Need:
+    """The need with the heaviest job that is remembered of its build folder, told by outputs that are there."""
+    try:
+        path = history_path()
+    except UnsafeFolderError:
+        return need
+    if not path.exists():
+        return need
+    history = History(path)
+    try:
+        known = history.known(ASKED).heaviest
+    finally:
+        history.close()
+    own = next((job for job in known if os.path.isfile(os.path.join(need.build, job.output))), None)
+    if own is None or (need.job is not None and need.job.bytes > own.peak):
+        return need
+    return replace(need, job=Job(own.output, round(own.peak), measured=True))
+
+
+def environment_of(profile: Profile, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a build with a profile. A person's own variables stay, unless --set gave the value."""
+    added = {
+        name: value for name, value in profile.env.items() if value and (name in profile.chosen or name not in environ)
+    }
+    return {**environ, **added}
+
+
+def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
+    """The need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
+    checks = profile.checks
+    guess = max((prior.curve.peak for prior in profile.priors), default=0.0)
+    job = need.job
+    if guess and (job is None or job.bytes < guess):
+        job = Job("by the profile's priors", round(guess), measured=False)
+    return replace(
+        need,
+        what=profile.name,
+        disk=checks.disk or need.disk,
+        memory=checks.memory or need.memory,
+        cores=checks.cores or need.cores,
+        commands=tuple(name for name in checks.commands if name != "nvcc"),
+        headers=tuple(name for name in checks.headers if name not in _LIBRARIES),
+        libraries=tuple(dict.fromkeys([*need.libraries, *(_LIBRARIES[h] for h in checks.headers if h in _LIBRARIES)])),
+        files=checks.files,
+        modules=checks.python,
+        interpreter=profile.variables.get("python", ""),
+        submodules="must" if checks.submodules else need.submodules,
+        cuda=_cuda(need, profile, env),
+        cuda_version=_version(checks.cuda) or need.cuda_version,
+        cmake=max(_version(checks.cmake), need.cmake),
+        cmake_tool="must" if checks.cmake else need.cmake_tool,
+        gpu_or=checks.gpu_or,
+        knobs=_knobs(need, profile),
+        job=job,
+    )
+
+
+def _cuda(need: Need, profile: Profile, env: Mapping[str, str]) -> Want:
+    if "USE_CUDA" in profile.env and switch(env.get("USE_CUDA")) is False:
+        return "no"
+    return "must" if profile.checks.cuda or "nvcc" in profile.checks.commands else need.cuda
+
+
+def _knobs(need: Need, profile: Profile) -> Knobs:
+    """Whose variables count: told by the tree, else by the variables that the profile itself sets."""
+    if need.knobs:
+        return need.knobs
+    return "pytorch" if "USE_CUDA" in profile.env else ""
+
+
+def _version(text: str | None) -> Version:
+    return tuple(int(part) for part in text.split(".")) if text else ()
