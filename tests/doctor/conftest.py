@@ -14,4 +14,5 @@ from support.clinic import clinic as new_clinic
 @pytest.fixture
 def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clinic:
     monkeypatch.setattr(find_cuda, "USUAL_ROOT", str(tmp_path / "usual-cuda"))
+    monkeypatch.setattr(find_cuda, "system_folders", lambda env: [])
     return new_clinic(tmp_path)

@@ -33,7 +33,7 @@ def test_nothing_set_is_nothing_to_say() -> None:
 def test_a_number_of_jobs_caps_what_is_governed(name: str) -> None:
     check = judge({name: "16"})[name]
     assert check.status == "warn"
-    assert "96.0 GiB of 64.0 GiB" in check.why
+    assert "96.0 GiB, and there are 64.0 GiB" in check.why
     assert check.remedy.startswith(f"unset {name}")
     assert "GiB" not in judge({name: "4"})[name].why
 

@@ -168,7 +168,7 @@ def _libraries(here: Surroundings, root: str, packages: str) -> Iterator[Library
     for name in here.need.libraries:
         if name not in _HEADERS:
             continue
-        near = [*_named_folders(name, here.env), *_include_folders(root), *_system_folders(here.env)]
+        near = [*_named_folders(name, here.env), *_include_folders(root), *system_folders(here.env)]
         found = _library(name, near, reachable=True)
         found = found or _library(name, [f"{packages}/nvidia/{name}/include"], reachable=False)
         if found is not None:
@@ -182,7 +182,8 @@ def _named_folders(name: str, env: Mapping[str, str]) -> list[str]:
     return [folder for folder in folders if folder]
 
 
-def _system_folders(env: Mapping[str, str]) -> list[str]:
+def system_folders(env: Mapping[str, str]) -> list[str]:
+    """Where a compiler, and so CMake, finds headers that no variable names."""
     conda = [f"{env['CONDA_PREFIX']}/include"] if env.get("CONDA_PREFIX") else []
     return [*conda, "/usr/local/include", "/usr/include", *(f"/usr/include/{triplet}" for triplet in _TRIPLETS)]
 

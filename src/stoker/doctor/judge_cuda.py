@@ -26,7 +26,7 @@ def judge_cuda(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check
         return
     yield _nvcc(cuda.toolkit, need)
     yield from _versions(cuda, need)
-    if cuda.host is not None:
+    if cuda.host is not None and cuda.toolkit.nvcc.version:
         yield _host(cuda.host, cuda.toolkit, need, env)
     yield from _libraries(cuda, need, env)
     yield _gpu(cuda)

@@ -65,7 +65,7 @@ def _worst_case(jobs: int, environment: Environment, need: Need) -> str:
     if need.job is None or not environment.memory or jobs * need.job.bytes <= environment.memory:
         return ""
     most, there = format_bytes(jobs * need.job.bytes), format_bytes(environment.memory)
-    return f"; without it {jobs} of the heaviest jobs would take {most} of {there}"
+    return f"; ungoverned, {jobs} of the heaviest jobs would take {most}, and there are {there}"
 
 
 def _generator(values: Mapping[str, str], need: Need) -> Iterator[Check]:
