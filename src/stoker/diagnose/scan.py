@@ -80,7 +80,7 @@ class Scanner:
             line += block.data.count(b"\n", at, start)
             at = start
             self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), starts[start])
-        self._step += len(steps) if starts else 1
+        self._step += len(steps) if starts else bool(_STEP.search(block.data))
 
     def _lines_to_look_at(self, data: bytes) -> dict[int, list[_Hit]]:
         """Where lines begin that hold a rule's words, and the rules."""

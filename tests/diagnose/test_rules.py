@@ -1,0 +1,152 @@
+"""The shipped rules: each finds its own examples, none is dangerous, and faults of a rule's file are told."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]  # the only way to look inside of a pattern
+from typing import Any
+
+import pytest
+
+from stoker.config.errors import ConfigError
+from stoker.decide.death_texts import told_by
+from stoker.diagnose.rule import Pattern, Rule, load_rules, shipped_rules
+from stoker.diagnose.scan import scan
+
+RULES = shipped_rules()
+EXAMPLES = [(rule, example) for rule in RULES for example in rule.examples]
+PATTERNS = [(rule, pattern) for rule in RULES for pattern in rule.patterns]
+MEMORY = {"compiler-killed", "linker-killed", "memory-refused", "step-killed", "fork-refused"}
+
+
+def rules_in(text: str) -> list[str]:
+    return [match.rule.id for match in scan(io.BytesIO(text.encode()), RULES)]
+
+
+def test_there_are_many_rules_each_with_its_own_name() -> None:
+    assert len(RULES) == len({rule.id for rule in RULES}) == len({rule.title for rule in RULES}) >= 30
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=[f"{r.id}-{n}" for n, (r, _) in enumerate(EXAMPLES)])
+def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rule: Rule, example: str) -> None:
+    assert rules_in(example) == [rule.id]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "      {}",
+        "#12 345.6 {}",
+        "2026-01-02T03:04:05.6789012Z {}",
+        "2026-01-02T03:04:05.6789012Z ##[error]{}",
+        "\x1b[1m\x1b[31m{}\x1b[0m",
+        "Receiving objects:  42% (1/2)\r{}\r",
+        "{}\r",
+    ],
+)
+def test_wrappers_hide_no_failure(wrapped: str) -> None:
+    for rule, example in EXAMPLES:
+        assert rules_in(wrapped.format(example.strip())) == [rule.id], example
+
+
+@pytest.mark.parametrize(("rule", "pattern"), PATTERNS, ids=[f"{r.id}-{n}" for n, (r, _) in enumerate(PATTERNS)])
+def test_every_pattern_has_an_example(rule: Rule, pattern: Pattern) -> None:
+    alone = Rule(rule.id, "", "", "", (pattern,), (), "", rule.rank, rule.warning)
+    assert any(scan(io.BytesIO(example.encode()), [alone]) for example in rule.examples)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_says_all_that_a_person_needs(rule: Rule) -> None:
+    assert rule.title
+    assert not rule.title.endswith(".")
+    assert rule.why.endswith(".")
+    assert rule.remedy.endswith((".", "?"))
+    assert rule.source
+
+
+@pytest.mark.parametrize("line", [example for _, example in EXAMPLES])
+def test_what_the_governor_runs_again_for_memory_is_called_so_here(line: str) -> None:
+    if told_by(line) in ("killed", "exhausted"):
+        assert set(rules_in(line)) <= MEMORY
+
+
+def _work(parsed: Any) -> int:
+    """How often a pattern may try anew at one place, at most: its repeats that can give back, multiplied."""
+    work, once = 1, 0
+    for kind, argument in parsed:
+        if kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            low, high, inside = argument
+            assert high is not _constants.MAXREPEAT, "repeats without bound"
+            assert high <= 8 or _work(inside) == 1, "a long repeat of something that can give back"
+            work *= (high - low + 1) * _work(inside)
+        elif kind is _constants.POSSESSIVE_REPEAT:
+            work *= _work(argument[2])
+        elif kind is _constants.BRANCH:
+            work *= sum(map(_work, argument[1]))
+        elif kind is _constants.SUBPATTERN:
+            work *= _work(argument[-1])
+        elif kind in (_constants.ASSERT, _constants.ASSERT_NOT):
+            once += work * _work(argument[-1])
+    return work + once
+
+
+@pytest.mark.parametrize(("rule", "pattern"), PATTERNS, ids=[f"{r.id}-{n}" for n, (r, _) in enumerate(PATTERNS)])
+def test_no_pattern_backtracks_without_bound(rule: Rule, pattern: Pattern) -> None:
+    assert _work(_parser.parse(pattern.regex.pattern)) <= 2_000_000
+
+
+GOOD = """
+some-rule:
+  title: A title
+  why: Because.
+  remedy: Do something.
+  patterns:
+    some words: '^some words$'
+  examples: |
+    some words
+  source: here
+"""
+
+
+def test_a_rule_of_a_file(tmp_path: Path) -> None:
+    (rule,) = load_rules(_file(tmp_path, GOOD))
+    assert (rule.id, rule.title, rule.why, rule.rank, rule.warning, rule.action) == (
+        "some-rule",
+        "A title",
+        "Because.",
+        0,
+        False,
+        "none",
+    )
+    assert rule.patterns == (Pattern(b"some words", re.compile("^some words$")),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("'^some words$'", "'some words.*$'", "repeats without bound"),
+        ("'^some words$'", "'(a|b)+some words'", "repeats without bound"),
+        ("'^some words$'", "'x{3,} some words'", "repeats without bound"),
+        ("'^some words$'", "'some words('", "missing )"),
+        ("some words: '", "abc: '", "4 characters or more"),
+        ("  why: Because.\n", "", "has no 'why'"),
+        ("  source: here\n", "", "has no 'source'"),
+        ("some-rule:", "Some_rule:", "names are like"),
+        ("  source: here", "  sauce: here\n  source: here", "did you mean 'source'"),
+        ("  source: here", "  source: here\n  rank: high", "'rank' cannot be 'high'"),
+        ("  source: here", "  source: here\n  action: rm", "'action' cannot be 'rm'"),
+    ],
+)
+def test_a_faulty_rule_is_told_with_its_file(old: str, new: str, fault: str, tmp_path: Path) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigError, match=re.escape(fault)) as raised:
+        load_rules(_file(tmp_path, GOOD.replace(old, new)))
+    assert str(tmp_path) in str(raised.value)
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "rules.yaml"
+    path.write_text(text)
+    return path

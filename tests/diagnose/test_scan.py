@@ -1,0 +1,180 @@
+"""How a log is read: in what order causes come, what is no error, and that no log is too large or too strange."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stoker.diagnose import blocks
+from stoker.diagnose.match import Match
+from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.scan import MAX_COUNT, TEXT_SHOWN, scan
+
+KILLED = "g++: fatal error: Killed signal terminated program cc1plus"
+FULL = "cc1plus: fatal error: error writing to a.s: No space left on device"
+WRONG = "a.cpp:3:12: error: 'x' was not declared in this scope"
+
+
+def matches(text: str | bytes) -> list[Match]:
+    return scan(io.BytesIO(text.encode() if isinstance(text, str) else text), shipped_rules())
+
+
+def found(text: str | bytes) -> list[tuple[str, int]]:
+    return [(match.rule.id, match.line) for match in matches(text)]
+
+
+def test_the_first_real_error_is_the_cause_not_the_last_line() -> None:
+    log = f"[1/9] CXX a.o\nFAILED: a.o\n{FULL}\n[2/9] CXX b.o\nFAILED: b.o\n{KILLED}\nninja: build stopped\n"
+    assert found(log) == [("no-space-left", 3), ("compiler-killed", 6)]
+
+
+def test_about_one_step_what_is_specific_stands_first() -> None:
+    assert found(f"[1/9] CXX a.o\nFAILED: [code=137] a.o\n{KILLED}\n") == [("compiler-killed", 3), ("step-killed", 2)]
+    assert found(f"[1/9] CXX a.o\n{WRONG}\n{KILLED}\n") == [("compiler-killed", 3), ("compile-error", 2)]
+
+
+def test_of_two_steps_the_first_that_failed_is_the_cause() -> None:
+    log = f"[1/9] CXX a.o\nFAILED: a.o\n{WRONG}\n[2/9] CXX b.o\nFAILED: b.o\n{KILLED}\n"
+    assert found(log) == [("compile-error", 3), ("compiler-killed", 6)]
+
+
+def test_steps_are_told_apart_however_far_they_are() -> None:
+    filler = "-- Looking for something\n" * 30_000
+    log = f"[1/9] CXX a.o\n{WRONG}\n{filler}[2/9] CXX b.o\n{filler}{KILLED}\n"
+    assert found(log) == [("compile-error", 2), ("compiler-killed", 60_004)]
+
+
+def test_a_line_counts_once_for_its_best_rule() -> None:
+    assert found("a.cpp:1:10: fatal error: Python.h: No such file or directory\n") == [("python-headers-missing", 1)]
+
+
+def test_repeats_are_counted_up_to_a_bound() -> None:
+    (match,) = matches(f"{WRONG}\n" * 7)
+    assert (match.line, match.count) == (1, 7)
+    (match,) = matches(f"{WRONG}\n" * (2 * MAX_COUNT))
+    assert match.count >= MAX_COUNT
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"a.cpp:3:5: warning: the text '{KILLED}' is odd",
+        "WARNING: Retrying after connection broken by 'NewConnectionError': Temporary failure in name resolution",
+        "warning: spurious network error (3 tries remaining): Could not resolve host: git.invalid",
+        f'   12 |   throw Error("{KILLED}");',
+        f'      |   throw Error("{KILLED}");',
+        f"clang: note: {FULL}",
+        "-- Could NOT find CUDA (missing: CUDA_NVCC_EXECUTABLE)",
+        "-- Looking for No_space_left - not found",
+        "[3/9] g++ -DMESSAGE='error: x' -Werror -c Killed.cpp -o Killed.o",
+    ],
+)
+def test_warnings_quotations_and_names_are_no_errors(line: str) -> None:
+    assert found(f"{line}\n") == []
+
+
+CMAKE = "CMake {} at CMakeLists.txt:9 (find_package):\n  By the way:\n\n  Could NOT find OpenSSL (missing: X)\n\n"
+
+
+def test_the_body_of_a_cmake_warning_is_no_error() -> None:
+    assert found(CMAKE.format("Warning")) == []
+    assert found(CMAKE.format("Error")) == [("cmake-package-missing", 4), ("cmake-error", 1)]
+
+
+def test_a_cmake_warning_is_known_across_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in range(1, 120):
+        monkeypatch.setattr(blocks, "PORTION", size)
+        assert found(CMAKE.format("Warning")) == []
+        assert found(CMAKE.format("Error"))[0] == ("cmake-package-missing", 4)
+
+
+def test_escapes_carriage_returns_and_junk_around_an_error() -> None:
+    assert found(b"\x00\xff\xfe\x1b]0;title\x07junk\n" + WRONG.encode() + b"\r\n") == [("compile-error", 2)]
+    coloured = "\x1b[01m\x1b[Ka.cpp:3:12:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno\x1b]8;;x\x1b\\\n"
+    (match,) = matches(coloured)
+    assert match.text == "a.cpp:3:12: error: no"
+    assert found(f"10%\r50%\r{WRONG}\r100%\n") == [("compile-error", 1)]
+
+
+def test_an_error_behind_a_long_command_line_is_found_and_shown() -> None:
+    line = "error: command '/usr/bin/nvcc " + "-I/src/project/include " * 5000 + "' failed with exit code -9"
+    (match,) = matches(line)
+    assert (match.rule.id, match.line) == ("step-killed", 1)
+    assert "exit code -9" in match.text
+    assert len(match.text) <= TEXT_SHOWN + 1
+
+
+def test_memory_is_bounded_whatever_the_log_holds(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+        file.write(b"\n" + KILLED.encode() + b"\n")
+    shipped_rules()
+    tracemalloc.start()
+    try:
+        with path.open("rb") as file:
+            assert [(m.rule.id, m.line) for m in scan(file, shipped_rules())] == [("compiler-killed", 2)]
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+PIECES = st.sampled_from(
+    [example.encode() for rule in shipped_rules() for example in rule.examples]
+    + [pattern.words for rule in shipped_rules() for pattern in rule.patterns]
+    + [
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\x1b[31m",
+        b"\x1b[K",
+        b"\x9b",
+        b": ",
+        b"'",
+        b"(",
+        b"[1/2] ",
+        b"FAILED: ",
+        b"  ",
+        b"x" * 9000,
+    ]
+)
+JUNK = st.lists(st.one_of(PIECES, st.binary(max_size=40)), max_size=30).map(b"".join)
+
+
+@given(JUNK)
+def test_any_bytes_are_taken_and_nothing_harmful_comes_out(log: bytes) -> None:
+    lines = log.count(b"\n") + 1
+    for match in matches(log):
+        assert 1 <= match.line <= lines
+        assert match.text.isprintable()
+        assert len(match.text) <= TEXT_SHOWN + 1
+
+
+@given(JUNK, st.integers(1, 300))
+def test_it_does_not_matter_in_what_portions_a_log_comes(log: bytes, size: int) -> None:
+    whole = [(m.rule.id, m.line, m.text, m.count) for m in matches(log)]
+    usual = blocks.PORTION
+    blocks.PORTION = size
+    try:
+        assert [(m.rule.id, m.line, m.text, m.count) for m in matches(log)] == whole
+    finally:
+        blocks.PORTION = usual
+
+
+def test_hostile_lines_cost_no_more_than_their_length() -> None:
+    # Each line is made to keep the patterns of one rule busy; were one quadratic, this would take hours.
+    words = sorted({pattern.words for rule in shipped_rules() for pattern in rule.patterns})
+    log = b"\n".join(
+        (filling + word) * (8000 // len(filling + word))
+        for word, filling in itertools.product(
+            words, (b"", b"error: ", b"a", b" ", b": '", b"]", b"undefined symbol: ")
+        )
+    )
+    matches(log)
