@@ -68,6 +68,18 @@ def test_a_variable_that_points_to_nothing(clinic: Clinic) -> None:
     assert check.remedy == f"export CUDA_HOME={root}"
 
 
+def test_a_compiler_variable_that_points_to_nothing(clinic: Clinic) -> None:
+    root = clinic.toolkit()
+    clinic.env |= {"CUDACXX": "/no where/nvcc", "CUDA_HOME": str(root)}
+    assert clinic.check("CUDACXX").status == "warn"
+    clinic.env["CUDACXX"] = "'/no where/nvcc' --threads 2"
+    clinic.wants(cuda="must")
+    check = clinic.check("CUDACXX")
+    assert check.status == "fail"
+    assert "/no where/nvcc" in check.why
+    assert check.remedy == f"export CUDACXX={root}/bin/nvcc"
+
+
 def test_a_broken_nvcc(clinic: Clinic) -> None:
     clinic.says("nvcc", "nvcc fatal   : Could not open profile 'nvcc.profile'", status=1)
     clinic.wants(cuda="must")

@@ -192,6 +192,14 @@ def test_disk_is_held_against_what_a_fresh_build_needs() -> None:
     assert begun.status == "warn"
 
 
+def test_inodes_are_held_against_the_files_that_a_build_makes() -> None:
+    few = volumes(inodes=5000)
+    assert next(judge_volumes(few, Need(inodes=200_000))).status == "fail"
+    assert next(judge_volumes(few, Need())).status == "warn"
+    assert next(judge_volumes(volumes(inodes=50), Need())).status == "fail"
+    assert next(judge_volumes(volumes(inodes=None), Need(inodes=200_000))).status == "ok"
+
+
 def test_a_tmpfs_counts_as_memory_and_a_file_server_is_slow() -> None:
     assert next(judge_volumes(volumes(kind="nfs4"), Need())).status == "warn"
     _, temporary = judge_volumes(volumes(kind="tmpfs"), Need(knobs="pytorch"))

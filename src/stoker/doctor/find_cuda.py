@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stoker.doctor.command import Later, ask
 from stoker.doctor.facts import Command, Compiler, Cuda, HostLimits, Library, Place, Surroundings, Toolkit
-from stoker.doctor.find_tools import find_compiler, find_python, version_in, which
+from stoker.doctor.find_tools import find_compiler, find_python, version_in, which, words_of
 from stoker.doctor.need import Version
 from stoker.doctor.toolkits import limits_in, limits_of
 from stoker.verify.archs import Arch, ArchError, parse_arch
@@ -64,9 +64,9 @@ def find_places(env: Mapping[str, str]) -> Iterator[Place]:
     What a variable names is among them even if nothing is there.
     """
     for variable in COMPILERS:
-        if value := env.get(variable, ""):
-            path = which((value,), env)
-            yield Place(variable, _root_of(path or value), path)
+        if words := words_of(env.get(variable, "")):
+            path = which((words[0],), env)
+            yield Place(variable, _root_of(path) if path else words[0], path)
     for variable in ROOTS:
         if value := env.get(variable, ""):
             yield Place(variable, value, which((f"{value}/bin/nvcc",), env))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from stoker.doctor.check import Check, ok, warn
 from stoker.doctor.facts import CompilerCache
@@ -31,7 +32,7 @@ def _cache(cache: CompilerCache, need: Need) -> Check:
     name = cache.command.name
     title = f"{'.'.join(map(str, cache.command.version))}, {cache.command.path}"
     if cache.command.problem:
-        return warn(name, f"{cache.command.path}: {cache.command.problem}", f"{cache.command.path} --version")
+        return warn(name, f"{cache.command.path}: {cache.command.problem}", f"{quote(cache.command.path)} --version")
     parts = [part for part in (_held(cache), _rate(cache), cache.note) if part]
     why = "; ".join([title, *parts])
     grow = "ccache -M 25G" if name == "ccache" else "export SCCACHE_CACHE_SIZE=25G"

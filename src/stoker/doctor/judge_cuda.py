@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Compiler, Cuda, HostLimits, Place, Toolkit
@@ -49,13 +50,13 @@ def _repoint(place: Place, cuda: Cuda) -> str:
     if cuda.toolkit is None:
         return f"unset {place.origin}"
     names_a_file = place.origin in ("CUDACXX", "CUDA_NVCC_EXECUTABLE")
-    return f"export {place.origin}={cuda.toolkit.nvcc.path if names_a_file else cuda.toolkit.root}"
+    return f"export {place.origin}={quote(cuda.toolkit.nvcc.path if names_a_file else cuda.toolkit.root)}"
 
 
 def _missing(cuda: Cuda, need: Need) -> Check:
     where = "not in CUDACXX, CUDA_HOME, PATH or /usr/local/cuda"
     if cuda.packaged:
-        remedy = f'export CUDA_HOME={cuda.packaged} PATH="{cuda.packaged}/bin:$PATH"'
+        remedy = _export(cuda.packaged)
         where += f"; only {cuda.packaged}, among Python's packages, where builds do not look"
     elif need.cuda != "must" and need.knobs == "pytorch":
         remedy = "export USE_CUDA=0"
@@ -68,11 +69,15 @@ def _missing(cuda: Cuda, need: Need) -> Check:
     return ok("nvcc", f"there is none, {where}; only CUDA code needs it")
 
 
+def _export(root: str) -> str:
+    return f"export CUDA_HOME={quote(root)} PATH={quote(root)}/bin:$PATH"
+
+
 def _nvcc(toolkit: Toolkit, need: Need) -> Check:
     nvcc = toolkit.nvcc
     if nvcc.problem:
         judge = warn if nvcc.late or need.cuda != "must" else fail
-        return judge("nvcc", f"{nvcc.path}: {nvcc.problem}", f"{nvcc.path} --version")
+        return judge("nvcc", f"{nvcc.path}: {nvcc.problem}", f"{quote(nvcc.path)} --version")
     title = f"{dotted(nvcc.version)}, {nvcc.path}"
     if older(nvcc.version, need.cuda_version):
         why = f"{title}: {need.what} needs CUDA {dotted(need.cuda_version)} or newer"
@@ -85,7 +90,7 @@ def _versions(cuda: Cuda, need: Need) -> Iterator[Check]:
     if toolkit is None:
         return
     version, header = toolkit.nvcc.version, toolkit.header
-    export = f'export CUDA_HOME={toolkit.root} PATH="{toolkit.root}/bin:$PATH"'
+    export = _export(toolkit.root)
     if version and header and version[:2] != header[:2]:
         why = f"nvcc is {dotted(version)}, but the cuda.h beside it ({toolkit.root}) is of {dotted(header)}"
         yield (fail if need.knobs == "pytorch" else warn)("CUDA versions", why, export)
@@ -150,7 +155,7 @@ def _libraries(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check
             yield ok(name, f"{library.version}, {library.folder}")
         else:
             why = f"{library.version} is in {library.folder}, where CMake does not look by itself"
-            yield warn(name, why, f"export {upper}_ROOT={os.path.dirname(library.folder)}")
+            yield warn(name, why, f"export {upper}_ROOT={quote(os.path.dirname(library.folder))}")
 
 
 def _no_library(name: str, need: Need, env: Mapping[str, str]) -> Check:

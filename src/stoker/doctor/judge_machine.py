@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Limits, Memory, Volume
@@ -113,9 +114,9 @@ def judge_volumes(volumes: tuple[Volume, Volume], need: Need) -> Iterator[Check]
 
 def _build_folder(volume: Volume, need: Need) -> Check:
     name, title = "build folder", _title(volume)
-    remedy = f"du -xh -d 2 {volume.folder if volume.exists else '.'} | sort -h | tail"
+    remedy = f"du -xh -d 2 {quote(volume.folder) if volume.exists else '.'} | sort -h | tail"
     if not volume.writable:
-        return fail(name, f"{volume.folder} cannot be written to ({volume.kind})", f"ls -ld {volume.folder}")
+        return fail(name, f"{volume.folder} cannot be written to ({volume.kind})", f"ls -ld {quote(volume.folder)}")
     known, begun = bool(need.disk), volume.used_before
     if volume.free < HOPELESS_DISK or (volume.free < HOPELESS_SHARE * need.disk and not begun):
         return fail(name, f"{title}; {need.what} needs {format_bytes(need.disk or HOPELESS_DISK)}", remedy)
@@ -135,7 +136,7 @@ def _inodes(name: str, volume: Volume, need: Need) -> Check | None:
     if volume.inodes is None:
         return None
     why = f"{_title(volume)}, but only {volume.inodes} more files fit (inodes)"
-    remedy = f"df -i {volume.folder if volume.exists else '.'}"
+    remedy = f"df -i {quote(volume.folder) if volume.exists else '.'}"
     hopeless = need.inodes if need.inodes and not volume.used_before else HOPELESS_INODES
     if volume.inodes < hopeless:
         return fail(name, f"{why}; {need.what} makes {need.inodes or 'hundreds'}", remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Command, Compiler, Tools
@@ -52,7 +53,7 @@ def _compiler(name: str, compiler: Compiler, need: Need, manager: str) -> Check:
         why = f"{title} ({command.path}) cannot compile: {compiler.complaint}"
         return fail(name, why, install("c++", manager))
     if command.problem:
-        return warn(name, f"{title} ({command.path}): {command.problem}", f"{command.path} --version")
+        return warn(name, f"{title} ({command.path}): {command.problem}", f"{quote(command.path)} --version")
     return _version(name, compiler, need, f"{title}, {command.path}")
 
 
@@ -91,7 +92,7 @@ def _cmake(cmake: Command, need: Need) -> Iterator[Check]:
         yield _grave(need.cmake_tool, "cmake", "no cmake on PATH", remedy)
     elif cmake.problem:
         want = "may" if cmake.late else need.cmake_tool
-        yield _grave(want, "cmake", f"{cmake.path}: {cmake.problem}", f"{cmake.path} --version")
+        yield _grave(want, "cmake", f"{cmake.path}: {cmake.problem}", f"{quote(cmake.path)} --version")
     elif older(cmake.version, need.cmake):
         why = f"{dotted(cmake.version)}, {cmake.path}: the project asks for {dotted(need.cmake)} or newer"
         yield _grave(need.cmake_tool, "cmake", why, remedy)
@@ -124,7 +125,7 @@ def _builders(tools: Tools) -> Iterator[Check]:
 
 def _plain(name: str, command: Command) -> Check:
     if command.problem:
-        return warn(name, f"{command.path}: {command.problem}", f"{command.path} --version")
+        return warn(name, f"{command.path}: {command.problem}", f"{quote(command.path)} --version")
     return ok(name, f"{dotted(command.version)}, {command.path}")
 
 
@@ -145,7 +146,7 @@ def _python(tools: Tools, need: Need) -> Iterator[Check]:
     name = "python headers"
     if python.command.problem:
         want = "may" if python.command.late else need.python_headers
-        yield _grave(want, name, f"{title}: {python.command.problem}", f"{python.command.path} --version")
+        yield _grave(want, name, f"{title}: {python.command.problem}", f"{quote(python.command.path)} --version")
     elif python.has_header:
         yield ok(name, f"{title}, {python.include}")
     else:
@@ -168,7 +169,7 @@ def _modules(tools: Tools) -> Iterator[Check]:
     for name, there in tools.modules.items():
         if not there:
             why = f"{python.path} has no module {name}"
-            yield fail(f"module {name}", why, f"{python.path} -m pip install {name}")
+            yield fail(f"module {name}", why, f"{quote(python.path)} -m pip install {name}")
 
 
 def _headers(tools: Tools, need: Need) -> Iterator[Check]:
