@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from stoker.config.profiles.chain import MAX_CHAIN, NoSuchProfileError, profile_files
 from stoker.config.profiles.checks import Checks
 from stoker.config.profiles.conditions import obstacle
+from stoker.config.profiles.form import keys_of
 from stoker.config.profiles.load import FaultyProfileError, ProfileError, load_profile, read_profile
 from stoker.config.profiles.profile import Profile, Step, Tmp, When
 from stoker.config.profiles.schema import schema
@@ -270,6 +272,32 @@ def test_a_step_is_part_of_the_build_if_all_of_its_conditions_hold(own: Path, wh
     )
     profile = load_profile("mine")
     assert obstacle(profile.steps[0].when, profile, own) == why
+
+
+def test_the_page_names_every_key_and_its_example_is_without_fault(own: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text()
+    _, keys, steps = page.split("\n| key | |\n")
+    named = [re.findall(r"^\| `(\w+)` \|", part.partition("\n\n")[0], re.MULTILINE) for part in (keys, steps)]
+    assert named == [list(keys_of(Profile)), list(keys_of(Step))]
+    for part, heading in ((When, "\n## Steps"), (Checks, "\n## Checks")):
+        text = page.partition(heading)[2].partition("\n## ")[0]
+        assert all(f"`{key}`" in text for key in keys_of(part)), part
+    (example,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert faults(own, example) == []
+    assert [step.name for step in load_profile("mine").steps] == [
+        "configure",
+        "heavy",
+        "heavy-objects",
+        "wheel",
+        "smoke",
+    ]
+
+
+def test_the_page_names_every_shipped_profile() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text()
+    table = page.partition("| shipped | builds |")[2].partition("\n\n")[0]
+    named = [name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1] if row else "")]
+    assert sorted(named) == sorted(profile_files())
 
 
 def test_the_schema_knows_every_key_and_takes_every_value() -> None:

@@ -318,6 +318,29 @@ def test_attempts_have_an_end(build: Build) -> None:
     assert answers == [True] * 5 + [False] * 2
 
 
+def test_a_profile_may_allow_fewer_attempts(build: Build) -> None:
+    build.recovery.retries = 1
+    build.says(KILLED.replace(b"a.", b"u1."), STOPPED)
+    assert isinstance(build.verdict(), Again)
+    build.begin(2)
+    build.says(KILLED.replace(b"a.", b"u2."), STOPPED)
+    found = build.verdict()
+    assert isinstance(found, GiveUp)
+    assert "this step may run again only 1 time" in found.why
+
+
+def test_what_died_in_a_step_before_is_no_matter_in_the_next(build: Build) -> None:
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    build.begin(2)
+    build.recovery.begin_step()
+    build.tell(ev.StepStarted(2, 2, "next", ("ninja",), 8, 1, build.recovery.oom_kills()))
+    assert build.recovery.must_run_alone() == frozenset()
+    assert (build.state.killed, build.state.failures) == ((), ())
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+
+
 def test_hostile_names_reach_no_sentence_unharmed(build: Build) -> None:
     build.says(b"FAILED: [code=137] \x1b[2J\x07evil.o \ng++ -c evil.cpp\n", STOPPED)
     why = build.verdict().why

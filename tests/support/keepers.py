@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from stoker.act import launch as launch_module
-from stoker.act.launch import KEEPER, Spec, launch
+from stoker.act.launch import KEEPER, Spec, Step, launch
 from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
 from support.program import PYPI_NINJA, write_ninja
@@ -67,7 +67,12 @@ class Start(Protocol):
     """Start a command under a keeper whose engine is the given script."""
 
     def __call__(
-        self, *command: str, engine: str = IDLE_ENGINE, figures: Mapping[str, float] | None = None
+        self,
+        *command: str,
+        engine: str = IDLE_ENGINE,
+        figures: Mapping[str, float] | None = None,
+        steps: Sequence[Step] = (),
+        first: int = 1,
     ) -> BuildPaths:
         """`figures` are constants of the keeper's modules to be replaced: "keeper.READY_SECONDS"."""
 
@@ -82,7 +87,14 @@ class Keepers:
         self._started: list[BuildPaths] = []
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
 
-    def start(self, *command: str, engine: str = IDLE_ENGINE, figures: Mapping[str, float] | None = None) -> BuildPaths:
+    def start(
+        self,
+        *command: str,
+        engine: str = IDLE_ENGINE,
+        figures: Mapping[str, float] | None = None,
+        steps: Sequence[Step] = (),
+        first: int = 1,
+    ) -> BuildPaths:
         def spec_file(spec: Spec) -> dict[str, object]:
             return {**self._spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
 
@@ -92,7 +104,7 @@ class Keepers:
             lines = "\n".join(f"{name} = {value}" for name, value in figures.items())
             program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
             self._patch.setattr(launch_module, "KEEPER", program)
-        paths = launch(Spec(command, str(self._folder), "test"))
+        paths = launch(Spec(command, str(self._folder), "test", steps=tuple(steps), first=first))
         self._started.append(paths)
         return paths
 

@@ -1,14 +1,16 @@
 """The keeper: parent of the build, too small to fail. Runs as `python -I -S keeper.py FOLDER`, stdlib only.
 
 It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
-when it gets SIGTERM, runs the command again when the engine says so, and writes the build's exit status. It knows
-nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker it imports its two
-neighbours, which are as plain, so that no fault elsewhere can reach it.
+when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and writes
+the build's exit status: that of the first step that fails. It knows nothing of journals or viewers, and of jobs only
+that the engine may leave some behind. Of stoker it imports its two neighbours, which are as plain, so that no fault
+elsewhere can reach it.
 
-Files in FOLDER: reads spec.json {"command", "cwd", "engine"}; writes keeper.json when the build has started, ended.json
-when the command has failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer
-from verdict.json {"attempt", "again", "exit_code"}, the last set where the command's own status is not to count.
-SIGUSR1 means that there is something to read. The build's output goes straight to output.log.
+Files in FOLDER: reads spec.json {"steps", "first", "engine"}, a step being {"command", "cwd", "environment"}; writes
+keeper.json when a step has started, ended.json when its command has failed and the engine is asked what to do, and
+exit.json when the build has ended; reads the answer from verdict.json {"attempt", "again", "exit_code"}, the last set
+where the command's own status is not to count. SIGUSR1 means that there is something to read. The build's output goes
+straight to output.log.
 """
 
 import contextlib
@@ -42,7 +44,7 @@ LEFT_OVER_SECONDS = 2.0
 """How long compilers whose scheduler was killed may take to end: they have nothing to tidy up but their output."""
 
 MAX_ATTEMPTS = 8
-"""Times that the command is started at most, whatever the engine says."""
+"""Times that a step's command is started at most, whatever the engine says."""
 
 VERDICT_SECONDS = 60.0
 """How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
@@ -66,7 +68,11 @@ class Keeper:
             self.spec = json.load(file)
         self.minder = Minder(folder, self.spec["engine"], self.tree)
         self.started = time.time()
+        self.steps = self.spec["steps"]
+        self.step = int(self.spec["first"])
         self.attempt = 0
+        self.begun = self.started
+        self.past: list[dict[str, object]] = []
         self.build_pid = 0
         self.exit_code: int | None = None
         self.build_signal: int | None = None
@@ -110,8 +116,9 @@ class Keeper:
     # -- the build ---------------------------------------------------------------------------------------------
 
     def start_build(self, ready: int | None = None, watching: int | None = None) -> None:
-        """Fork the command; it becomes the parent of everything that the build does."""
+        """Fork the step's command; it becomes the parent of everything that the step does."""
         self.attempt += 1
+        self.begun = time.time()
         self.build_pid = os.fork()
         if self.build_pid == 0:
             self.become_build(ready, watching)
@@ -124,7 +131,8 @@ class Keeper:
         in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
         """
         os.setsid()
-        command = [os.fsencode(word) for word in self.spec["command"]]
+        step = self.steps[self.step - 1]
+        command = [os.fsencode(word) for word in step["command"]]
         code = COMMAND_NOT_FOUND
         try:
             log = os.open(self.path("output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -135,7 +143,8 @@ class Keeper:
             if ready is not None and watching is not None:
                 os.close(watching)  # or the end of this pipe would never come
                 select.select([ready], [], [], READY_SECONDS)
-            os.chdir(os.fsencode(self.spec["cwd"]))
+            os.environ.update(step["environment"])
+            os.chdir(os.fsencode(step["cwd"]))
             os.execvp(command[0], command)  # noqa: S606  (the user's own command, as a list)
         except OSError as err:
             if not isinstance(err, FileNotFoundError):
@@ -145,15 +154,27 @@ class Keeper:
             os._exit(code)
 
     def build_ended(self, status: int) -> None:
-        """Note the command's status in the shell's convention, 128 + signal, and ask whether that was all."""
+        """Note the command's status in the shell's convention, 128 + signal; go on, or ask whether that was all."""
         code = os.waitstatus_to_exitcode(status)
+        run = self.run_now()
         self.build_pid = 0
         self.build_signal = -code if code < 0 else None
         self.exit_code = 128 - code if code < 0 else code
         if not self.stop:
             self.end_left_over_jobs()
             self.minder.set_all_going()
-            self.ask()
+            self.past.append({**run, "exit_code": self.exit_code})
+            if self.exit_code == 0 and self.step < len(self.steps):
+                self.start_next_step()
+            else:
+                self.ask()
+
+    def start_next_step(self) -> None:
+        """The engine is told at once: jobs of the new step must not run unseen."""
+        self.step += 1
+        self.attempt = 0
+        self.start_build()
+        self.minder.wake()
 
     def end_left_over_jobs(self) -> None:
         """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
@@ -266,9 +287,14 @@ class Keeper:
                 "build_pid": self.build_pid,
                 "build_start": start_ticks(self.build_pid),
                 "started": self.started,
-                "attempt": self.attempt,
+                "past": self.past,
+                **self.run_now(),
             },
         )
+
+    def run_now(self) -> dict[str, object]:
+        """Which attempt at which step this is."""
+        return {"step": self.step, "attempt": self.attempt, "pid": self.build_pid, "begun": self.begun}
 
     def write_exit_file(self) -> None:
         """What every viewer waits for."""
@@ -277,6 +303,7 @@ class Keeper:
             {
                 "exit_code": self.exit_code,
                 "signal": self.build_signal,
+                "step": self.step,
                 "ended": time.time(),
                 "stopped": self.stop is not None,
             },

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from stoker.act.pool import make_pool
@@ -39,8 +39,39 @@ class LaunchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a build: how it is run, and `words`, the command as its person wrote it.
+
+    `environment` is added to the build's; `level` is how many jobs may run while nobody has set a number, `retries` how
+    often it runs again after deaths for memory (None: as often as makes sense), `scheduler` what should run its jobs.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    words: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    level: int | None = None
+    retries: int | None = None
+    scheduler: str = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The profile that a build comes from: its name and file, a person's values, and the words behind `--`."""
+
+    name: str
+    path: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What to run: `command`, with `environment` added, and `words`, the command as its person wrote it.
+
+    `steps` are run instead of `command` where there are any, from the one with the number `first` (from 1) on, and each
+    only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well.
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
     `window` how wide schedulers were made, `note` a sentence that the person should read.
@@ -55,6 +86,10 @@ class Spec:
     memory: int | None = None
     window: int = 1
     note: str = ""
+    steps: tuple[Step, ...] = ()
+    first: int = 1
+    verify: tuple[str, ...] = ()
+    profile: Origin | None = None
 
 
 def launch(spec: Spec) -> BuildPaths:
@@ -119,6 +154,7 @@ def _make_folder(name: str) -> BuildPaths:
 
 
 def _spec_file(spec: Spec) -> dict[str, object]:
+    steps = spec.steps or (Step(spec.name, spec.command, spec.cwd, spec.words),)
     return {
         "name": spec.name,
         "command": list(spec.command),
@@ -127,10 +163,18 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "memory": spec.memory,
         "note": spec.note,
         "cwd": spec.cwd,
+        "steps": [_step_of(step) for step in steps],
+        "first": spec.first,
+        "verify": list(spec.verify),
+        "profile": asdict(spec.profile) if spec.profile is not None else None,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
         "engine": [sys.executable, "-P", "-m", "stoker.engine"],
     }
+
+
+def _step_of(step: Step) -> dict[str, object]:
+    return {**asdict(step), "words": list(step.words or step.command)}
 
 
 def _reserve(paths: BuildPaths) -> None:

@@ -1,4 +1,4 @@
-"""How many jobs and how much memory a person allows a build, as words of a command line. Parses only."""
+"""How many jobs and how much memory a person allows a build, and values for a profile, as words. Parses only."""
 
 from __future__ import annotations
 
@@ -46,3 +46,23 @@ def memory(text: str) -> int | float:
     if value <= 0 or (share and value > 1):
         raise argparse.ArgumentTypeError(f"{text!r} leaves no build to run; write it as 12G, or from 1% to 100%")
     return value
+
+
+def settings(parser: argparse.ArgumentParser) -> None:
+    """`--set NAME=VALUE`, any number of times."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=setting,
+        metavar="NAME=VALUE",
+        help="a value for a profile's variable",
+    )
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A name and a value. Raises argparse.ArgumentTypeError."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=8.0")
+    return name, value

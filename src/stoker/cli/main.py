@@ -103,11 +103,18 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
+    from stoker.cli.limits import settings
+
     _screen(parser)
     _limits(parser)
     parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
+    parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
+    settings(parser)
+    parser.add_argument("--resume", action="store_true", help="go on at the step where the last build of -p stopped")
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --")
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"
+    )
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:

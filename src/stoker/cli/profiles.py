@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.limits import settings
 from stoker.config.errors import ConfigError
 from stoker.config.profiles.chain import NoSuchProfileError, find_profile, profile_files, profile_folders
 from stoker.config.profiles.conditions import obstacle
@@ -31,31 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="JSON, for programs")
     show = actions.add_parser("show", help="a profile with everything filled in, for this folder", allow_abbrev=False)
     show.add_argument("name", metavar="NAME|./FILE")
-    add_settings(show)
+    settings(show)
     show.add_argument("--json", action="store_true", help="JSON, for programs")
     check = actions.add_parser("check", help="every fault, with its line", allow_abbrev=False)
     check.add_argument("names", nargs="*", metavar="NAME|FILE", help="what to check (default: all profiles)")
     actions.add_parser("schema", help="the JSON schema of profiles, for editors", allow_abbrev=False)
-
-
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """`--set NAME=VALUE`, any number of times."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=setting,
-        metavar="NAME=VALUE",
-        help="a value for a profile's variable",
-    )
-
-
-def setting(text: str) -> tuple[str, str]:
-    """A name and a value. Raises argparse.ArgumentTypeError."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=8.0")
-    return name, value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     return _check(args.names) if args.action == "check" else _show(args)
 
 
-def load_or_fail(name: str, settings: Mapping[str, str], extra: Sequence[str] = (), faulty: int = FAILURE) -> Profile:
+def load_or_fail(name: str, values: Mapping[str, str], extra: Sequence[str] = (), faulty: int = FAILURE) -> Profile:
     """The profile, or one line on why not, with status 2 for bad words and `faulty` for a file with faults."""
     try:
-        return load_profile(name, settings, extra)
+        return load_profile(name, values, extra)
     except NoSuchProfileError as err:
         raise CliError(f"{err}; 'stoker profiles list' shows them") from err
     except FaultyProfileError as err:

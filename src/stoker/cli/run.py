@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stoker.act.launch import LaunchError, Spec, launch
@@ -22,13 +22,37 @@ from stoker.record.builds import is_live, prune_builds
 def run(args: argparse.Namespace) -> int:
     """Start the command and watch it; returns the build's own exit status, 130 when a person stopped it."""
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if args.profile is not None:
+        return _run_profile(args, words)
+    if args.set or args.resume:
+        raise CliError("--set and --resume go with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if not words:
         raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
     if words[0].startswith("-"):
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
     _check_command(words[0])
+    memory = _bytes_of(args.memory)
+    return _run(args, lambda folder: _spec(words, folder, args.name or _default_name(words), args.jobs, memory))
+
+
+def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
+    """Run the steps of a profile in this folder."""
+    from stoker.cli.steps import plan_of, spec_of
+
+    def spec(folder: str) -> Spec:
+        plan = plan_of(args, extra, folder)
+        memory, name = _bytes_of(args.memory) or plan.profile.memory, args.name or _default_name(plan.words)
+        window = _window(folder, args.jobs, memory)
+        base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
+        return spec_of(plan, base, os.environ)
+
+    return _run(args, spec)
+
+
+def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
+    """Start the build that `spec` makes of the working folder, and watch it."""
     screen = None if args.detach else pick_screen(args)
-    paths = _start(words, args.name, args.jobs, _bytes_of(args.memory))
+    paths = _start(spec)
     if screen is None:
         print(paths.id)
         return 0
@@ -46,7 +70,7 @@ def demo(args: argparse.Namespace) -> int:
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
-    paths = _start(command, "demo", args.jobs, memory)
+    paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory))
     try:
         return show_build(paths, screen, owner=True)
     finally:
@@ -54,12 +78,12 @@ def demo(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(words: Sequence[str], name: str | None, jobs: int | None, memory: int | None) -> BuildPaths:
+def _start(spec: Callable[[str], Spec]) -> BuildPaths:
     try:
         cwd = os.getcwd()
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
             prune_builds()
-        return launch(_spec(words, cwd, name or _default_name(words), jobs, memory))
+        return launch(spec(cwd))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:
@@ -68,12 +92,17 @@ def _start(words: Sequence[str], name: str | None, jobs: int | None, memory: int
 
 def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None, memory: int | None) -> Spec:
     """The build with a window for its schedulers."""
+    window = _window(cwd, jobs, memory)
+    run = prepared(words, window, jobs, os.environ)
+    return Spec(run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, run.note)
+
+
+def _window(cwd: str, jobs: int | None, memory: int | None) -> int:
+    """How wide schedulers are made on this machine."""
     from stoker.sense.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)
-    window = window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
-    run = prepared(words, window, jobs, os.environ)
-    return Spec(run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, run.note)
+    return window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
 
 
 def _check_command(command: str) -> None:

@@ -43,12 +43,12 @@ def shipped_priors() -> Path:
     return data_dir("profiles") / FILE_NAME
 
 
-def load_priors(files: Sequence[Path]) -> tuple[Priors, list[ConfigError]]:
-    """The classes of all files in their order, and their faults. A file that does not exist counts as empty.
+def load_priors(files: Sequence[Path], first: Sequence[Prior] = ()) -> tuple[Priors, list[ConfigError]]:
+    """The classes `first`, those of all files in their order, and their faults. A file that is not there is empty.
 
     Of two classes with one name the first counts.
     """
-    classes: dict[str, Prior] = {}
+    classes = {prior.name: prior for prior in first}
     errors: list[ConfigError] = []
     for path in files:
         if not path.exists() and not path.is_symlink():

@@ -27,7 +27,9 @@ def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
         return BuildEnded("stopped", code, _who_stopped(state))
     if code == 0:
         return BuildEnded("done", 0, "")
-    return BuildEnded("failed", code, _reason(code, ended["signal"], state))
+    step = state.step
+    where = f"step {step.name}: " if step is not None and step.count > 1 else ""
+    return BuildEnded("failed", code, where + _reason(code, ended["signal"], state))
 
 
 def true_status(ended: Ended, state: BuildState) -> int | None:

@@ -12,18 +12,17 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stoker import __version__
 from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
 from stoker.decide.deaths import Again
+from stoker.engine.beginning import beginning_of
 from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
@@ -31,10 +30,10 @@ from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
 from stoker.engine.keeper_link import KeeperLink
-from stoker.engine.observer import Observer, Roots
+from stoker.engine.observer import Observer
 from stoker.engine.recovery import Recovery
-from stoker.engine.verification import announcement, verify_written
-from stoker.engine.written import find_written
+from stoker.engine.steps import Steps, changes, known_run, profile_classes
+from stoker.engine.verification import verify_build
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
@@ -75,20 +74,20 @@ class Engine:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._spec: dict[str, Any] = json.loads(paths.spec.read_bytes())
+        self._steps = Steps(self._spec)
         self._keeper = KeeperLink(paths)
         self._journal = JournalWriter(paths.journal)
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._bell = Bell()
         self._pace = Pace()
-        priors, self._faults = load_priors(priors_files())
+        priors, self._faults = load_priors(priors_files(), profile_classes(self._spec["profile"]))
         self._expectations = Expectations(priors, History(history_path()))
         self._deaths = self._records = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
-        top = self._keeper.keeper_pid if self._keeper.lives else self._keeper.build_pid
-        self._recovery = Recovery(top, paths.output, self._state)
+        self._recovery = Recovery(self._keeper.top, paths.output, self._state)
         self._forecast = Forecast(self._expectations.expect)
         self._estimated_at = 0.0
         self._journal_problem: str | None = None
@@ -118,7 +117,7 @@ class Engine:
 
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
-        roots = self._roots()
+        roots = self._steps.roots(self._keeper.top, known_run(self._keeper.runs, self._state))
         machine = MachineReader(roots.top, roots.cwd, own_limit=self._spec["memory"])
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
@@ -133,7 +132,13 @@ class Engine:
         observer.stir = self._stirred
         observer.is_error = self._recovery.is_error
         observer.planner.on_plan = self._forecast.planned
+        self._set_limits()
         return observer
+
+    def _set_limits(self) -> None:
+        """What the profile says of the step that runs now."""
+        number = self._keeper.runs[-1].step
+        self._governor.limit, self._recovery.retries = self._steps.limit(number), self._steps.retries(number)
 
     def _stirred(self) -> None:
         """A job has ended: another may start now, and its scheduler will start one in a moment."""
@@ -185,36 +190,18 @@ class Engine:
         """The journal's head, or a word that another engine has taken over."""
         adopted = self._state.seq > 0
         events: list[ev.Event] = []
-        command = tuple(self._spec["words"])
         if not adopted:
-            events.append(
-                ev.BuildStarted(
-                    self._paths.id,
-                    self._spec["name"],
-                    command,
-                    self._spec["cwd"],
-                    str(self._paths.output),
-                    socket.gethostname(),
-                    os.cpu_count() or 1,
-                    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-                    __version__,
-                )
-            )
+            events.append(beginning_of(self._paths, self._spec))
         events.append(ev.EngineStarted(os.getpid(), adopted))
         if adopted:
             why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
             events.append(ev.Decided("engine", "took over the running build", why))
-        if self._state.step is None or self._state.step.attempt != self._keeper.attempt:
-            events.append(self._step_started())
+        if self._state.step is None:
+            events.append(self._steps.started(self._keeper.runs[0], self._recovery.oom_kills()))
         events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
         if self._spec["note"] and not adopted:
             events.append(ev.Noticed("info", self._spec["note"]))
         self._write(events, self._keeper.started if not adopted else time.time())
-
-    def _step_started(self) -> ev.StepStarted:
-        words = tuple(self._spec["words"])
-        pid, attempt = self._keeper.build_pid, self._keeper.attempt
-        return ev.StepStarted(1, 1, self._spec["name"], words, pid, attempt, self._recovery.oom_kills())
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:
         """Journal, state, viewers: in this order, so that nobody sees what is not written down."""
@@ -241,11 +228,6 @@ class Engine:
             self._write([event], now)
 
     # -- the loop ----------------------------------------------------------------------------------------------
-
-    def _roots(self) -> Roots:
-        build = self._keeper.build_pid
-        top = self._keeper.keeper_pid if self._keeper.lives else build
-        return Roots(top, build, self._spec["cwd"], tuple(self._spec["command"]))
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
@@ -276,8 +258,27 @@ class Engine:
             observer.watch_below(self._keeper.build_pid)
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
-        if self._keeper.started_again():
-            self._write([self._step_started()], now)
+        self._tell_steps(observer, now)
+
+    def _tell_steps(self, observer: Observer, now: float) -> None:
+        """Steps, and attempts at them, that the keeper has started since; some may be over."""
+        self._keeper.read()
+        for change in changes(self._keeper.runs, self._state):
+            if change.before is not None and change.new_step:
+                first = observer.first_sid
+                self._write(observer.end_step(now), now)
+                self._write(self._step_ended(first, change.before.exit_code), now)
+                self._recovery.begin_step()
+                self._governor.alone = frozenset()
+            observer.watch_command(self._steps.roots(self._keeper.top, change.now))
+            self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
+        self._set_limits()
+
+    def _step_ended(self, first_sid: int, exit_code: int | None) -> list[ev.Event]:
+        """The end of the step that the journal told of last, whose first scheduler has this number or a later one."""
+        number = self._state.step.index if self._state.step is not None else self._spec["first"]
+        seen = [s.tool for s in self._state.schedulers.values() if s.sid >= first_sid and s.parent is None]
+        return [*self._steps.surprise(number, seen), ev.StepEnded(number, exit_code)]
 
     async def _answer(self, observer: Observer) -> None:
         """The command has failed: say whether it runs again."""
@@ -353,23 +354,21 @@ class Engine:
 
     async def _end(self, observer: Observer) -> None:
         now = time.time()
-        if self._keeper.started_again():  # and over before there was a look
-            self._write([self._step_started()], now)
+        self._tell_steps(observer, now)  # some may have been over before there was a look
+        first = observer.first_sid
         self._write(observer.finish(now), now)
         ending = ending_of(self._paths, self._state)
         if ending.outcome == "done" and self._state.verification is None:
             await self._verify()
             now = time.time()
-        self._write([ev.StepEnded(1, ending.exit_code), ending], now)
+        self._write([*self._step_ended(first, ending.exit_code), ending], now)
         self._journal.close()
 
     async def _verify(self) -> None:
-        """What the build wrote for GPUs; whatever comes of it, the build has ended well."""
+        """What the build wrote; whatever comes of it, the build has ended well."""
         try:
-            written = await asyncio.to_thread(find_written, self._paths.journal, self._state.started)
-            self._write(announcement(written), time.time())
-            if written.paths:
-                self._write(await verify_written(written, os.environ), time.time())
+            async for events in verify_build(self._paths.journal, self._spec, self._state.started):
+                self._write(events, time.time())
         except Exception as err:  # noqa: BLE001  (a fault in here must not cost the build its end)
             self._write([ev.Noticed("warning", f"verification failed: {err!r}")], time.time())
 

@@ -62,6 +62,7 @@ class Governor:
         self.open = False
         """True when the build is being stopped: nothing is held any more."""
         self.cores = 1.0
+        self.limit = math.inf  # of an automatic level, in this step
         self.pressure: float | None = None
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
@@ -234,7 +235,7 @@ class Governor:
     @property
     def level(self) -> int:
         """How many jobs may run."""
-        return max(1, int(self.cores)) if self.wanted is None else self.wanted
+        return max(1, int(min(self.cores, self.limit))) if self.wanted is None else self.wanted
 
     def view(self) -> View:
         """The world as a decision sees it."""
@@ -246,7 +247,7 @@ class Governor:
             available=memory.available,
             reserve=reserve,
             floor=max(FLOOR_SHARE * memory.limit, min(FLOOR_LEAST, FLOOR_MOST_SHARE * memory.limit)),
-            cpu_slots=max(1.0, self.cores - lent),
+            cpu_slots=max(1.0, min(self.cores, self.limit) - lent),
             level=None if self.wanted is None else max(1, self.wanted - lent),
             paused=self.paused,
             pressure=self.pressure,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from stoker.act.handover import Ended, Handover
@@ -16,6 +17,17 @@ from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
 from stoker.engine.governor import Governor
 from stoker.sense.schedulers import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended."""
+
+    step: int
+    attempt: int
+    pid: int
+    begun: float
+    exit_code: int | None = None
 
 
 class KeeperLink:
@@ -40,14 +52,19 @@ class KeeperLink:
         return int(self._known["build_pid"])
 
     @property
+    def top(self) -> int:
+        """The process above the whole build: the keeper, or without it the command."""
+        return self.keeper_pid if self.lives else self.build_pid
+
+    @property
     def started(self) -> float:
         """When the keeper started the command first, in Unix seconds."""
         return float(self._known["started"])
 
     @property
-    def attempt(self) -> int:
-        """How often the command was started, from 1."""
-        return int(self._known["attempt"])
+    def runs(self) -> list[Run]:
+        """All that was started so far; the last one runs now, or was the last of all."""
+        return [_run_of(each) for each in (*self._known["past"], self._known)]
 
     def is_there(self) -> bool:
         """Whether the keeper lives."""
@@ -59,12 +76,10 @@ class KeeperLink:
             return True
         return not self.is_there() and start_ticks(self.build_pid) != self._known["build_start"]
 
-    def started_again(self) -> bool:
-        """Whether the keeper has started the command anew since the last call."""
-        attempt = self.attempt
+    def read(self) -> None:
+        """Learn what the keeper has written since."""
         with contextlib.suppress(OSError, ValueError):
             self._known = json.loads(self._paths.keeper.read_bytes())
-        return self.attempt > attempt
 
     def was_killed(self) -> bool:
         """True once, when the keeper has gone; from then on a guard sees to it that this engine is not the last."""
@@ -97,3 +112,7 @@ class KeeperLink:
         """Whether it runs again, and the status that counts if not its own."""
         with contextlib.suppress(OSError):  # then it does not run again, after a minute
             self._handover.answer(ended.attempt, again=again, exit_code=exit_code)
+
+
+def _run_of(told: dict[str, Any]) -> Run:
+    return Run(told["step"], told["attempt"], told["pid"], told["begun"], told.get("exit_code"))

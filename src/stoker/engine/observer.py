@@ -16,6 +16,7 @@ from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.planner import Planner
+from stoker.engine.recalled import remembered, remembered_use
 from stoker.engine.sampler import Sampler
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
@@ -23,15 +24,9 @@ from stoker.model import state as state_of
 from stoker.model.state import BuildState
 from stoker.sense.births import BirthWatch
 from stoker.sense.exits import ExitWatch
-from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
+from stoker.sense.jobs import Job, JobReport, JobTracker
 from stoker.sense.machine import MachineReader
-from stoker.sense.processes import (
-    Process,
-    ProcessTable,
-    again,
-    children_of,
-    start_wall,
-)
+from stoker.sense.processes import Process, ProcessTable, again, children_of, start_wall
 from stoker.sense.scheduler_args import ninja_arguments
 from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
@@ -41,12 +36,16 @@ SAME_PROCESS_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Where an observation starts: the keeper (or, if that is gone, the build), the build's own process and folder."""
+    """Where an observation starts: the keeper (or, if that is gone, the build), and the step's own process and folder.
+
+    `begun` is when that process started, in Unix seconds.
+    """
 
     top: int
     build: int
     cwd: str
     command: tuple[str, ...]
+    begun: float
 
 
 class Observer:
@@ -77,8 +76,10 @@ class Observer:
         self._logs = Logs()
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
-        self._build_started = state.started
         self._next_sid = max(state.schedulers, default=0) + 1
+        seen = [s.sid for s in state.schedulers.values() if s.started >= roots.begun]
+        self.first_sid = min(seen, default=self._next_sid)
+        """The number of the first scheduler that this step may have."""
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
@@ -169,11 +170,24 @@ class Observer:
 
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
+        return self._last_of_step({}, now)
+
+    def end_step(self, now: float) -> list[ev.Event]:
+        """A step's command has ended, and another one may run already: the last of the one before."""
+        events = self._last_of_step(self._finder.find(self._build_processes()), now)
+        self.first_sid = self._next_sid
+        return events
+
+    def watch_command(self, roots: Roots) -> None:
+        """From now on this command is the one that runs."""
+        self._roots = roots
+
+    def _last_of_step(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         events = self._plans()
-        if not self._tracked and self._next_sid == 1:
+        if self._next_sid == self.first_sid:
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
-        events += self._ended_schedulers({}, now)
+        events += self._ended_schedulers(living, now)
         return events
 
     async def close(self) -> None:
@@ -228,7 +242,7 @@ class Observer:
         """Close the books of those that are gone, also of those that went while no engine was looking."""
         events: list[ev.Event] = []
         for before in self._schedulers_before.values():
-            self._track(_remembered(before), before, before.started)
+            self._track(remembered(before), before, before.started)
         self._schedulers_before.clear()
         events += self._jobs_lost_between_engines()
         alive = {s.key for s in schedulers.values()}
@@ -259,7 +273,7 @@ class Observer:
         arguments = ninja_arguments(argv)
         directory = str(Path(self._roots.cwd, arguments.directory or "."))
         scheduler = Scheduler(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
-        tracked = self._track(scheduler, None, self._build_started)
+        tracked = self._track(scheduler, None, self._roots.begun)
         return [_started(tracked.book, "", None)]
 
     def live_schedulers(self) -> list[SchedulerBook]:
@@ -338,7 +352,7 @@ class Observer:
         for job in self._jobs_before.values():
             book = books.get(job.sid)
             if book is not None:
-                use = _remembered_use(job, book.scheduler)
+                use = remembered_use(job, book.scheduler)
                 events += book.vanished(job.jid, use, self._last_look)
         self._jobs_before.clear()
         return events
@@ -382,14 +396,3 @@ class Observer:
 def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
     s = book.scheduler
     return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent)
-
-
-def _remembered(before: state_of.Scheduler) -> Scheduler:
-    """A scheduler of the journal that has ended meanwhile, as far as the journal tells."""
-    return Scheduler(before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ())
-
-
-def _remembered_use(job: state_of.Job, scheduler: Scheduler) -> JobUse:
-    """A job of the journal that has ended meanwhile."""
-    sensed = Job(job.pid, -job.jid, scheduler.key, job.started, (), job.output, job.tool)
-    return JobUse(sensed, job.rss, job.peak_rss, job.cpu, 0.0, job.phase, "running")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from stoker.decide.deaths import Again, Attempt, Death, Evidence, FailedStep, GiveUp, judge, verdict
+from stoker.decide.deaths import MAX_RERUNS, Again, Attempt, Death, Evidence, FailedStep, GiveUp, judge, verdict
 from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
@@ -45,6 +45,13 @@ class Recovery:
         self._alone = frozenset(k.output for k in state.killed)
         self._alone_before = frozenset(k.output for k in state.killed if k.attempt < attempt)
         self._pending: list[ev.Event] = []
+        self.retries = MAX_RERUNS
+        """How often this step may run again."""
+
+    def begin_step(self) -> None:
+        """Another step runs: what died before is no matter any more."""
+        self._before, self._ours, self._victims = self._counted, {}, []
+        self._alone = self._alone_before = frozenset()
 
     def oom_kills(self) -> int | None:
         """The kernel's count now, for the journal's StepStarted."""
@@ -89,6 +96,10 @@ class Recovery:
         found = verdict(deaths, attempt)
         if len(state.failures) >= MAX_FAILURES:
             found = GiveUp(f"at least {MAX_FAILURES} steps failed")
+        if isinstance(found, Again) and attempt.number > self.retries:
+            found = GiveUp(
+                f"{found.why}, but this step may run again only {self.retries} time{'' if self.retries == 1 else 's'}"
+            )
         known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in self._ours}
         events += [
             ev.JobKilled(output, death.by, attempt.peaks.get(output))

@@ -13,10 +13,12 @@ import signal
 import sys
 from asyncio import StreamReader
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from stoker.engine.written import Written
+from stoker.engine.written import Written, what_to_verify
 from stoker.model.codec import CodecError, decode
 from stoker.model.events import Event, Noticed, Verified
 from stoker.model.verification import Verification, bounded
@@ -36,12 +38,20 @@ _CHUNK = 1 << 16
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 
 
+async def verify_build(journal: Path, spec: Mapping[str, Any], since: float) -> AsyncIterator[list[Event]]:
+    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to tell."""
+    written = await asyncio.to_thread(what_to_verify, journal, spec, since)
+    yield announcement(written)
+    if written.paths:
+        yield await verify_written(written, os.environ)
+
+
 def announcement(written: Written) -> list[Event]:
     """A word before the wait, or on why there is nothing to wait for. Empty for a build without device code."""
     count = len(written.paths)
     if count:
         more = f" (and {written.left_out} smaller ones not)" if written.left_out else ""
-        files = f"{count} file{'' if count == 1 else 's'} with device code"
+        files = f"{count} file{'' if count == 1 else 's'}{' with device code' if written.by_journal else ''}"
         return [Noticed("info", f"verifying {files}{more}")]
     if written.nvcc:
         text = "nothing is verified: what nvcc wrote is gone or holds no device code; by hand: stoker verify PATH"

@@ -5,12 +5,14 @@ Reads only what tells whether there is device code at all: section headers.
 
 from __future__ import annotations
 
+import glob
+import itertools
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import JobFinished, SchedulerStarted, Tool
@@ -48,11 +50,13 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files with device code, largest first; whether nvcc ran at all; how many more there were."""
+    """The files to verify, largest first; whether nvcc ran at all; how many more there were."""
 
     paths: tuple[Path, ...]
     nvcc: bool
     left_out: int = 0
+    by_journal: bool = True
+    """Found by what the journal tells, and looked into; else named by a profile."""
 
 
 def find_written(journal: Path, since: float) -> Written:
@@ -70,6 +74,19 @@ def find_written(journal: Path, since: float) -> Written:
     if not found and nvcc:
         found = [p for p in files if _OBJECT.fullmatch(p.name) and _holds_device_code(p, deadline)]
     return Written(tuple(found[:MAX_CANDIDATES]), nvcc, max(0, len(found) - MAX_CANDIDATES))
+
+
+def what_to_verify(journal: Path, spec: Mapping[str, Any], since: float) -> Written:
+    """The files that the build's profile names, where there are such; else what the journal tells of."""
+    named = find_matching(Path(spec["cwd"]), spec["verify"], since)
+    return Written(tuple(named), nvcc=False, by_journal=False) if named else find_written(journal, since)
+
+
+def find_matching(folder: Path, patterns: Iterable[str], since: float) -> list[Path]:
+    """Files that match the patterns, from `folder`, and were written since Unix time `since`; largest first."""
+    names = itertools.chain.from_iterable(glob.iglob(pattern, root_dir=folder, recursive=True) for pattern in patterns)
+    found = (Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS))
+    return _existing(found, since)[:MAX_CANDIDATES]
 
 
 def _outputs(journal: Path) -> Iterator[Output]:

@@ -74,12 +74,15 @@ def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> Bui
 
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
+    other = state.step is not None and state.step.index != e.index
     state = replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills))
-    return _with_level(_forgiven(state) if e.attempt > 1 else state, state.level.paused)
+    if other:
+        state = replace(state, killed=(), estimate=None)
+    return _with_level(_forgiven(state) if other or e.attempt > 1 else state, state.level.paused)
 
 
 def _forgiven(state: BuildState) -> BuildState:
-    """A step runs again: what failed in the attempt before is not a failure of the build any more."""
+    """A step runs again, or the next one does: what failed before is not a failure of the build any more."""
     schedulers = {sid: replace(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
     retired = replace(state.retired, failed=0)
     return replace(state, failures=(), schedulers=schedulers, retired=retired)

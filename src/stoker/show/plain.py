@@ -186,8 +186,9 @@ class PlainRenderer:
         if step is None or (step.index, step.attempt) == self._step:
             return []
         self._step = step.index, step.attempt
-        if step.attempt > 1:
+        if step.index > 1 or step.attempt > 1:
             self._failures = 0  # what failed before is forgiven, and would be told again if it failed again
+        if step.attempt > 1:
             return [_line(now, f"step {step.index} of {step.count}, attempt {step.attempt}: {_name(step.name)}", _WARN)]
         return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
 

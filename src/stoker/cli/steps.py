@@ -1,0 +1,155 @@
+"""`stoker run -p PROFILE`: turns a profile into the steps of a build in this folder, from the first or a later one on.
+
+Unaware of how they are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stoker.act.launch import Origin, Spec, Step
+from stoker.cli.errors import NOT_FOUND, USAGE, CliError
+from stoker.cli.profiles import load_or_fail
+from stoker.cli.window import Prepared, prepared
+from stoker.config.profiles import profile as profiles
+from stoker.config.profiles.conditions import obstacle
+from stoker.config.profiles.profile import Profile
+from stoker.record.resume import EarlierBuild, last_build_of
+
+CACHES = ("ccache", "sccache")
+"""Compiler caches that are looked for, in this order: ccache needs no daemon, whose compilers nobody could hold."""
+
+LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
+"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A profile with a person's words, and where in it a build begins."""
+
+    profile: Profile
+    settings: Mapping[str, str]
+    extra: tuple[str, ...]
+    words: tuple[str, ...]
+    begin_at: str = ""
+
+
+def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan:
+    """What `-p`, `--set`, `--resume` and the words behind `--` ask for. Raises CliError."""
+    settings, words = dict(args.set), tuple(extra)
+    earlier = _earlier(args.profile, folder) if args.resume else None
+    if earlier is not None:
+        settings, words = {**earlier.settings, **settings}, words or earlier.extra
+    profile = load_or_fail(args.profile, settings, words, USAGE)
+    written = ["stoker", "run", "-p", args.profile]
+    written += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    written += ["--", *words] if words else []
+    return Plan(profile, settings, words, tuple(written), earlier.step if earlier is not None else "")
+
+
+def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
+    """The build of `plan`: `base` has what does not depend on a profile. `environ` is the person's environment."""
+    profile, notes = plan.profile, list[str]()
+    added = {**_launchers(profile, environ, notes), **_environment(profile, environ, notes)}
+    known = {**environ, **added}
+    steps = []
+    for step in _taking_part(profile, Path(base.cwd), known, notes):
+        run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
+        notes += [run.note] if run.note else []
+        steps.append(_step(step, profile, run, base.cwd))
+    return replace(
+        base,
+        words=plan.words,
+        environment=added,
+        note="; ".join(dict.fromkeys(notes)),
+        steps=tuple(steps),
+        first=_first(steps, plan),
+        verify=profile.verify,
+        profile=Origin(profile.name, str(profile.path.resolve()), plan.settings, plan.extra),
+    )
+
+
+def _earlier(name: str, folder: str) -> EarlierBuild:
+    """The build to go on with; raises CliError where there is none."""
+    earlier = last_build_of(Path(name).stem if "/" in name else name, folder)
+    if earlier is None:
+        raise CliError(f"there is no build of profile {name!r} in this folder to resume; run it without --resume")
+    if earlier.live:
+        raise CliError(f"{earlier.id} still runs; look at it with: stoker attach {earlier.id}")
+    if not earlier.step:
+        raise CliError(f"{earlier.id} ended well; there is nothing to resume, run it without --resume")
+    return earlier
+
+
+def _first(steps: Sequence[Step], plan: Plan) -> int:
+    """The number of the step to begin with."""
+    if not steps:
+        raise CliError(
+            f"no step of profile {plan.profile.name!r} takes part in this folder; see: "
+            f"stoker profiles show {plan.profile.name}"
+        )
+    if not plan.begin_at:
+        return 1
+    number = next((n for n, step in enumerate(steps, 1) if step.name == plan.begin_at), 0)
+    if not number:
+        raise CliError(
+            f"step {plan.begin_at!r}, where the last build stopped, is no part of it now; run it without --resume"
+        )
+    return number
+
+
+def _taking_part(profile: Profile, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.Step]:
+    """The steps whose conditions hold, each with a command that is there."""
+    steps = []
+    for step in profile.steps:
+        why = obstacle(step.when, profile, folder, environ.get("PATH"))
+        if why:
+            notes.append(f"step {step.name} is left out: {why}")
+            continue
+        command = step.command[0]
+        if "/" not in command and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
+            raise CliError(f"step {step.name}: {command}: not found on PATH; install it", NOT_FOUND)
+        steps.append(step)
+    return steps
+
+
+def _step(step: profiles.Step, profile: Profile, run: Prepared, folder: str) -> Step:
+    limits = [level for level in (step.level, profile.level) if level is not None]
+    return Step(
+        step.name,
+        run.words,
+        str(Path(folder, step.cwd)),
+        step.command,
+        {**run.environment, **step.env},
+        min(limits, default=None),
+        step.retries,
+        step.scheduler,
+    )
+
+
+def _environment(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
+    """The profile's variables. A person's own stay, unless the value comes from their --set; empty ones set nothing."""
+    added: dict[str, str] = {}
+    for name, value in profile.env.items():
+        if name in profile.chosen or name not in environ:
+            added |= {name: value} if value else {}
+        elif environ[name] != value and value:
+            notes.append(f"{name}={environ[name]} is yours and stays; the profile has {value!r}")
+    return added
+
+
+def _launchers(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
+    """CMake's variables for the profile's compiler cache."""
+    if profile.cache == "none":
+        return {}
+    wanted = CACHES if profile.cache == "auto" else (profile.cache,)
+    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), None)
+    if tool is None:
+        if profile.cache != "auto":
+            notes.append(f"{profile.cache} is not on PATH: nothing is cached")
+        return {}
+    return {name: tool for name in LAUNCHERS if name not in environ}

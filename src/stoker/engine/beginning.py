@@ -1,0 +1,27 @@
+"""How a build began, from what its launcher wrote down. Unaware of the journal and of processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from stoker import __version__
+from stoker.config.paths import BuildPaths
+from stoker.model.events import BuildStarted
+
+
+def beginning_of(paths: BuildPaths, spec: Mapping[str, Any]) -> BuildStarted:
+    """The first event of a journal."""
+    return BuildStarted(
+        paths.id,
+        spec["name"],
+        tuple(spec["words"]),
+        spec["cwd"],
+        str(paths.output),
+        socket.gethostname(),
+        os.cpu_count() or 1,
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        __version__,
+    )

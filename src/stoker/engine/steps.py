@@ -1,0 +1,99 @@
+"""The steps of a build: what its specification says of each, and which of them the journal does not tell of yet.
+
+Unaware of how a step is run and of what its jobs do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stoker.config.profiles.load import ProfileError, read_profile
+from stoker.decide.deaths import MAX_RERUNS
+from stoker.decide.priors import Prior
+from stoker.engine.keeper_link import Run
+from stoker.engine.observer import Roots
+from stoker.model import events as ev
+from stoker.model.state import BuildState
+
+
+class Change(NamedTuple):
+    """An attempt that the journal does not know, and the one before it."""
+
+    before: Run | None
+    now: Run
+
+    @property
+    def new_step(self) -> bool:
+        """Whether this is another step, rather than the same one again."""
+        return self.before is not None and self.before.step != self.now.step
+
+
+class Steps:
+    """What spec.json says, by a step's number, from 1."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._steps: list[dict[str, Any]] = spec["steps"]
+
+    def limit(self, number: int) -> float:
+        """How many jobs may run at once while the level is automatic; infinity where nothing is said."""
+        level = self._of(number)["level"]
+        return math.inf if level is None else float(level)
+
+    def retries(self, number: int) -> int:
+        """How often the step runs again after deaths for memory."""
+        retries = self._of(number)["retries"]
+        return MAX_RERUNS if retries is None else int(retries)
+
+    def roots(self, top: int, run: Run) -> Roots:
+        """Where to look for what an attempt runs; `top` is the process above all of it."""
+        step = self._of(run.step)
+        return Roots(top, run.pid, step["cwd"], tuple(step["command"]), run.begun)
+
+    def started(self, run: Run, oom_kills: int | None) -> ev.StepStarted:
+        """The event that tells of an attempt."""
+        step = self._of(run.step)
+        words = tuple(step["words"])
+        return ev.StepStarted(run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills)
+
+    def surprise(self, number: int, seen: Iterable[str]) -> list[ev.Event]:
+        """A word on it if schedulers were `seen` in a step, and none that was expected."""
+        step, tools = self._of(number), sorted(set(seen))
+        wanted = step["scheduler"]
+        known = {"ninja": {"ninja", "samurai"}, "make": {"make"}, "none": set[str]()}.get(wanted)
+        if known is None or not tools or known.intersection(tools):
+            return []
+        text = (
+            f"step {step['name']} ran {' and '.join(tools)}; its profile expects {wanted if known else 'no scheduler'}"
+        )
+        return [ev.Noticed("warning", text)]
+
+    def _of(self, number: int) -> dict[str, Any]:
+        return self._steps[number - 1]
+
+
+def changes(runs: list[Run], state: BuildState) -> list[Change]:
+    """The attempts that come after the one which the journal told of last."""
+    return [Change(runs[n - 1] if n else None, runs[n]) for n in range(_told(runs, state) + 1, len(runs))]
+
+
+def known_run(runs: list[Run], state: BuildState) -> Run:
+    """The attempt that the journal told of last."""
+    return runs[_told(runs, state)]
+
+
+def _told(runs: list[Run], state: BuildState) -> int:
+    """Its place in the list, -1 if it told of none."""
+    known = (state.step.index, state.step.attempt) if state.step is not None else None
+    return next((n for n, run in enumerate(runs) if (run.step, run.attempt) == known), -1)
+
+
+def profile_classes(profile: Mapping[str, Any] | None) -> tuple[Prior, ...]:
+    """The classes of jobs that the build's profile brings along; none if it is gone or cannot be read any more."""
+    try:
+        read = read_profile(Path(profile["path"]), profile["settings"])[0] if profile is not None else None
+    except ProfileError:
+        return ()
+    return read.priors if read is not None else ()
