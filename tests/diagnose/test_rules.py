@@ -150,3 +150,9 @@ def _file(folder: Path, text: str) -> Path:
     path = folder / "rules.yaml"
     path.write_text(text)
     return path
+
+
+def test_the_page_lists_every_rule_with_its_title() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text()
+    for rule in RULES:
+        assert f"| `{rule.id}` | {rule.title} |" in page
