@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
+from stoker.act.tree import start_ticks
 from stoker.doctor import examine as room
 from stoker.doctor.check import Check, examination, fail, ok, to_json, warn
 from stoker.doctor.command import MAX_OUTPUT, LateError, Later, ask
 from stoker.doctor.facts import Surroundings
 from support.clinic import Clinic, one
+from support.program import until
 
 
 def test_a_check_that_breaks_is_a_warning_and_the_others_go_on(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,6 +73,13 @@ def test_programs_are_asked_with_bounds() -> None:
     assert late.late
     assert "0.1 s" in late.problem
     assert ask(["sh", "-c", "echo $LC_ALL"], env, 60).text == "C\n"
+
+
+def test_nothing_that_a_program_started_is_left_running(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    assert ask(["sh", "-c", f"sleep 600 & echo $! >{note}; wait"], {"PATH": "/usr/bin:/bin"}, 2.0).late
+    pid = int(note.read_text())
+    until(lambda: start_ticks(pid) is None, "the end of what was left running")
 
 
 def test_remedies_are_commands_and_reasons_have_something_to_say(clinic: Clinic) -> None:
