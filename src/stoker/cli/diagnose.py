@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from stoker.cli.errors import USAGE, CliError
+from stoker.config.paths import BuildPaths
+from stoker.model.state import BuildState
 from stoker.model.text import clean
+from stoker.record.builds import NoSuchBuildError, final_state, resolve
+
+PORTION = 1 << 20
+"""Bytes of a build's output that are read at once where only lines are counted."""
 
 FOUND = 0
 NOTHING_KNOWN = 1
@@ -37,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
     name = clean(args.file)
     try:
-        with _open(args.file) as file:
-            matches = scan(file, shipped_rules())
+        with _open(args.file) as (file, line):
+            matches = scan(file, shipped_rules(), line)
     except OSError as err:
         raise CliError(f"{name}: {err.strerror}; name a log, - for stdin, or an ID of 'stoker ls'", USAGE) from err
     if args.json:
@@ -48,21 +57,49 @@ def run(args: argparse.Namespace) -> int:
     return FOUND if matches else NOTHING_KNOWN
 
 
-def _open(name: str) -> BinaryIO:
-    """What a name on the command line means: stdin, a file, or else a build. Raises OSError."""
+def cause_of(state: BuildState) -> str:
+    """In a few words why a build failed, by what its failed steps printed; empty if that is not known."""
+    from stoker.diagnose.rule import shipped_rules
+    from stoker.diagnose.scan import scan
+
+    steps = (f"FAILED: [code={f.exit_code}] {f.output}\n" + "\n".join(f.excerpt) for f in state.failures)
+    matches = scan(io.BytesIO("\n".join(steps).encode("utf-8", "replace")), shipped_rules())
+    return matches[0].rule.title if matches else ""
+
+
+@contextlib.contextmanager
+def _open(name: str) -> Iterator[tuple[BinaryIO, int]]:
+    """What a name on the command line means, and the line to begin with: stdin, a file, or else a build.
+
+    Raises OSError.
+    """
     if name == "-":
-        return sys.stdin.buffer
+        yield sys.stdin.buffer, 1
+        return
     path = Path(name)
-    if not path.exists():
-        path = _output_of(name) or path
-    return path.open("rb")
+    build = None if path.exists() else _build(name)
+    with (path if build is None else build.output).open("rb") as file:
+        yield file, 1 if build is None else _skip_forgiven(file, final_state(build))
 
 
-def _output_of(name: str) -> Path | None:
-    """The output of a build that has this ID or name."""
-    from stoker.record.builds import NoSuchBuildError, resolve
-
+def _build(name: str) -> BuildPaths | None:
+    """The build that has this ID or name."""
     try:
-        return resolve(name).output
+        return resolve(name)
     except NoSuchBuildError:
         return None
+
+
+def _skip_forgiven(file: BinaryIO, state: BuildState) -> int:
+    """Go to the first failure of the last attempt, and tell its line.
+
+    What failed before was run again, so it is not why the build failed.
+    """
+    line = 1
+    if state.step is None or state.step.attempt == 1 or not state.failures:
+        return line
+    left = min(failure.log_start for failure in state.failures)
+    while left > 0 and (portion := file.read(min(left, PORTION))):
+        line += portion.count(b"\n")
+        left -= len(portion)
+    return line

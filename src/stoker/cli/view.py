@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from stoker.act.stop import NothingToStopError, stop_build
+from stoker.cli.diagnose import cause_of
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
 from stoker.cli.tui import TuiOptions, run_screens, tui_options
 from stoker.config.paths import BuildPaths
@@ -91,6 +92,8 @@ def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, ow
         return LEFT if owner else 0
     if full_screen:
         print(_last_line(state), file=sys.stderr)
+    if screen != "json" and state.outcome == "failed" and state.failures and (cause := cause_of(state)):
+        print(f"stoker: {cause}; what to do: stoker diagnose {paths.id}", file=sys.stderr)
     return exit_status(state)
 
 

@@ -34,9 +34,9 @@ class Block(NamedTuple):
     before: bytes
 
 
-def blocks(file: BinaryIO) -> Iterator[Block]:
-    """The file from where it stands to its end. Raises OSError."""
-    line, before, pending = 1, b"", b""
+def blocks(file: BinaryIO, line: int = 1) -> Iterator[Block]:
+    """The file from where it stands, which is the start of that line, to its end. Raises OSError."""
+    before, pending = b"", b""
     while portion := file.read(PORTION):
         data = pending + portion
         end = data.rfind(b"\n") + 1

@@ -115,10 +115,10 @@ class Scanner:
             self._found[rule.id] = replace(known, count=known.count + 1)
 
 
-def scan(file: BinaryIO, rules: Collection[Rule]) -> list[Match]:
-    """Every known failure in a log, the first cause first. Raises OSError."""
+def scan(file: BinaryIO, rules: Collection[Rule], line: int = 1) -> list[Match]:
+    """Every known failure in a log, the first cause first. The file stands at the start of `line`. Raises OSError."""
     scanner = Scanner(rules)
-    for block in blocks(file):
+    for block in blocks(file, line):
         scanner.look_at(block)
     return scanner.matches()
 
