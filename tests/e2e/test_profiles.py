@@ -214,6 +214,27 @@ def test_an_engine_that_is_killed_loses_no_step(stoker: Stoker, profiles: Path, 
     assert steps(stoker, build) == [(1, 3, "one", 0), (2, 3, "two", 0), (3, 3, "three", 0)]
 
 
+@pytest.mark.parametrize(("retries", "attempts"), [(5, [1, 2]), (0, [1])])
+def test_a_step_with_killed_jobs_runs_again_as_often_as_it_may(
+    stoker: Stoker, profiles: Path, tmp_path: Path, retries: int, attempts: list[int]
+) -> None:
+    """And only that step: what was done before is not done again."""
+    once = "[ -e killed ] || { touch killed; kill -9 $$; }; touch out"
+    write_ninja(tmp_path / "build", [("out", once)])
+    (profiles / "again.yaml").write_text(
+        "steps:\n  one: {command: [sh, -c, 'echo one >>ran']}\n"
+        f"  two: {{command: {PYPI_NINJA} -C build, retries: {retries}}}\n"
+        "  three: {command: [sh, -c, 'echo three >>ran']}\n"
+    )
+    status, _ = run(stoker, "again", tmp_path)
+    assert (status == 0) is (retries > 0)
+    begun = [e for e in stoker.events(last(stoker)) if e["type"] == "step_started" and e["index"] == 2]
+    assert [e.get("attempt", 1) for e in begun] == attempts
+    assert (tmp_path / "ran").read_text().split() == (["one", "three"] if status == 0 else ["one"])
+    if status:
+        assert "the profile allows no further attempt at this step" in stoker.status(last(stoker))["reason"]
+
+
 def test_short_ninjas_of_each_step_are_counted(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:
     for letter in "ab":
         write_ninja(tmp_path / letter, [(f"{letter}{n}", f"touch {letter}{n}") for n in range(3)])

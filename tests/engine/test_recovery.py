@@ -326,7 +326,7 @@ def test_a_profile_may_allow_fewer_attempts(build: Build) -> None:
     build.says(KILLED.replace(b"a.", b"u2."), STOPPED)
     found = build.verdict()
     assert isinstance(found, GiveUp)
-    assert "this step may run again only 1 time" in found.why
+    assert "the profile allows no further attempt at this step" in found.why
 
 
 def test_what_died_in_a_step_before_is_no_matter_in_the_next(build: Build) -> None:

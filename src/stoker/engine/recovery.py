@@ -97,9 +97,9 @@ class Recovery:
         if len(state.failures) >= MAX_FAILURES:
             found = GiveUp(f"at least {MAX_FAILURES} steps failed")
         if isinstance(found, Again) and attempt.number > self.retries:
-            found = GiveUp(
-                f"{found.why}, but this step may run again only {self.retries} time{'' if self.retries == 1 else 's'}"
-            )
+            # Without the end of the reason, which says how it would have run.
+            cause = found.why.rpartition("; ")[0]
+            found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
         known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in self._ours}
         events += [
             ev.JobKilled(output, death.by, attempt.peaks.get(output))
