@@ -109,9 +109,9 @@ class Deck:
                 self._keep_room(job, candidate.name)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
-        """Whether an empty machine would hold it. One that never fits starts when nothing else runs: until it has
-        waited long enough, nobody has to wait for that."""
-        return Promise(self.view.budget - self.view.reserve, self.promise.caution).fits(job)
+        """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it
+        has waited long enough, nobody has to wait for that."""
+        return job.peak <= self.view.budget - self.view.reserve
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
         """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_SPAN = 0.2
-"""CPU seconds between two measurements that are compared: compilers take memory in steps, and nearer ones would tell
-of a single step."""
+LEAST_SPAN = 0.4
+"""CPU seconds between two measurements that are compared: compilers take memory in steps, most of all in their first
+tenths of a second, and nearer ones would tell of a single step."""
 
 
 @dataclass(slots=True)

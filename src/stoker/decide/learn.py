@@ -175,9 +175,11 @@ class Learner:
         learns for itself.
         """
         off, news = self._off_by(tool, known), False
+        if max(curve.duration, math.exp(expected.time)) < TELLING_SECONDS:
+            return False
         if expected.spread <= DEFINITE and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
             news |= off.size.add(math.log(curve.peak), expected.peak)
-        if expected.time_spread <= DEFINITE and max(curve.duration, math.exp(expected.time)) >= TELLING_SECONDS:
+        if expected.time_spread <= DEFINITE:
             news |= off.time.add(math.log(curve.duration), expected.time)
         return news
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -41,10 +40,16 @@ PACES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Expected bytes and their variance in each slot; slots behind the end are left out."""
+    """Expected bytes and their variance in each slot; slots behind the end are left out.
+
+    `most` is what the job holds there at the one of its paces at which that is most, and `doubt` the variance of that
+    size alone: not to know when a peak comes makes it no higher.
+    """
 
     mean: tuple[float, ...]
     variance: tuple[float, ...]
+    most: tuple[float, ...]
+    doubt: tuple[float, ...]
     peak: float
     peak_slot: int
 
@@ -65,10 +70,10 @@ class Standing:
     """Bytes held at this moment: the nearest slot shows no less."""
 
 
-def of_slots(mean: Sequence[float], variance: Sequence[float]) -> Outlook:
-    """An outlook of these slots."""
-    peak = max(mean, default=0.0)
-    return Outlook(tuple(mean), tuple(variance), peak, mean.index(peak) if mean else 0)
+def even(size: float, slots: int) -> Outlook:
+    """A job that holds `size` bytes for so many slots, for sure."""
+    sizes, sure = (size,) * slots, (0.0,) * slots
+    return Outlook(sizes, sure, sizes, sure, size, 0)
 
 
 @lru_cache(maxsize=4096)
@@ -79,41 +84,48 @@ def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
 
 def outlook(standing: Standing) -> Outlook:
     """What a job is expected to hold from now on."""
-    if standing.time_spread <= 0:
-        mean = _course(standing.curve, standing.position, standing.pace, standing.scale)
-        variance = [_doubt(m, standing) for m in mean]
+    least, courses = standing.least, _courses(standing)
+    if len(courses) == 1:
+        mean = most = courses[0]
+        variance = doubt = [_doubt(m, standing) for m in mean]
     else:
-        mean, variance = _mixed(standing)
-    if standing.least > 0 and mean:
-        mean[0] = max(mean[0], standing.least)
+        (_, likely), (_, side), _ = PACES
+        mean = [likely * a + side * (b + c) for a, b, c in zip(*courses, strict=True)]
+        most = list(map(max, *courses))
+        variance = [
+            likely * (a - m) ** 2 + side * ((b - m) ** 2 + (c - m) ** 2) + _doubt(m, standing)
+            for a, b, c, m in zip(*courses, mean, strict=True)
+        ]
+        doubt = [_doubt(m, standing) for m in most]
+    if least > 0 and mean:
+        mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
     if standing.bias:
-        mean = [m * (1 + standing.bias) for m in mean]
-    return of_slots(mean, variance)
+        mean, most = _biased(mean, standing), _biased(most, standing)
+    peak = max(mean, default=0.0)
+    return Outlook(tuple(mean), tuple(variance), tuple(most), tuple(doubt), peak, mean.index(peak) if mean else 0)
 
 
-def _mixed(standing: Standing) -> tuple[list[float], list[float]]:
-    """Mean and variance over the paces that the job may have."""
-    courses = [
-        _course(
-            standing.curve,
-            standing.position,
-            standing.pace * math.exp(deviations * standing.time_spread),
-            standing.scale,
-        )
-        for deviations, _ in PACES
-    ]
-    length = max(len(c) for c in courses)
-    mean, square = [0.0] * length, [0.0] * length
-    for course, (_, weight) in zip(courses, PACES, strict=True):
-        for slot, size in enumerate(course):
-            mean[slot] += weight * size
-            square[slot] += weight * size * size
-    return mean, [max(0.0, s - m * m) + _doubt(m, standing) for s, m in zip(square, mean, strict=True)]
+def _courses(standing: Standing) -> list[list[float]]:
+    """What it holds in each slot at each of the PACES that it may have, all of one length."""
+    curve, position, pace, scale = standing.curve, standing.position, standing.pace, standing.scale
+    if standing.time_spread <= 0:
+        return [_course(curve, position, pace, scale)]
+    courses = [_course(curve, position, pace * math.exp(by * standing.time_spread), scale) for by, _ in PACES]
+    length = max(map(len, courses))
+    for course in courses:
+        course += [0.0] * (length - len(course))
+    return courses
 
 
 def _doubt(size: float, standing: Standing) -> float:
     """Variance from the spread of sizes: what is held now is measured, only the change from it is in doubt."""
     return (standing.spread * (size - standing.least)) ** 2
+
+
+def _biased(sizes: list[float], standing: Standing) -> list[float]:
+    """The sizes if all of the class are larger than expected by the bias; again, what is held now is measured."""
+    more, least = 1 + standing.bias, standing.least
+    return [more * size - standing.bias * least if size > least else min(more * size, least) for size in sizes]
 
 
 def _course(curve: Curve, position: float, pace: float, scale: float) -> list[float]:
@@ -142,7 +154,8 @@ def _course(curve: Curve, position: float, pace: float, scale: float) -> list[fl
 class Promise:
     """The sum of outlooks: what running jobs are expected to hold, slot by slot, and how much of it is doubt.
 
-    `caution` is the number of standard deviations that are kept free above the sum.
+    `caution` is the number of standard deviations that are kept free above the sum. Doubt about time counts as if it
+    were about size, since the peaks of many jobs seldom meet; where jobs are few, no more counts than if they all met.
     """
 
     def __init__(self, capacity: float, caution: float) -> None:
@@ -150,6 +163,8 @@ class Promise:
         self.caution = caution
         self.mean = [0.0] * SLOTS
         self.variance = [0.0] * SLOTS
+        self.most = [0.0] * SLOTS
+        self.doubt = [0.0] * SLOTS
         self.peak = 0.0
         """Never less than the highest slot: the sum of the peaks of all that was added."""
 
@@ -157,15 +172,24 @@ class Promise:
         """Add a job that keeps `size` bytes, up to a slot or for as long as can be seen: a frozen one."""
         for slot in range(SLOTS if until is None else until):
             self.mean[slot] += size
+            self.most[slot] += size
         self.peak += size
 
     def add(self, job: Outlook, after: int = 0) -> None:
         """Add a job; with `after`, one that starts that many slots from now."""
-        mean, variance = self.mean, self.variance
-        for slot, (m, v) in enumerate(zip(*_shifted(job, after), strict=True), after):
+        seen = _shifted(job, after)
+        mean, variance, most, doubt = self.mean, self.variance, self.most, self.doubt
+        for slot, (m, v, t, d) in enumerate(zip(seen.mean, seen.variance, seen.most, seen.doubt, strict=True), after):
             mean[slot] += m
             variance[slot] += v
-        self.peak += job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
+            most[slot] += t
+            doubt[slot] += d
+        self.peak += self._top(job)
+
+    def _top(self, job: Outlook) -> float:
+        """The job's peak with its doubt."""
+        upper = job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
+        return min(upper, max(job.most, default=0.0) + self.caution * math.sqrt(max(job.doubt, default=0.0)))
 
     def fits(self, job: Outlook, after: int = 0, capacity: float | None = None) -> bool:
         """Whether the job can be added, `after` slots from now, and every slot stays within the capacity.
@@ -173,22 +197,30 @@ class Promise:
         Another `capacity` may be tried.
         """
         capacity = self.capacity if capacity is None else capacity
-        if self.peak + job.peak + self.caution * math.sqrt(max(job.variance, default=0.0)) <= capacity:
+        if self.peak + self._top(job) <= capacity:
             return True
-        caution, mean, variance = self.caution, self.mean, self.variance
-        if not after and mean[job.peak_slot] + job.peak > capacity:
+        at = bisect_right(EDGES, EDGES[after] + EDGES[job.peak_slot]) - 1 if after else job.peak_slot
+        if at < SLOTS and self.mean[at] + job.peak > capacity:
             return False  # what most do not pass, looked at first
-        for slot, (m, v) in enumerate(zip(*_shifted(job, after), strict=True), after):
-            if mean[slot] + m + caution * math.sqrt(variance[slot] + v) > capacity:
-                return False
-        return True
+        return self._within(_shifted(job, after), after, capacity)
 
     def fits_soon(self, job: Outlook, slots: int, capacity: float) -> bool:
         """Whether the job can be added and the next so many slots stay within this capacity."""
-        return all(
-            self.mean[slot] + m + self.caution * math.sqrt(self.variance[slot] + v) <= capacity
-            for slot, (m, v) in enumerate(zip(job.mean[:slots], job.variance[:slots], strict=True))
+        near = Outlook(
+            job.mean[:slots], job.variance[:slots], job.most[:slots], job.doubt[:slots], job.peak, job.peak_slot
         )
+        return self._within(near, 0, capacity)
+
+    def _within(self, job: Outlook, after: int, capacity: float) -> bool:
+        """Whether all slots from `after` on stay within the capacity with the job, whose slots begin there."""
+        caution, mean, variance, most, doubt = self.caution, self.mean, self.variance, self.most, self.doubt
+        for slot, (m, v, t, d) in enumerate(zip(job.mean, job.variance, job.most, job.doubt, strict=True), after):
+            if (
+                mean[slot] + m + caution * math.sqrt(variance[slot] + v) > capacity
+                and most[slot] + t + caution * math.sqrt(doubt[slot] + d) > capacity
+            ):
+                return False
+        return True
 
     def free(self) -> float:
         """Bytes that nothing running is expected to need, in the tightest slot."""
@@ -196,7 +228,10 @@ class Promise:
 
     def upper(self, slot: int) -> float:
         """The promise in a slot, doubt included."""
-        return self.mean[slot] + self.caution * math.sqrt(self.variance[slot])
+        return min(
+            self.mean[slot] + self.caution * math.sqrt(self.variance[slot]),
+            self.most[slot] + self.caution * math.sqrt(self.doubt[slot]),
+        )
 
     def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
         """The first slot, after this one, in which a job could start and fit that holds `held` bytes until then."""
@@ -208,26 +243,32 @@ class Promise:
         return None
 
 
-def _shifted(job: Outlook, after: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _shifted(job: Outlook, after: int) -> Outlook:
     """The outlook as seen when it begins `after` slots from now: slots there are longer, so each takes the most of
     those that fall into it."""
     if not after:
-        return job.mean, job.variance
+        return job
     offset = EDGES[after]
-    mean: list[float] = []
-    variance: list[float] = []
+    figures: list[tuple[float, float, float, float]] = []
     source = 0
     last = len(job.mean)
     for slot in range(after, SLOTS):
-        end = EDGES[slot + 1] - offset
-        most, doubt = 0.0, 0.0
-        while source < last and EDGES[source] < end:
-            most, doubt = max(most, job.mean[source]), max(doubt, job.variance[source])
-            if EDGES[source + 1] > end:
-                break
+        end, first = EDGES[slot + 1] - offset, source
+        while source < last and EDGES[source + 1] <= end:
             source += 1
-        mean.append(most)
-        variance.append(doubt)
+        # One that reaches beyond the end counts here and in the next.
+        stop = source + 1 if source < last and EDGES[source] < end else source
+        figures.append(_largest(job, first, stop))
         if source >= last:
             break
-    return tuple(mean), tuple(variance)
+    mean, variance, most, doubt = zip(*figures, strict=True) if figures else ((), (), (), ())
+    return Outlook(mean, variance, most, doubt, job.peak, job.peak_slot)
+
+
+def _largest(job: Outlook, first: int, stop: int) -> tuple[float, float, float, float]:
+    return (
+        max(job.mean[first:stop], default=0.0),
+        max(job.variance[first:stop], default=0.0),
+        max(job.most[first:stop], default=0.0),
+        max(job.doubt[first:stop], default=0.0),
+    )

@@ -9,7 +9,7 @@ import math
 from functools import cached_property, lru_cache
 
 from stoker.decide.curves import Curve
-from stoker.decide.outlook import EDGES, Outlook, Promise, Standing, from_birth, of_slots, outlook
+from stoker.decide.outlook import EDGES, Outlook, Promise, Standing, even, from_birth, outlook
 from stoker.decide.standing import locate
 from stoker.decide.view import Candidate, LiveJob, View
 
@@ -149,8 +149,7 @@ def _safe(curve: Curve) -> float:
 
 
 def _plain(size: float, seconds: float) -> Outlook:
-    slots = _slots(math.ceil(seconds))
-    return of_slots((size,) * slots, (0.0,) * slots)
+    return even(size, _slots(math.ceil(seconds)))
 
 
 @lru_cache(maxsize=16384)

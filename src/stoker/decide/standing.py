@@ -32,6 +32,9 @@ BEYOND = 2.0
 STRANGE = 0.4
 """Spread of what is to come of a job that is not the one that was expected, in size and in time."""
 
+LEVEL = 0.02
+"""A job that holds what was expected, and has grown by less than this share of it in a second, does not climb now."""
+
 LATE_CLIMB = 0.4
 """A job that outlives its curve while it climbs is such a one too, and may climb for this much of its age more: by its
 age alone as much again is as likely as not, and compilers stop climbing before they end."""
@@ -63,10 +66,13 @@ def locate(job: LiveJob) -> Standing:
 
 
 def _spread(job: LiveJob) -> float:
-    """How far its sizes may be from its curve: a good deal once it is beyond what that curve allows for."""
+    """How far its sizes may be from its curve: a good deal once it is beyond what that curve allows for, and less
+    while it has stopped climbing."""
     curve = job.curve
     beyond = job.rss > curve.peak * (1 + curve.bias) * (1 + BEYOND * curve.spread)
-    return max(curve.spread, STRANGE) if beyond else curve.spread
+    spread = max(curve.spread, STRANGE) if beyond else curve.spread
+    level = job.age > 0 and job.rss >= curve.peak and job.rise < LEVEL * job.rss
+    return SETTLED * spread if level else spread
 
 
 def _is_past_peak(job: LiveJob) -> bool:
