@@ -29,14 +29,16 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
 
 
 def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stoker, tmp_path: Path) -> None:
-    # The first attempt's compiler is killed for memory, by its own words; the second meets a real error.
+    # The first attempt's compiler is refused memory, by its own words; the second meets a real error. The first takes
+    # long enough to be seen, as only what an engine has cared for is run again.
     (tmp_path / "cc.sh").write_text(
         "if [ -e tried ]; then echo 'a.cpp:3:12: error: no such name'; exit 1; fi\n"
-        "touch tried; echo 'g++: fatal error: Killed signal terminated program cc1plus'; exit 1\n"
+        "touch tried; sleep 3; echo 'virtual memory exhausted: Cannot allocate memory'; exit 1\n"
     )
     (tmp_path / "build.ninja").write_text("rule cc\n  command = sh cc.sh\nbuild a.o: cc\n")
     assert stoker.run("run", "--plain", "--name", "again", "--", "ninja").returncode == 1
+    output = next(stoker.state.glob("stoker/builds/again*/output.log")).read_text().splitlines()
+    assert "virtual memory exhausted: Cannot allocate memory" in output
     (match,) = json.loads(stoker.run("diagnose", "--json", "again").stdout)["matches"]
     assert match["rule"] == "compile-error"
-    output = next(stoker.state.glob("stoker/builds/again*/output.log")).read_text().splitlines()
     assert output[match["line"] - 1].endswith("no such name")
