@@ -16,6 +16,10 @@ from stoker.model.units import format_bytes, format_duration
 PATIENCE = 64
 """A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
 
+BACKFILL_DEPTH = 128
+"""Different expectations that are tried in vain in one look. Batch schedulers have such a limit too (Slurm tests 500
+jobs a round): those behind are younger, and the next look is a second away."""
+
 PRESSING = 2.0
 """A job presses when it takes this many times as long as all on deck would take together."""
 
@@ -92,15 +96,17 @@ class Deck:
 
     def admit(self, candidates: Iterable[Candidate]) -> None:
         """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in."""
+        refused: set[Outlook] = set()
         for candidate in candidates:
-            if self.slots <= 0:
+            if self.slots <= 0 or len(refused) > BACKFILL_DEPTH:
                 return
             job = self.situation.outlook_at_birth(candidate)
-            if self.promise.fits(job):
+            if job not in refused and self.promise.fits(job):
                 self.promise.add(job)
                 self.slots -= 1
                 self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
                 continue
+            refused.add(job)
             if self.waiting:
                 continue
             if not candidate.held:

@@ -38,7 +38,7 @@ PACES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
 """Standard deviations and weights of the three-point Gauss-Hermite rule: they stand for every pace a job may have."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
     """Expected bytes and their variance in each slot; slots behind the end are left out.
 
