@@ -23,9 +23,7 @@ PORTION = 1 << 20
 FOUND = 0
 NOTHING_KNOWN = 1
 
-NOTHING = (
-    "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 -k 1 and look at the end"
-)
+NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 and look at its end"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
