@@ -72,12 +72,12 @@ def test_a_soft_pause_lets_what_runs_end_and_starts_nothing(stoker: Grouped, bui
     running = {job[0].pid for job in stoker.going()}
     assert stoker.run("pause", build).returncode == 0
     until(lambda: not stoker.going(), "the end of what ran")
+    until(lambda: stoker.status(build)["progress"]["finished"] >= LEVEL, "their end to be told")
     status = stoker.status(build)
     assert (status["state"], status["level"]["paused"]) == ("paused", "soft")
     assert told(status, "pause")
     assert status["progress"]["frozen"] == 0
     assert not running & {job[0].pid for job in stoker.jobs()}
-    assert status["progress"]["finished"] >= LEVEL
     assert stoker.run("resume", build).returncode == 0
     until(stoker.going, "jobs at work")
     assert told(stoker.status(build), "resume")
