@@ -1,7 +1,8 @@
-"""Settings for all tests, and how they are shared out when two run at a time."""
+"""Settings for all tests, and how they are shared out when several run at a time."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,19 @@ from hypothesis import settings
 settings.register_profile("stoker", deadline=None)
 settings.load_profile("stoker")
 
+# The workers of `pytest -n` have these of somebody's terminal; a test's own terminal has a size of its own.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
 HERE = Path(__file__).parent
-REAL = frozenset({"act", "cli", "demo", "e2e", "engine", "sense"})
-"""Folders of tests that start builds: under `pytest -n 2` these run one after the other, beside all the rest."""
+BUILDS = frozenset({"act", "cli", "demo", "doctor", "engine", "sense"})
+"""Folders of tests that start processes and memory groups. Under `pytest -n` they run one after the other, and so do
+those of e2e/: what they watch is the machine's."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         path = item.path.relative_to(HERE)
-        group = "builds" if path.parts[0] in REAL else str(path)
+        folder = path.parts[0]
+        group = "builds" if folder in BUILDS else "e2e" if folder == "e2e" else str(path)
         item.add_marker(pytest.mark.xdist_group(group))

@@ -219,7 +219,7 @@ def test_a_step_with_killed_jobs_runs_again_as_often_as_it_may(
     stoker: Stoker, profiles: Path, tmp_path: Path, retries: int, attempts: list[int]
 ) -> None:
     """And only that step: what was done before is not done again."""
-    once = "[ -e killed ] || { touch killed; kill -9 $$; }; touch out"
+    once = "[ -e killed ] || { touch killed; sleep 1; kill -9 $$; }; touch out"
     write_ninja(tmp_path / "build", [("out", once)])
     (profiles / "again.yaml").write_text(
         "steps:\n  one: {command: [sh, -c, 'echo one >>ran']}\n"

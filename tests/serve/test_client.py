@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,17 @@ class Engine:
 
 
 @pytest.fixture
-def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
+def short_path() -> Iterator[Path]:
+    """A folder for sockets, whose paths may not be as long as a test's own folder is."""
+    with tempfile.TemporaryDirectory(prefix="stoker-test-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def paths(tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
     """The folder of a build whose keeper is this process: it lives."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path))
     monkeypatch.setattr(client_module, "FIRST_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(client_module, "LAST_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(client_module, "STARTING_SECONDS", 0.0)
