@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stoker.decide.emergency import BRAKE_SHARE, LOOK_AHEAD
-from stoker.decide.outlook import Outlook, Promise
+from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
 from stoker.model.units import format_bytes, format_duration
