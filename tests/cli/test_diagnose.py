@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.program import Stoker
 
 
@@ -28,6 +30,7 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
     assert told.stdout.startswith(b"A header is missing  [missing-header]\n  line ")
 
 
+@pytest.mark.long
 def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stoker, tmp_path: Path) -> None:
     # The first attempt's compiler is refused memory, by its own words; the second meets a real error. The first takes
     # long enough to be seen, as only what an engine has cared for is run again.

@@ -194,6 +194,7 @@ def test_a_ninja_below_pip_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     assert (tmp_path / "t" / "slow.py").exists()
 
 
+@pytest.mark.long
 def test_jobs_that_end_while_frozen_others_wait_are_followed_by_the_next(stoker: Grouped, tmp_path: Path) -> None:
     """The level holds through every birth: a wide window of short and long jobs never runs more than two."""
     jobs = [Burn(f"o{n:03}", 1.2 if n % 4 == 0 else 0.05) for n in range(40)]

@@ -92,6 +92,7 @@ def test_what_dies_of_memory_under_plain_ninja_gets_through_untouched(
     assert any(d["who"] == "governor" and re.search(r"\d+ MiB", d["why"]) for d in status["decisions"])
 
 
+@pytest.mark.long
 def test_what_the_first_build_taught_serves_the_second(
     grouped: Make, heavy: Path, unconstrained: dict[str, str]
 ) -> None:

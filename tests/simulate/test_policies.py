@@ -67,7 +67,7 @@ def test_a_narrow_level_is_safe_and_slow() -> None:
 
 
 def test_a_run_can_be_repeated() -> None:
-    jobs = BUILDS["flash-attn"]()
+    jobs = BUILDS["flash-attn"]()[:30]
     first, second = (simulate(jobs, 32, 64 * GIB, "stoker", "noisy", seed=4) for _ in range(2))
     assert first == second
 
