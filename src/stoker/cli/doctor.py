@@ -8,6 +8,7 @@ import os
 import sys
 
 from stoker.cli.errors import FAILURE, USAGE, CliError
+from stoker.cli.limits import settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,17 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-p", "--profile", metavar="NAME", help="what this profile's build needs ('stoker profiles list')"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a value for its variable"
-    )
+    settings(parser)
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
-    from stoker.cli.needs import environment_of, with_history, with_profile
+    from stoker.cli.needs import with_history, with_profile
     from stoker.cli.profiles import load_or_fail
     from stoker.cli.view import in_colour
+    from stoker.config.profiles.environment import added_by
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine
     from stoker.doctor.recognise import recognise
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.set and args.profile is None:
         raise CliError("--set goes with a profile, as in: stoker doctor -p pytorch --set arch=9.0")
     profile = load_or_fail(args.profile, dict(args.set), faulty=USAGE) if args.profile is not None else None
-    env = dict(os.environ) if profile is None else environment_of(profile, os.environ)
+    env = dict(os.environ) if profile is None else added_by(profile, os.environ).to(os.environ)
     need = with_history(recognise(_here(), env))
     found = examine(need if profile is None else with_profile(need, profile, env), env)
     if args.json:
@@ -49,10 +49,3 @@ def _here() -> str:
         return os.getcwd()
     except OSError as err:
         raise CliError("the current folder is gone; change to the source tree first") from err
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=9.0")
-    return name, value

@@ -41,14 +41,6 @@ def with_history(need: Need) -> Need:
     return replace(need, job=Job(own.output, round(own.peak), measured=True))
 
 
-def environment_of(profile: Profile, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a build with a profile. A person's own variables stay, unless --set gave the value."""
-    added = {
-        name: value for name, value in profile.env.items() if value and (name in profile.chosen or name not in environ)
-    }
-    return {**environ, **added}
-
-
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
     """The need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
     checks = profile.checks

@@ -17,14 +17,9 @@ from stoker.cli.profiles import load_or_fail
 from stoker.cli.window import Prepared, prepared
 from stoker.config.profiles import profile as profiles
 from stoker.config.profiles.conditions import obstacle
+from stoker.config.profiles.environment import added_by
 from stoker.config.profiles.profile import Profile
 from stoker.record.resume import EarlierBuild, last_build_of
-
-CACHES = ("ccache", "sccache")
-"""Compiler caches that are looked for, in this order: ccache needs no daemon, whose compilers nobody could hold."""
-
-LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
-"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +48,8 @@ def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan
 
 def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
     """The build of `plan`: `base` has what does not depend on a profile. `environ` is the person's environment."""
-    profile, notes = plan.profile, list[str]()
-    added = {**_launchers(profile, environ, notes), **_environment(profile, environ, notes)}
-    known = {**environ, **added}
+    profile, added = plan.profile, added_by(plan.profile, environ)
+    known, notes = added.to(environ), list(added.notes)
     steps = []
     for step in _taking_part(profile, Path(base.cwd), known, notes):
         run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
@@ -64,7 +58,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
     return replace(
         base,
         words=plan.words,
-        environment=added,
+        environment=added.variables,
         note="; ".join(dict.fromkeys(notes)),
         steps=tuple(steps),
         first=_first(steps, plan),
@@ -129,27 +123,3 @@ def _step(step: profiles.Step, profile: Profile, run: Prepared, folder: str) -> 
         step.retries,
         step.scheduler,
     )
-
-
-def _environment(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """The profile's variables. A person's own stay, unless the value comes from their --set; empty ones set nothing."""
-    added: dict[str, str] = {}
-    for name, value in profile.env.items():
-        if name in profile.chosen or name not in environ:
-            added |= {name: value} if value else {}
-        elif environ[name] != value and value:
-            notes.append(f"{name}={environ[name]} is yours and stays; the profile has {value!r}")
-    return added
-
-
-def _launchers(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """CMake's variables for the profile's compiler cache."""
-    if profile.cache == "none":
-        return {}
-    wanted = CACHES if profile.cache == "auto" else (profile.cache,)
-    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), None)
-    if tool is None:
-        if profile.cache != "auto":
-            notes.append(f"{profile.cache} is not on PATH: nothing is cached")
-        return {}
-    return {name: tool for name in LAUNCHERS if name not in environ}
