@@ -109,7 +109,7 @@ def test_nobody_is_asked_about_a_command_that_ended_well_or_was_never_found(star
     assert asked(paths) == []
 
 
-def test_nobody_is_asked_when_no_engine_ever_cared_for_a_job(start: Start) -> None:
+def test_nobody_is_asked_when_no_engine_ever_looked_at_the_build(start: Start) -> None:
     paths = start("false", engine=ANSWERS + "answer(True)")
     assert exit_of(paths)["exit_code"] == 1
     assert asked(paths) == []

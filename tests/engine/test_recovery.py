@@ -63,8 +63,8 @@ class Build:
         self._journal.flush()
 
     def begin(self, attempt: int) -> None:
-        count = self.recovery.oom_kills()
-        self.tell(ev.StepStarted(1, 1, "b", ("ninja",), 7, attempt, count))
+        count, said = self.recovery.oom_kills(), self.log.stat().st_size
+        self.tell(ev.StepStarted(1, 1, "b", ("ninja",), 7, attempt, count, said))
         self.tell(ev.SchedulerStarted(attempt, "ninja", 7, "/src", "1.13", 4))
         self.tell(ev.Sampled(MACHINE, (), 0, 1, 0, "", 0))
 
@@ -338,7 +338,7 @@ def test_what_died_in_a_step_before_is_no_matter_in_the_next(build: Build) -> No
     assert isinstance(build.verdict(), Again)
     build.begin(2)
     build.recovery.begin_step()
-    build.tell(ev.StepStarted(2, 2, "next", ("ninja",), 8, 1, build.recovery.oom_kills()))
+    build.tell(ev.StepStarted(2, 2, "next", ("ninja",), 8, 1, build.recovery.oom_kills(), build.log.stat().st_size))
     assert build.recovery.must_run_alone() == frozenset()
     assert (build.state.killed, build.state.failures) == ((), ())
     build.says(KILLED, STOPPED)

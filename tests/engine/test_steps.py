@@ -43,8 +43,8 @@ def test_an_engine_that_takes_over_begins_where_the_journal_stands() -> None:
 
 
 def test_a_step_is_told_as_its_person_wrote_it_and_run_as_it_was_prepared() -> None:
-    run = Run(1, 2, 12, 3.0)
-    assert spec().started(run, 4) == StepStarted(1, 1, "heavy", ("ninja",), 12, 2, 4)
+    run = Run(1, 2, 12, 3.0, log_start=40)
+    assert spec().started(run, 4) == StepStarted(1, 1, "heavy", ("ninja",), 12, 2, 4, 40)
     roots = spec().roots(7, run)
     assert (roots.top, roots.build, roots.cwd, roots.command, roots.begun) == (7, 12, "/src", ("ninja", "-j9"), 3.0)
 

@@ -136,7 +136,7 @@ def test_a_recursive_make_with_thousands_of_sub_makes_stays_bounded_and_counts_a
 
 def test_what_was_killed_is_remembered_by_attempt_and_outlasts_the_failure() -> None:
     failure = ev.FailureFound("a.o", "g++", 137, (), 0, 9)
-    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, oom_kills=1)
+    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, oom_kills=1, log_start=9)
     events = [*BEGIN, failure, ev.JobKilled("a.o", "memory", 500), again, ev.JobKilled("b.o", "shed")]
     state = reduce_all(records(events))
     assert [(k.output, k.by, k.attempt, k.rss) for k in state.killed] == [
@@ -146,6 +146,14 @@ def test_what_was_killed_is_remembered_by_attempt_and_outlasts_the_failure() -> 
     assert state.failures == ()
     assert state.step is not None
     assert state.step.oom_kills == 1
+
+
+def test_what_an_attempt_said_before_it_was_known_to_have_begun_is_not_forgiven() -> None:
+    before, early = ev.FailureFound("a.o", "g++", 137, (), 0, 9), ev.FailureFound("b.o", "g++", 1, (), 9, 20)
+    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, log_start=9)
+    late = ev.FailureFound("c.o", "g++", 137, (), 5, 9)
+    state = reduce_all(records([*BEGIN, before, early, again, late]))
+    assert [failure.output for failure in state.failures] == ["b.o"]
 
 
 def test_however_many_are_killed_the_last_ones_are_kept() -> None:

@@ -191,6 +191,7 @@ def write(name, value):
 def gate(level, schedulers=(), stopped=(), jobs=()):
     keys = [[key(pid) for pid in pids] for pids in (schedulers, stopped, jobs)]
     write("gate.json", {"level": level, "schedulers": keys[0], "stopped": keys[1], "jobs": keys[2]})
+    open(folder + "/heartbeat", "a").close()
 first = len(open(folder + "/engines").read().split()) == 1
 """
 )

@@ -72,6 +72,7 @@ class Keeper:
         self.step = int(self.spec["first"])
         self.attempt = 0
         self.begun = self.started
+        self.log_start = 0
         self.past: list[dict[str, object]] = []
         self.build_pid = 0
         self.exit_code: int | None = None
@@ -119,10 +120,18 @@ class Keeper:
         """Fork the step's command; it becomes the parent of everything that the step does."""
         self.attempt += 1
         self.begun = time.time()
+        self.log_start = self.log_size()
         self.build_pid = os.fork()
         if self.build_pid == 0:
             self.become_build(ready, watching)
         self.write_keeper_file()
+
+    def log_size(self) -> int:
+        """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
+        try:
+            return os.stat(self.path("output.log")).st_size
+        except OSError:
+            return 0
 
     def become_build(self, ready: int | None, watching: int | None) -> None:
         """In the child: output to the log, and, once somebody watches, the command.
@@ -197,10 +206,10 @@ class Keeper:
     def ask(self) -> None:
         """The command has failed: the engine may know that it was for want of memory, and that it should run again.
 
-        Not if the command was not found, or if no engine has ever cared for a job of it.
+        Not if the command was not found, or if no engine has ever looked at the build.
         """
         hopeless = self.exit_code in (0, COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
-        hopeless = hopeless or read_gate(self.folder) is None
+        hopeless = hopeless or not os.path.exists(self.path("heartbeat"))
         ended = {
             "exit_code": self.exit_code,
             "signal": self.build_signal,
@@ -221,6 +230,7 @@ class Keeper:
         self.asked_at = None
         if verdict.get("again") is True and not self.stop:
             self.start_build()
+            self.minder.wake()
         elif isinstance(code := verdict.get("exit_code"), int):
             self.exit_code = code
         for name in ("ended.json", "verdict.json"):
@@ -294,7 +304,13 @@ class Keeper:
 
     def run_now(self) -> dict[str, object]:
         """Which attempt at which step this is."""
-        return {"step": self.step, "attempt": self.attempt, "pid": self.build_pid, "begun": self.begun}
+        return {
+            "step": self.step,
+            "attempt": self.attempt,
+            "pid": self.build_pid,
+            "begun": self.begun,
+            "log_start": self.log_start,
+        }
 
     def write_exit_file(self) -> None:
         """What every viewer waits for."""

@@ -101,6 +101,7 @@ class Engine:
         await self._open_socket()
         plans = self._empty_scratch()
         observer = self._observer(plans)
+        self._keeper.beat()
         self._tell_ready()
         try:
             while not self._keeper.build_is_over():

@@ -21,12 +21,16 @@ from stoker.sense.schedulers import Key
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended."""
+    """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended.
+
+    What it says begins in the output log at byte `log_start`.
+    """
 
     step: int
     attempt: int
     pid: int
     begun: float
+    log_start: int = 0
     exit_code: int | None = None
 
 
@@ -90,6 +94,10 @@ class KeeperLink:
         was, self.lives = self.lives, False
         return was
 
+    def beat(self) -> None:
+        """Let the keeper know that an engine looks at the build: from now on it asks what to do about a failure."""
+        self._handover.beat()
+
     def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
         """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
         self._handover.beat()
@@ -115,4 +123,4 @@ class KeeperLink:
 
 
 def _run_of(told: dict[str, Any]) -> Run:
-    return Run(told["step"], told["attempt"], told["pid"], told["begun"], told.get("exit_code"))
+    return Run(told["step"], told["attempt"], told["pid"], told["begun"], told["log_start"], told.get("exit_code"))

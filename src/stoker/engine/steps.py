@@ -56,7 +56,9 @@ class Steps:
         """The event that tells of an attempt."""
         step = self._of(run.step)
         words = tuple(step["words"])
-        return ev.StepStarted(run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills)
+        return ev.StepStarted(
+            run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills, run.log_start
+        )
 
     def surprise(self, number: int, seen: Iterable[str]) -> list[ev.Event]:
         """A word on it if schedulers were `seen` in a step, and none that was expected."""

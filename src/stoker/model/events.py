@@ -63,7 +63,8 @@ class StepStarted:
     """Step `index` of `count` (from 1) runs as process `pid`.
 
     `attempt` counts from 1: a step whose compilers were killed for memory is run again. `oom_kills` is the number of
-    processes that the kernel had killed by then for want of memory, None where it does not tell.
+    processes that the kernel had killed by then for want of memory, None where it does not tell. What the attempt says
+    begins in the output log at byte `log_start`; what another one said before that is forgiven.
     """
 
     kind: ClassVar[str] = "step_started"
@@ -76,6 +77,7 @@ class StepStarted:
     oom_kills: int | None = None
 
 
+    log_start: int = 0
 @dataclass(frozen=True, slots=True)
 class StepEnded:
     """A step ended; `exit_code` is None when it could not be learnt."""

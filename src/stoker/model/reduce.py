@@ -75,17 +75,23 @@ def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> Bui
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
     other = state.step is not None and state.step.index != e.index
-    state = replace(state, phase="running", step=Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills))
+    step = Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills, e.log_start)
+    state = replace(state, phase="running", step=step)
     if other:
         state = replace(state, killed=(), estimate=None)
-    return _with_level(_forgiven(state) if other or e.attempt > 1 else state, state.level.paused)
+    forgiven = _forgiven(state, e.log_start) if other or e.attempt > 1 else state
+    return _with_level(forgiven, state.level.paused)
 
 
-def _forgiven(state: BuildState) -> BuildState:
-    """A step runs again, or the next one does: what failed before is not a failure of the build any more."""
+def _forgiven(state: BuildState, log_start: int) -> BuildState:
+    """A step runs again, or the next one does: what failed before is not a failure of the build any more.
+
+    By the place in the output: an attempt that fails at once may have been heard before it is known to have started.
+    """
+    failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
     schedulers = {sid: replace(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
     retired = replace(state.retired, failed=0)
-    return replace(state, failures=(), schedulers=schedulers, retired=retired)
+    return replace(state, failures=failures, schedulers=schedulers, retired=retired)
 
 
 def _level_set(state: BuildState, e: ev.LevelSet, _time: float) -> BuildState:
@@ -286,7 +292,8 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
     state = replace(state, failures_end=max(state.failures_end, e.log_end))
-    if len(state.failures) >= MAX_FAILURES:
+    forgiven = state.step is not None and e.log_start < state.step.log_start
+    if forgiven or len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
     return replace(state, failures=(*state.failures, failure))

@@ -69,6 +69,7 @@ class Step:
     oom_kills: int | None = None
 
 
+    log_start: int = 0
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a scheduler has to do in this run."""
