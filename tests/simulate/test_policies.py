@@ -58,6 +58,14 @@ def test_the_rivals_lose_work_where_memory_is_tight() -> None:
     assert limited.kills > 0
 
 
+def test_a_limit_on_load_holds_back_once_the_load_is_told_and_never_looks_at_memory() -> None:
+    jobs = [TraceJob(f"o{n}", "cxx", (Point(0, GIB), Point(10, GIB))) for n in range(400)]
+    wide = simulate(jobs, 8, 64 * GIB, "fixed:10").makespan
+    assert simulate(jobs, 8, 64 * GIB, "load:1000").makespan == wide
+    assert simulate(jobs, 8, 64 * GIB, "load:4").makespan > 1.3 * wide
+    assert simulate(jobs, 8, 4 * GIB, "load:8").kills > 0
+
+
 def test_a_narrow_level_is_safe_and_slow() -> None:
     jobs = BUILDS["flash-attn"](jobs=20)
     narrow = simulate(jobs, 16, 32 * GIB, "fixed:2")

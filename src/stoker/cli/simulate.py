@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the machine and the policy")
     run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G")
     run.add_argument("--cores", type=_positive, metavar="N")
-    run.add_argument("--policy", metavar="NAME", help="stoker, fixed:N, kill-and-restart or psi (default: all of them)")
+    names = "stoker, fixed:N, load:N, kill-and-restart or psi (default: all of them)"
+    run.add_argument("--policy", metavar="NAME", help=names)
     run.add_argument(
         "--predictions", choices=PREDICTIONS, default="noisy", help="what stoker knows of the jobs (default: noisy)"
     )
@@ -86,7 +87,7 @@ def _results(jobs: Sequence[TraceJob], args: argparse.Namespace) -> list[Result]
         except UnknownPolicyError as err:
             raise CliError(str(err)) from err
         return [simulate(jobs, args.cores, args.ram, args.policy, prediction, args.seed)]
-    names = ("stoker", f"fixed:{args.cores}", "kill-and-restart", "psi")
+    names = ("stoker", f"fixed:{args.cores}", f"load:{args.cores}", "kill-and-restart", "psi")
     results = [simulate(jobs, args.cores, args.ram, name, prediction, args.seed) for name in names]
     best = best_fixed(jobs, args.cores, args.ram)
     if best is not None and best.policy not in names:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stoker.simulate.drivers import Driver, Fixed, KillAndRestart, PressureLimited, Stoker, reserve_of
 from stoker.simulate.expectation import Prediction, oracle
+from stoker.simulate.load import LoadLimited
 from stoker.simulate.machine import Machine, lower_bound
 from stoker.simulate.trace import TraceJob
 
@@ -75,7 +76,7 @@ def simulate(
 
 
 def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> Driver:
-    """The driver of that name: stoker, fixed:N, kill-and-restart or psi."""
+    """The driver of that name: stoker, fixed:N, load:N, kill-and-restart or psi."""
     if policy == "stoker":
         return Stoker(oracle(prediction, seed))
     if policy == "kill-and-restart":
@@ -83,9 +84,12 @@ def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> D
     if policy == "psi":
         return PressureLimited()
     kind, _, number = policy.partition(":")
-    if kind == "fixed" and number.isdecimal() and int(number) > 0:
-        return Fixed(int(number))
-    raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, kill-and-restart and psi")
+    if kind in _BY_NUMBER and number.isdecimal() and int(number) > 0:
+        return _BY_NUMBER[kind](int(number))
+    raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, load:N, kill-and-restart and psi")
+
+
+_BY_NUMBER: dict[str, Callable[[int], Driver]] = {"fixed": Fixed, "load": LoadLimited}
 
 
 FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
