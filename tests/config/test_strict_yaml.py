@@ -8,6 +8,7 @@ import pytest
 from stoker.config.errors import ConfigError
 from stoker.config.settings import Settings, load_settings
 from stoker.config.strict_yaml import MAX_FILE_BYTES, load
+from stoker.decide.thresholds import Amount, Thresholds
 
 
 def write(folder: Path, text: str | bytes, name: str = "settings.yaml") -> Path:
@@ -113,3 +114,47 @@ def test_the_wrong_shape_is_told(tmp_path: Path, text: str, part: str) -> None:
 def test_a_fault_is_one_harmless_line(tmp_path: Path) -> None:
     _, errors = load_settings(write(tmp_path, '"a\\e]52;c;x\\ab\\nc": 1\n'))
     assert str(errors[0]).isprintable()
+
+
+# -- thresholds --------------------------------------------------------------------------------------------------------
+
+
+def test_thresholds_are_shares_or_sizes_of_the_memory_and_keep_their_defaults(tmp_path: Path) -> None:
+    text = "reserve: 12.5%\nfloor: 5 %\nlevel: 12\npressure: off\n"
+    settings, errors = load_settings(write(tmp_path, text))
+    assert errors == []
+    assert settings.thresholds == Thresholds(Amount(share=0.125), Amount(share=0.05), 12, None)
+    settings, errors = load_settings(write(tmp_path, "reserve: 4 GiB\nfloor: 500MB\nlevel: auto\npressure: 35%\n"))
+    assert errors == []
+    assert settings.thresholds == Thresholds(Amount(size=4 * 2**30), Amount(size=500 * 10**6), None, 35.0)
+    assert load_settings(write(tmp_path, "reserve: auto\nfloor: auto\n"))[0].thresholds == Thresholds()
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("reserve: 4\n", "'reserve' is auto, a share from 0% to 90%, or a size like 4 GiB, not '4'"),
+        ("reserve: 91%\n", "not '91%'"),
+        ("reserve: -1%\n", "not '-1%'"),
+        ("floor: 51%\n", "'floor' is auto, a share from 0% to 50%"),
+        ("floor: much\n", "not 'much'"),
+        ("floor: 9999999 TiB\n", "or a size like 4 GiB"),
+        ("reserve: 4%\nfloor: 5%\n", "'floor' (5 %) is above 'reserve' (4 %)"),
+        ("reserve: 1 GiB\nfloor: 2 GiB\n", "'floor' (2.0 GiB) is above 'reserve' (1.0 GiB)"),
+        ("level: 0\n", "'level' is auto or a whole number from 1 to 4096, not '0'"),
+        ("level: 2.5\n", "not '2.5'"),
+        ("pressure: 0\n", "'pressure' is off or a percentage of time above 0 and up to 100, not '0'"),
+        ("pressure: 101%\n", "not '101%'"),
+        ("pressure: yes\n", "not 'yes'"),
+    ],
+)
+def test_a_threshold_that_means_nothing_is_told_with_its_line_and_keeps_its_default(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    path = write(tmp_path, text)
+    settings, errors = load_settings(path)
+    assert len(errors) == 1
+    assert str(errors[0]).startswith(f"{path}:{len(text.splitlines())}: ")
+    assert fault in str(errors[0])
+    if "above" not in fault or "pressure" in text:
+        assert settings.thresholds == Thresholds()

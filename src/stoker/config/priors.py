@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from stoker.config.errors import ConfigError
@@ -35,7 +36,12 @@ _POINT = re.compile(r"([\d.]+ *[A-Za-z]*)(?: +(\S{1,15}))?", re.ASCII)
 
 def priors_files() -> tuple[Path, ...]:
     """Where classes are looked for, the first one's before the others'."""
-    return config_dir() / FILE_NAME, shipped_priors()
+    return own_priors(), shipped_priors()
+
+
+def own_priors() -> Path:
+    """A person's own classes."""
+    return config_dir() / FILE_NAME
 
 
 def shipped_priors() -> Path:
@@ -48,20 +54,31 @@ def load_priors(files: Sequence[Path], first: Sequence[Prior] = ()) -> tuple[Pri
 
     Of two classes with one name the first counts.
     """
-    classes = {prior.name: prior for prior in first}
-    errors: list[ConfigError] = []
+    groups, errors = [first], list[ConfigError]()
     for path in files:
-        if not path.exists() and not path.is_symlink():
-            continue
-        try:
-            section = load(path)
-        except ConfigError as err:
-            errors.append(err)
-            continue
-        for prior in read_classes(section):
-            classes.setdefault(prior.name, prior)
-        errors += section.errors
-    return Priors(classes.values()), errors
+        classes, faults = load_classes(path)
+        groups.append(classes)
+        errors += faults
+    return merged(*groups), errors
+
+
+def load_classes(path: Path) -> tuple[tuple[Prior, ...], list[ConfigError]]:
+    """The classes of one file without those that have a fault, and the faults. A file that is not there is empty."""
+    if not path.exists() and not path.is_symlink():
+        return (), []
+    try:
+        section = load(path)
+    except ConfigError as err:
+        return (), [err]
+    return read_classes(section), section.errors
+
+
+def merged(*groups: Sequence[Prior]) -> Priors:
+    """All classes in the order of their groups. Of two with one name the first counts."""
+    classes: dict[str, Prior] = {}
+    for prior in chain.from_iterable(groups):
+        classes.setdefault(prior.name, prior)
+    return Priors(classes.values())
 
 
 def read_classes(section: Section) -> tuple[Prior, ...]:

@@ -1,7 +1,8 @@
-"""What a person has chosen for every build, from settings.yaml. Unaware of what the choices do."""
+"""What a person has chosen for every build, from settings.yaml. Unaware of what the choices do, and of builds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +10,17 @@ from typing import Literal, cast
 
 from stoker.config.errors import ConfigError
 from stoker.config.paths import config_dir
+from stoker.config.profiles.kinds import MAX_LEVEL
 from stoker.config.strict_yaml import Section, load
+from stoker.decide.thresholds import MOST_FLOOR, MOST_RESERVE, Amount, Thresholds
+from stoker.model.units import parse_size
 
-_KEYS = ("theme", "keys", "tick", "ascii")
+MAX_SIZE = 2**50
+"""A petabyte: a larger one is a slip."""
+
+_KEYS = ("theme", "keys", "tick", "ascii", "reserve", "floor", "level", "pressure")
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,3})?) *%", re.ASCII)
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)(?: *%)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,9 @@ class Settings:
 
     ascii: Literal["auto", "yes", "no"] = "auto"
     """Whether to draw with ASCII characters alone; "auto" does so where the locale is not UTF-8."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    """`reserve`, `floor`, `level` and `pressure`: what a build's memory and level are governed by."""
 
 
 def settings_path() -> Path:
@@ -54,8 +66,64 @@ def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[S
         keys=_keys(section.section("keys"), actions),
         tick=section.number("tick", defaults.tick, 0.5, 5.0),
         ascii=cast('Literal["auto", "yes", "no"]', section.choice("ascii", ("auto", "yes", "no"), defaults.ascii)),
+        thresholds=_thresholds(section),
     )
     return settings, section.errors
+
+
+def _thresholds(section: Section) -> Thresholds:
+    reserve, floor = _amount(section, "reserve", MOST_RESERVE), _amount(section, "floor", MOST_FLOOR)
+    if reserve is not None and floor is not None and _is_less(reserve, floor):
+        section.fail("floor", f"'floor' ({floor}) is above 'reserve' ({reserve}): the reserve is what keeps it away")
+    return Thresholds(reserve, floor, _level(section), _pressure(section))
+
+
+def _amount(section: Section, key: str, most: float) -> Amount | None:
+    """A share of the memory budget or a size; None for stoker's own measure."""
+    text = section.text(key, "auto").strip()
+    if text == "auto":
+        return None
+    share = _SHARE.fullmatch(text)
+    if share is not None and 0 <= float(share[1]) <= 100 * most:
+        return Amount(share=float(share[1]) / 100)
+    try:
+        size = 0 if share else parse_size(text)
+    except (ValueError, OverflowError):
+        size = 0
+    if 0 < size <= MAX_SIZE and not text.isdecimal():
+        return Amount(size=size)
+    section.fail(key, f"{key!r} is auto, a share from 0% to {100 * most:.0f}%, or a size like 4 GiB, not {text!r}")
+    return None
+
+
+def _is_less(first: Amount, second: Amount) -> bool:
+    """Whether that holds for every budget, as far as it can be said: shares compare with shares, sizes with sizes."""
+    alike = bool(first.size) == bool(second.size)
+    return alike and first.of(1) < second.of(1)
+
+
+def _level(section: Section) -> int | None:
+    text = section.text("level", "auto").strip()
+    short = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_LEVEL))
+    if short and 1 <= int(text) <= MAX_LEVEL:
+        return int(text)
+    if text != "auto":
+        section.fail("level", f"'level' is auto or a whole number from 1 to {MAX_LEVEL}, not {text!r}")
+    return None
+
+
+def _pressure(section: Section) -> float | None:
+    """Percent of time, from just above 0 to 100."""
+    default = Thresholds().pressure
+    text = section.text("pressure", str(default)).strip()
+    percent = _PERCENT.fullmatch(text)
+    if percent is not None and 0 < float(percent[1]) <= 100:
+        return float(percent[1])
+    # YAML's `off` would be a boolean to other readers; here it is the word that was written.
+    if text == "off":
+        return None
+    section.fail("pressure", f"'pressure' is off or a percentage of time above 0 and up to 100, not {text!r}")
+    return default
 
 
 def _keys(section: Section, actions: Collection[str] | None) -> dict[str, str]:

@@ -21,9 +21,6 @@ GROWING = 0.001
 PASSAGE = 0.6
 """Share of what is left above the floor that a job may need to pass its peak; the oldest may climb meanwhile."""
 
-PRESSURE = 20.0
-"""Percent of time stalled for memory that counts as an emergency of its own (systemd-oomd's default is 60)."""
-
 SHED_AHEAD = 0.75
 """Share of a second's growth that must be left before a job is given up for it: three looks."""
 
@@ -64,7 +61,7 @@ def _sinks(situation: Situation) -> bool:
     """
     view = situation.view
     growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
-    stalled = view.pressure is not None and view.pressure >= PRESSURE
+    stalled = view.pressure is not None and view.pressure >= view.pressure_line
     return growth > GROWING * view.budget and (stalled or view.available - growth < LAST_SHARE * view.floor)
 
 
@@ -124,6 +121,6 @@ def alarm(situation: Situation) -> str:
         return f"{format_bytes(view.available)} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:
         return f"{format_bytes(view.available)} left, and jobs have just grown by {format_bytes(surge)} in a second"
-    if view.pressure is not None and view.pressure >= PRESSURE:
-        return f"memory pressure {view.pressure:.0f} %, from {PRESSURE:.0f} % on it is an emergency"
+    if view.pressure is not None and view.pressure >= view.pressure_line:
+        return f"memory pressure {view.pressure:.0f} %, from {view.pressure_line:.0f} % on it is an emergency"
     return ""

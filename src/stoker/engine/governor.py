@@ -14,7 +14,9 @@ from stoker.act import gate
 from stoker.act.pool import Pool
 from stoker.act.tree import Processes
 from stoker.decide.policy import decide, level_of
+from stoker.decide.ramdisk import SeenRamDisk, look_at
 from stoker.decide.situation import Situation
+from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.newborn import arrival_state, is_fixed, target_of
@@ -24,16 +26,6 @@ from stoker.model.state import BuildState
 from stoker.sense.cgroup import MemoryLimit
 from stoker.sense.jobs import JobUse
 from stoker.sense.schedulers import Key
-
-MIB = 2**20
-
-RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST_SHARE = 0.06, 192 * MIB, 0.10
-"""Share of the budget that is kept free of promises (what the simulation uses); in small containers a little more, as
-what else lives there (page cache, ninja, linkers' files) does not shrink with the limit."""
-
-FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
-"""Share of the budget below which the emergency begins: a compiler takes 200 MiB in a second, and four looks are
-taken in one."""
 
 TIGHT = 0.5
 """Share of the budget from which on memory is in play: peaks of what runs, or what is in use."""
@@ -63,7 +55,9 @@ class Governor:
         """True when the build is being stopped: nothing is held any more."""
         self.cores = 1.0
         self.limit = math.inf  # of an automatic level, in this step
+        self.thresholds = Thresholds()
         self.pressure: float | None = None
+        self._ramdisk: SeenRamDisk | None = None
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
         self.on_kill: Callable[[str, ev.KilledBy, int], None] = lambda _output, _by, _rss: None
@@ -181,6 +175,8 @@ class Governor:
         """What the machine has for the build now."""
         self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
+        busy = bool(self.deck.having("running"))
+        self._ramdisk = look_at(sample.ramdisk, self._ramdisk, time.monotonic(), busy=busy)
 
     def rename(self, jid: int, output: str, tool: ev.Tool) -> Member | None:
         """What a job makes has been learnt."""
@@ -235,19 +231,23 @@ class Governor:
     @property
     def level(self) -> int:
         """How many jobs may run."""
-        return max(1, int(min(self.cores, self.limit))) if self.wanted is None else self.wanted
+        return max(1, int(self._slots)) if self.wanted is None else self.wanted
+
+    @property
+    def _slots(self) -> float:
+        """How many jobs may run at once while the level is automatic: cores, or fewer."""
+        return min(self.cores, self.limit, self.thresholds.level or math.inf)
 
     def view(self) -> View:
         """The world as a decision sees it."""
         memory = self._seen = self._memory()
         lent = self.pool.lent if self.pool is not None else 0
-        reserve = max(RESERVE_SHARE * memory.limit, min(RESERVE_LEAST, RESERVE_MOST_SHARE * memory.limit))
         return View(
             budget=memory.limit,
             available=memory.available,
-            reserve=reserve,
-            floor=max(FLOOR_SHARE * memory.limit, min(FLOOR_LEAST, FLOOR_MOST_SHARE * memory.limit)),
-            cpu_slots=max(1.0, min(self.cores, self.limit) - lent),
+            reserve=self.thresholds.reserve_of(memory.limit),
+            floor=self.thresholds.floor_of(memory.limit),
+            cpu_slots=max(1.0, self._slots - lent),
             level=None if self.wanted is None else max(1, self.wanted - lent),
             paused=self.paused,
             pressure=self.pressure,
@@ -257,6 +257,8 @@ class Governor:
             last_freeze=self._last_freeze,
             last_shed=self._last_shed,
             guarded=self.guarded,
+            ramdisk=self._ramdisk.growth if self._ramdisk is not None else 0.0,
+            pressure_line=math.inf if self.thresholds.pressure is None else self.thresholds.pressure,
         )
 
     def step(self) -> list[ev.Event]:
@@ -376,12 +378,12 @@ class Governor:
 
     # -- figures -----------------------------------------------------------------------------------------------
 
-    def promised(self) -> tuple[int, int]:
-        """The most that running and frozen jobs are expected to hold together, and the reserve; bytes."""
+    def promised(self, sample: ev.Sampled) -> ev.Sampled:
+        """The sample with the most that running and frozen jobs may hold together, and what is kept free of that."""
         view = self.view()
-        if not view.running and not view.frozen:
-            return 0, round(view.reserve)
-        return round(max(Situation(view).promise.mean)), round(view.reserve)
+        most = max(Situation(view).promise.mean) if view.running or view.frozen else 0.0
+        kept = round(view.reserve + view.ramdisk)
+        return replace(sample, promised=round(most), reserve=kept, ramdisk_reserve=round(view.ramdisk))
 
     def tight(self) -> bool:
         """Whether memory is in play, by what was read of it last: then it is looked at more often."""
