@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, runtime_dir, state_dir
@@ -44,6 +45,7 @@ class Step:
 
     `environment` is added to the build's; `level` is how many jobs may run while nobody has set a number, `retries` how
     often it runs again after deaths for memory (None: as often as makes sense), `scheduler` what should run its jobs.
+    `remedy` marks a step that only mends what made a build before this one fail.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Step:
     level: int | None = None
     retries: int | None = None
     scheduler: str = "any"
+    remedy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """Who decided what, and why: the first line of the build's decisions."""
+
+    who: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What to run: `command`, with `environment` added, and `words`, the command as its person wrote it.
 
@@ -74,7 +86,8 @@ class Spec:
     only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well.
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
-    `window` how wide schedulers were made, `note` a sentence that the person should read.
+
+    `environ` is the environment to which theirs is added (None: ours). `alone` are outputs that the first step makes
     """
 
     command: tuple[str, ...]
@@ -90,6 +103,9 @@ class Spec:
     first: int = 1
     verify: tuple[str, ...] = ()
     profile: Origin | None = None
+    environ: Mapping[str, str] | None = None
+    alone: tuple[str, ...] = ()
+    decided: Decided | None = None
 
 
 def launch(spec: Spec) -> BuildPaths:
@@ -103,7 +119,9 @@ def launch(spec: Spec) -> BuildPaths:
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)
-        environment = {**os.environ, **spec.environment, **make_pool(paths.pool, spec.window, os.environ)}
+        base = os.environ if spec.environ is None else spec.environ
+        save_environment(paths.environment, base)
+        environment = {**base, **spec.environment, **make_pool(paths.pool, spec.window, base)}
     except OSError as err:
         raise LaunchError(
             f"cannot write {err.filename or builds_dir()}: {err.strerror}; "
@@ -167,6 +185,8 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "first": spec.first,
         "verify": list(spec.verify),
         "profile": asdict(spec.profile) if spec.profile is not None else None,
+        "alone": list(spec.alone),
+        "decided": asdict(spec.decided) if spec.decided is not None else None,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
         "engine": [sys.executable, "-P", "-m", "stoker.engine"],

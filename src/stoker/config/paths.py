@@ -92,6 +92,16 @@ class BuildPaths:
         return self.root / "spec.json"
 
     @property
+    def environment(self) -> Path:
+        """What the build was started in, but for secrets; gone when it has ended well."""
+        return self.root / "environment.json"
+
+    @property
+    def successor(self) -> Path:
+        """Which build goes on with this one."""
+        return self.root / "continued"
+
+    @property
     def journal(self) -> Path:
         """The append-only journal, JSON lines."""
         return self.root / "journal.jsonl"

@@ -14,16 +14,23 @@ from pathlib import Path
 
 from stoker.config.errors import ConfigError
 from stoker.config.strict_yaml import Section, load
+from stoker.model.diagnosis import ACTION_KINDS
 
 RANKS = ("specific", "general", "last")
 """About one step a specific rule stands before a general one (a missing header, a killed step), and both before one
 that knows no more than that something is wrong (a compile error)."""
 
-ACTIONS = ("none", "retry", "retry-at-lower-level", "update-submodules", "fetch-large-files")
-"""What may be done about it without harm and without a person's judgement. Only told today, never done."""
+ACTIONS = ("none", *ACTION_KINDS)
+"""What may be done about it without harm and without a person's judgement; told here, done elsewhere."""
 
-_KEYS = ("title", "why", "remedy", "rank", "action", "warning", "patterns", "examples", "source")
+_KEYS = ("title", "why", "remedy", "rank", "action", "variable", "warning", "patterns", "examples", "source")
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
+"""NAME=VALUE for `set-variable`: harmless in any shell, and nothing of a log in it."""
+
+_NEVER_SET = ("PATH", "HOME", "SHELL", "PYTHON", "LD_", "DYLD_", "GIT_", "BASH_", "STOKER_")
+"""Beginnings of names that say which programs and libraries are run: no rule may touch them."""
+
 _ID = re.compile(r"[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+")
 
 MIN_WORDS = 4
@@ -48,7 +55,7 @@ class Rule:
     """A known failure: how it is told from others, why it happens, and what to do about it.
 
     `rank` is an index of RANKS. `warning`: it counts in a warning too. `examples` are real lines that it must find;
-    `source` says where they are from.
+    `source` says where they are from. `variable` is NAME=VALUE where the action is to set it, else empty.
     """
 
     id: str
@@ -61,6 +68,7 @@ class Rule:
     rank: int = 0
     warning: bool = False
     action: str = "none"
+    variable: str = ""
 
 
 @functools.cache
@@ -97,7 +105,19 @@ def _rule(name: str, section: Section) -> Rule:
         rank=RANKS.index(section.choice("rank", RANKS, RANKS[0])),
         warning=section.flag("warning", default=False),
         action=section.choice("action", ACTIONS, "none"),
+        variable=_variable(section),
     )
+
+
+def _variable(section: Section) -> str:
+    """What `set-variable` sets; a fault where it is missing, is no use, or may do harm."""
+    text, wanted = section.text("variable"), section.text("action") == "set-variable"
+    if wanted != ("variable" in section):
+        fault = "'variable: NAME=VALUE' goes with 'action: set-variable', and that with it"
+        section.fail("variable" if "variable" in section else "action", fault)
+    elif wanted and (not _VARIABLE.fullmatch(text) or text.startswith(_NEVER_SET)):
+        section.fail("variable", f"{text!r} is not set by a rule; write NAME=VALUE of letters, digits and _./+:,-")
+    return text
 
 
 def _prose(section: Section, key: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
@@ -115,11 +115,18 @@ class Scanner:
             self._found[rule.id] = replace(known, count=known.count + 1)
 
 
-def scan(file: BinaryIO, rules: Collection[Rule], line: int = 1) -> list[Match]:
-    """Every known failure in a log, the first cause first. The file stands at the start of `line`. Raises OSError."""
+def scan(
+    file: BinaryIO, rules: Collection[Rule], line: int = 1, enough: Callable[[], bool] = lambda: False
+) -> list[Match]:
+    """Every known failure in a log, the first cause first. The file stands at the start of `line`. Raises OSError.
+
+    After each portion `enough` is asked whether to stop.
+    """
     scanner = Scanner(rules)
     for block in blocks(file, line):
         scanner.look_at(block)
+        if enough():
+            break
     return scanner.matches()
 
 

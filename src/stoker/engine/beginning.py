@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker import __version__
 from stoker.config.paths import BuildPaths
-from stoker.model.events import BuildStarted
+from stoker.model.events import BuildStarted, Decided, Event
 
 
 def beginning_of(paths: BuildPaths, spec: Mapping[str, Any]) -> BuildStarted:
@@ -25,3 +25,9 @@ def beginning_of(paths: BuildPaths, spec: Mapping[str, Any]) -> BuildStarted:
         os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         __version__,
     )
+
+
+def decided_before(spec: Mapping[str, Any]) -> list[Event]:
+    """What a person decided before anything ran: to go on with an earlier build, and how."""
+    decided = spec.get("decided")
+    return [Decided(**decided)] if decided else []

@@ -22,10 +22,11 @@ from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.config.priors import load_priors, priors_files
 from stoker.decide.deaths import Again
-from stoker.engine.beginning import beginning_of
+from stoker.engine.beginning import beginning_of, decided_before
 from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
+from stoker.engine.findings import findings
 from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
@@ -33,7 +34,6 @@ from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.observer import Observer
 from stoker.engine.recovery import Recovery
 from stoker.engine.steps import Steps, changes, known_run, profile_classes
-from stoker.engine.verification import verify_build
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
@@ -87,7 +87,7 @@ class Engine:
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._watched: frozenset[str] = frozenset()
         self._watcher: asyncio.Task[None] | None = None
-        self._recovery = Recovery(self._keeper.top, paths.output, self._state)
+        self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._estimated_at = 0.0
         self._journal_problem: str | None = None
@@ -192,7 +192,7 @@ class Engine:
         adopted = self._state.seq > 0
         events: list[ev.Event] = []
         if not adopted:
-            events.append(beginning_of(self._paths, self._spec))
+            events += [beginning_of(self._paths, self._spec), *decided_before(self._spec)]
         events.append(ev.EngineStarted(os.getpid(), adopted))
         if adopted:
             why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
@@ -359,19 +359,13 @@ class Engine:
         first = observer.first_sid
         self._write(observer.finish(now), now)
         ending = ending_of(self._paths, self._state)
-        if ending.outcome == "done" and self._state.verification is None:
-            await self._verify()
-            now = time.time()
-        self._write([*self._step_ended(first, ending.exit_code), ending], now)
+        alone = self._recovery.was_run_alone()
+        async for events in findings(self._paths, self._spec, self._state, ending, alone):
+            self._write(events, time.time())
+        self._write([*self._step_ended(first, ending.exit_code), ending], time.time())
         self._journal.close()
-
-    async def _verify(self) -> None:
-        """What the build wrote; whatever comes of it, the build has ended well."""
-        try:
-            async for events in verify_build(self._paths.journal, self._spec, self._state.started):
-                self._write(events, time.time())
-        except Exception as err:  # noqa: BLE001  (a fault in here must not cost the build its end)
-            self._write([ev.Noticed("warning", f"verification failed: {err!r}")], time.time())
+        if ending.outcome == "done":
+            self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it
 
     # -- commands ----------------------------------------------------------------------------------------------
 

@@ -29,8 +29,15 @@ GIVEN_UP = "do not run the step again"
 class Recovery:
     """The deaths of this attempt, and the outputs that are made alone since those before."""
 
-    def __init__(self, pid: int, output: Path, state: BuildState, kernel_log: KernelLog | None = None) -> None:
-        """`pid` is in the build's memory group; `output` is the build's output log."""
+    def __init__(
+        self,
+        pid: int,
+        output: Path,
+        state: BuildState,
+        alone: frozenset[str] = frozenset(),
+        kernel_log: KernelLog | None = None,
+    ) -> None:
+        """`pid` is in the build's memory group; `output` is the build's output log; `alone` are made alone at first."""
         self._output = output
         self._counter = OomCounter(find_cgroups(pid))
         self._log = kernel_log or KernelLog()
@@ -42,8 +49,8 @@ class Recovery:
         self._ours: dict[str, ev.KilledBy] = {
             k.output: k.by for k in state.killed if k.attempt == attempt and k.by in ("shed", "person")
         }
-        self._alone = frozenset(k.output for k in state.killed)
-        self._alone_before = frozenset(k.output for k in state.killed if k.attempt < attempt)
+        self._alone = alone | {k.output for k in state.killed}
+        self._alone_before = alone | {k.output for k in state.killed if k.attempt < attempt}
         self._pending: list[ev.Event] = []
         self.retries = MAX_RERUNS
         """How often this step may run again."""
@@ -60,6 +67,10 @@ class Recovery:
     def must_run_alone(self) -> frozenset[str]:
         """Outputs whose jobs run first, and with nothing beside them."""
         return self._alone
+
+    def was_run_alone(self) -> frozenset[str]:
+        """Outputs that were made first and alone in this attempt from its start on."""
+        return self._alone_before
 
     def killed_by_stoker(self, output: str, by: ev.KilledBy = "shed", rss: int | None = None) -> None:
         """A job is about to be killed on purpose; told with the next `look`. A nameless one is known by its status."""

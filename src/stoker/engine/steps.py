@@ -36,6 +36,8 @@ class Steps:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self._steps: list[dict[str, Any]] = spec["steps"]
+        self._first = int(spec["first"])
+        self._alone: list[str] = spec.get("alone", [])
 
     def limit(self, number: int) -> float:
         """How many jobs may run at once while the level is automatic; infinity where nothing is said."""
@@ -46,6 +48,11 @@ class Steps:
         """How often the step runs again after deaths for memory."""
         retries = self._of(number)["retries"]
         return MAX_RERUNS if retries is None else int(retries)
+
+    def alone(self, state: BuildState) -> frozenset[str]:
+        """Outputs to make first and alone from the start, as a person asked for; in the build's first step only."""
+        at_first = state.step is None or state.step.index == self._first
+        return frozenset(self._alone) if at_first else frozenset()
 
     def roots(self, top: int, run: Run) -> Roots:
         """Where to look for what an attempt runs; `top` is the process above all of it."""

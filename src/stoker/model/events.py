@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from stoker.model.diagnosis import Diagnosis
 from stoker.model.verification import Severity, Verification
 
 JOURNAL_VERSION = 1
@@ -351,6 +352,14 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """Why the build failed, as far as its output tells; before the end of a build that failed."""
+
+    kind: ClassVar[str] = "diagnosed"
+    found: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
 class BuildEnded:
     """The build's end; the last event that changes what a viewer shows.
 
@@ -383,6 +392,7 @@ Event = (
     | Noticed
     | StopRequested
     | Verified
+    | Diagnosed
     | BuildEnded
 )
 

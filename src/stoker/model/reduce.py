@@ -326,6 +326,10 @@ def _verified(state: BuildState, e: ev.Verified, _time: float) -> BuildState:
     return replace(state, verification=e.found)
 
 
+def _diagnosed(state: BuildState, e: ev.Diagnosed, _time: float) -> BuildState:
+    return replace(state, diagnosis=e.found)
+
+
 def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState:
     return replace(
         state,
@@ -360,5 +364,6 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.Noticed: _noticed,
     ev.StopRequested: _stop_requested,
     ev.Verified: _verified,
+    ev.Diagnosed: _diagnosed,
     ev.BuildEnded: _build_ended,
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import (
     GpuSample,
     JobOutcome,
@@ -288,6 +289,8 @@ class BuildState:
     """Where in the output log the last failure ends, those of earlier attempts included."""
     notices: tuple[Notice, ...] = ()
     verification: Verification | None = None
+    diagnosis: Diagnosis | None = None
+    """Why it failed; None while it has not, and where no engine lived to find out."""
 
     @property
     def over(self) -> bool:

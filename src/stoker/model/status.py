@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Job
 from stoker.model.verification import Verification
@@ -75,6 +76,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         ],
         "jobs": [_job(job, now) for job in sorted(state.jobs.values(), key=lambda j: j.jid)],
         "verification": None if state.verification is None else _verification(state.verification),
+        "diagnosis": None if state.diagnosis is None else _diagnosis(state.diagnosis),
         "log": state.log_path,
     }
 
@@ -97,6 +99,40 @@ def _verification(found: Verification) -> dict[str, Any]:
         "problems": [
             {"severity": p.severity, "file": p.file, "what": p.what, "remedy": p.remedy} for p in found.problems
         ],
+    }
+
+
+def _diagnosis(found: Diagnosis) -> dict[str, Any]:
+    return {
+        "causes": [_cause(cause) for cause in found.causes],
+        "facts": list(found.facts),
+        "action": None if found.action is None else _action(found.action),
+        "complete": found.complete,
+    }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "rule": cause.rule,
+        "title": cause.title,
+        "line": cause.line,
+        "text": cause.text,
+        "job": cause.job,
+        "why": cause.why,
+        "remedy": cause.remedy,
+        "count": cause.count,
+        "context": list(cause.context),
+        "context_line": cause.context_line,
+    }
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        "kind": action.kind,
+        "what": words_of(action),
+        "level": action.level,
+        "names": list(action.names),
+        "variable": action.variable,
     }
 
 

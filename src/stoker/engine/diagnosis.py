@@ -1,0 +1,159 @@
+"""Why a build has failed: looks for known failures in what its last attempt printed, within bounds of time and size.
+
+What killed jobs counts too, and goes before what they printed. Unaware of how the journal is written and of what is
+done about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from stoker.diagnose.around import Place, around, line_at
+from stoker.diagnose.match import Match
+from stoker.diagnose.rule import Rule, shipped_rules
+from stoker.diagnose.scan import scan
+from stoker.engine.recovery import GIVEN_UP
+from stoker.engine.remedies import Deaths, action_for
+from stoker.model.diagnosis import MAX_CAUSES, Cause, Diagnosis, bounded
+from stoker.model.state import BuildState, Failure, KilledJob
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+
+MAX_SECONDS = 10.0
+"""Time for looking through the output, which the build's exit waits at most: most builds' takes less than one."""
+
+MAX_BYTES = 64 * 2**20
+"""Output that is looked at; a scan makes some 10 MB a second."""
+
+MARGIN = 2**20
+"""Of a larger output, how much before the first step that failed: a full disk is told of somewhat earlier."""
+
+MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refused", "kernel-oom")
+"""Rules that a death for memory matches, the one that says most first."""
+
+MAX_KILLED_TOLD = 4
+MAX_NAME = 200
+
+NO_ROOM = (
+    "It does not fit even alone. Give the build more memory (a larger machine, a higher limit of the container, swap), "
+    'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
+)
+
+
+async def diagnose_build(output: Path, state: BuildState, folder: str, alone: frozenset[str]) -> Diagnosis:
+    """Why the build of this state has failed. Takes a thread, and some seconds at most.
+
+    `folder` is where its last step ran; `alone` are the outputs that were made alone in the last attempt.
+    """
+    return await asyncio.to_thread(find_causes, output, state, folder, alone)
+
+
+def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
+    """The same, waiting for it. An output that cannot be read tells nothing."""
+    rules = shipped_rules()
+    try:
+        with output.open("rb") as file:
+            causes, complete = _causes(file, state, rules)
+    except OSError:
+        causes, complete = [], False
+    deaths = Deaths(tuple(_killed_at_last(state)), alone)
+    if deaths.jobs:
+        causes = _memory_first(causes, state, deaths, rules)
+    action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if causes else None
+    return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths.jobs)), action, complete))
+
+
+def _rule(rules: Sequence[Rule], name: str) -> Rule:
+    return next(rule for rule in rules if rule.id == name)
+
+
+def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[list[Cause], bool]:
+    """What the last attempt's output tells, and whether all of it was looked at."""
+    size = file.seek(0, 2)
+    start = state.step.log_start if state.step is not None else 0
+    begin = start if size - start <= MAX_BYTES else max(start, _nearer(state.failures, size))
+    file.seek(begin)
+    if begin != start:
+        file.readline(MARGIN)
+    here = line_at(file, file.tell())
+    file.seek(here.offset)
+    until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
+    matches = scan(file, rules, here.line, lambda: file.tell() >= until or time.monotonic() > deadline)
+    complete = begin == start and file.tell() >= size
+    return [_cause(file, here, match, state.failures) for match in matches[:MAX_CAUSES]], complete
+
+
+def _nearer(failures: Sequence[Failure], size: int) -> int:
+    """Where to begin in too large an output: before the first failed step, else near the end."""
+    return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
+
+
+def _cause(file: BinaryIO, begin: Place, match: Match, failures: Sequence[Failure]) -> Cause:
+    near, rule = around(file, begin, match.line), match.rule
+    job = next((f.output for f in failures if f.log_start <= near.offset < f.log_end), "")
+    return Cause(
+        rule.id,
+        rule.title,
+        rule.why,
+        rule.remedy,
+        match.line,
+        near.offset,
+        match.text,
+        near.lines,
+        near.first,
+        job,
+        match.count,
+    )
+
+
+# -- deaths ----------------------------------------------------------------------------------------------------
+
+
+def _killed_at_last(state: BuildState) -> list[KilledJob]:
+    """The jobs whose death ended the build: nothing else failed in the last attempt. Empty for any other end."""
+    attempt = state.step.attempt if state.step is not None else 1
+    dead = [k for k in state.killed if k.attempt == attempt and k.by != "person"]
+    outputs = {k.output for k in dead}
+    given_up = any(d.what == GIVEN_UP for d in state.decisions)
+    return dead if given_up and all(f.output in outputs for f in state.failures) else []
+
+
+def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules: Sequence[Rule]) -> list[Cause]:
+    """The cause that tells of the deaths before all others, made up where the output is silent on them."""
+    told = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
+    first = told[0] if told else _silent(deaths.jobs, state, rules)
+    if deaths.were_alone:
+        first = replace(first, remedy=NO_ROOM)
+    return [first, *(cause for cause in causes if cause.rule != first.rule)]
+
+
+def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule]) -> Cause:
+    """Deaths of which the output has no known word."""
+    rule = _rule(rules, "compiler-killed" if any(k.by in ("memory", "shed") for k in dead) else "step-killed")
+    failure = next((f for f in state.failures if f.output == dead[0].output), None)
+    offset = failure.log_start if failure is not None else None
+    text = f"FAILED: {clean(failure.output, MAX_NAME)}" if failure is not None else ""
+    return Cause(rule.id, rule.title, rule.why, rule.remedy, offset=offset, text=text, job=dead[0].output)
+
+
+_BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown sender", "shed": "by stoker for memory"}
+
+
+def _facts(state: BuildState, dead: Sequence[KilledJob]) -> list[str]:
+    """Who was killed, at what size, of how much, and why it was not tried again."""
+    facts = [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
+    for job in dead[:MAX_KILLED_TOLD]:
+        held = f" at {format_bytes(job.rss)}" if job.rss else ""
+        facts.append(f"{clean(job.output, MAX_NAME)} was killed {_BY[job.by]}{held}")
+    if len(dead) > MAX_KILLED_TOLD:
+        facts.append(f"{len(dead) - MAX_KILLED_TOLD} more were killed")
+    if dead and state.machine is not None:
+        limit = state.machine.memory_limit_source
+        where = "the machine" if limit == "machine" else f"the cgroup {clean(limit, MAX_NAME)}"
+        facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
+    return facts

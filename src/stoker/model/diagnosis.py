@@ -1,0 +1,132 @@
+"""Why a build failed, as values: the causes that its output tells, and what stoker may do about the first.
+
+Unaware of rules and of logs. Everything in it is bounded by `bounded`, because it becomes a line of the journal and a
+part of the state. Text comes from the build: whoever shows it passes it through the sanitiser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+ActionKind = Literal[
+    "retry", "retry-at-lower-level", "retry-alone", "update-submodules", "fetch-large-files", "set-variable"
+]
+"""What may be done about a failure without harm: run the step again as it is, with fewer jobs, or with what died first
+and alone; fetch the submodules, or the large files, that the repository names; set a variable that a rule names."""
+
+ACTION_KINDS: tuple[ActionKind, ...] = get_args(ActionKind)
+
+MAX_CAUSES = 6
+"""The first cause and what else was found; what comes later is a consequence as a rule."""
+
+MAX_CONTEXT = 12
+MAX_LINE = 300
+"""Lines around a cause, and characters of each: a screen's worth."""
+
+MAX_PROSE = 2000
+MAX_FACTS = 8
+MAX_NAMES = 100
+MAX_NAME = 4096
+NAMED = 3
+"""Names that are told one by one in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something safe that may mend it.
+
+    `level`: how many jobs may run then. `names`: the submodules to fetch, by their paths below the repository, or the
+    outputs to make first and alone. `variable` is NAME=VALUE.
+    """
+
+    kind: ActionKind
+    level: int | None = None
+    names: tuple[str, ...] = ()
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One known failure.
+
+    `line` counts from 1 and is the place in the output that tells of it, `offset` that line's byte; both None where the
+    output is silent. `context` are the lines around it, from the number `context_line` on. `job` is the output of the
+    step that said so, empty where none is known. `count` is how many lines tell the same.
+    """
+
+    rule: str
+    title: str
+    why: str
+    remedy: str
+    line: int | None = None
+    offset: int | None = None
+    text: str = ""
+    context: tuple[str, ...] = ()
+    context_line: int = 1
+    job: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The first cause first; none if nothing known was found.
+
+    `facts` are figures beside the output: who was killed, at what size, of how much. `action` is for the first cause.
+    `complete` is False if only a part of the output was looked at.
+    """
+
+    causes: tuple[Cause, ...] = ()
+    facts: tuple[str, ...] = ()
+    action: Action | None = None
+    complete: bool = True
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why the build failed."""
+        return self.causes[0] if self.causes else None
+
+
+def bounded(found: Diagnosis) -> Diagnosis:
+    """The same within the bounds; what comes first stays."""
+    action = found.action
+    if action is not None:
+        names = tuple(name[:MAX_NAME] for name in action.names[:MAX_NAMES])
+        action = replace(action, names=names, variable=action.variable[:MAX_LINE])
+    causes = tuple(_cause(cause) for cause in found.causes[:MAX_CAUSES])
+    facts = tuple(fact[:MAX_PROSE] for fact in found.facts[:MAX_FACTS])
+    return replace(found, causes=causes, facts=facts, action=action)
+
+
+def _cause(cause: Cause) -> Cause:
+    return replace(
+        cause,
+        title=cause.title[:MAX_LINE],
+        why=cause.why[:MAX_PROSE],
+        remedy=cause.remedy[:MAX_PROSE],
+        text=cause.text[: 2 * MAX_LINE],
+        context=tuple(line[:MAX_LINE] for line in cause.context[:MAX_CONTEXT]),
+        job=cause.job[:MAX_NAME],
+    )
+
+
+def words_of(action: Action) -> str:
+    """What an action does, as one would ask for it."""
+    if action.kind == "retry-at-lower-level":
+        jobs = "1 job" if action.level == 1 else f"{action.level} jobs"
+        return f"run the step again, with at most {jobs} at a time"
+    if action.kind == "retry-alone":
+        return f"run the step again, {_listed(action.names)} first and alone"
+    if action.kind == "update-submodules":
+        what = "submodule" if len(action.names) == 1 else f"{len(action.names)} submodules"
+        return f"fetch the {what} {_listed(action.names)}, then run the step again"
+    if action.kind == "fetch-large-files":
+        return "fetch the repository's large files (git lfs pull), then run the step again"
+    if action.kind == "set-variable":
+        return f"run the step again with {action.variable}"
+    return "run the step again"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
