@@ -200,7 +200,7 @@ STEPS = "steps: {a: {command: x}}\n"
         ),
         (
             "a: [\n",
-            ["2: not valid YAML: while parsing a flow node expected the node content, but found '<stream end>'"],
+            ["2: not valid YAML: while parsing a flow node did not find expected node content"],
         ),
     ],
 )

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
     from stoker.cli.needs import with_history, with_profile
     from stoker.cli.profiles import load_or_fail
-    from stoker.cli.view import in_colour
+    from stoker.cli.screen import in_colour
     from stoker.config.profiles.environment import added_by
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine

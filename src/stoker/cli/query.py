@@ -11,7 +11,8 @@ from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.view import find, in_colour
+from stoker.cli.screen import in_colour
+from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.model.codec import encode_record
 from stoker.model.events import Record

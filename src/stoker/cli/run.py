@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
-from stoker.cli.view import pick_screen, show_build
+from stoker.cli.screen import Screen, pick_screen
 from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.record.builds import is_live, prune_builds
@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
     if screen is None:
         print(paths.id)
         return 0
-    return show_build(paths, screen, owner=True)
+    return _show(paths, screen)
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def demo(args: argparse.Namespace) -> int:
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
     paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory))
     try:
-        return show_build(paths, screen, owner=True)
+        return _show(paths, screen)
     finally:
         if not is_live(paths):
             shutil.rmtree(folder, ignore_errors=True)
@@ -99,6 +99,13 @@ def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None, memory: i
 
 def _window(cwd: str, jobs: int | None, memory: int | None) -> int:
     """How wide schedulers are made on this machine."""
+def _show(paths: BuildPaths, screen: Screen) -> int:
+    """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
+    from stoker.cli.view import show_build
+
+    return show_build(paths, screen, owner=True)
+
+
     from stoker.sense.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)

@@ -1,20 +1,19 @@
-"""Picks a screen for a build (full-screen, plain, JSON) and turns what it saw into an exit status."""
+"""Shows a build on the screen that was picked and turns what was seen into an exit status."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from pathlib import Path
-from typing import Literal
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli.diagnose import cause_of
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
-from stoker.cli.tui import TuiOptions, run_screens, tui_options
+from stoker.cli.screen import Screen, in_colour, pick_screen
+from stoker.cli.tui import TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -24,8 +23,6 @@ from stoker.record.builds import NoSuchBuildError, final_state, resolve
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
 from stoker.show.source import Source
-
-Screen = TuiOptions | Literal["plain", "json"]
 
 
 def attach(args: argparse.Namespace) -> int:
@@ -54,28 +51,6 @@ def find(build_id: str | None) -> BuildPaths:
         return resolve(build_id)
     except NoSuchBuildError as err:
         raise CliError(str(err), FAILURE) from err
-
-
-def pick_screen(args: argparse.Namespace) -> Screen:
-    """What was asked for, else full-screen where a terminal can show it, else plain lines. Raises CliError."""
-    if args.json:
-        return "json"
-    if args.plain or not running_in_terminal():
-        return "plain"
-    return tui_options(args.theme)
-
-
-def running_in_terminal() -> bool:
-    """Whether a full-screen program makes sense here."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
-
-
-def in_colour() -> bool:
-    """Whether stdout is a terminal that has colours, before a person who has not asked for none (no-color.org)."""
-    has_colours = sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
-    return has_colours and not os.environ.get("NO_COLOR")
 
 
 def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False) -> int:

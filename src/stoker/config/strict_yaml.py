@@ -217,7 +217,7 @@ def _read(path: Path) -> str:
 def _compose(path: Path, text: str) -> yaml.Node | None:
     try:
         _check_bounds(path, text)
-        node: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+        node: yaml.Node | None = yaml.compose(text, yaml.CSafeLoader)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         message = " ".join(part for part in (err.context, err.problem) if part)
@@ -231,7 +231,7 @@ def _compose(path: Path, text: str) -> yaml.Node | None:
 def _check_bounds(path: Path, text: str) -> None:
     """Refuse what could grow when it is composed: aliases, deep nesting, masses of nodes."""
     depth = nodes = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
+    for event in yaml.parse(text, yaml.CSafeLoader):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise ConfigError(
