@@ -62,6 +62,8 @@ def test_a_variable_that_points_to_nothing(clinic: Clinic) -> None:
     root = clinic.toolkit()
     clinic.env |= {"CUDA_HOME": "/nowhere", "PATH": f"{root / 'bin'}:{clinic.env['PATH']}"}
     clinic.wants(cuda="must")
+    assert clinic.check("CUDA_HOME").status == "warn", "CMake finds the one on PATH"
+    clinic.wants(knobs="extension")
     check = clinic.check("CUDA_HOME")
     assert check.status == "fail"
     assert "/nowhere" in check.why
@@ -140,6 +142,26 @@ def test_the_check_can_be_switched_off(clinic: Clinic) -> None:
     clinic.env |= {"CUDA_HOME": str(clinic.toolkit()), "NVCC_APPEND_FLAGS": "-allow-unsupported-compiler"}
     clinic.wants(cuda="must")
     assert clinic.check("nvcc host compiler").status == "warn"
+
+
+@pytest.mark.parametrize(
+    ("variables", "knobs", "status"),
+    [
+        ({}, "", "fail"),
+        ({"CC": "gcc-12"}, "", "warn"),  # the project may tell nvcc, or not
+        ({"CC": "gcc-12"}, "extension", "ok"),  # torch.utils.cpp_extension does
+        ({"NVCC_PREPEND_FLAGS": "-O1 -ccbin gcc-12"}, "", "ok"),
+        ({"CUDAFLAGS": "--compiler-bindir=gcc-12", "CUDAHOSTCXX": "gcc"}, "", "ok"),
+    ],
+)
+def test_the_host_compiler_is_the_one_that_nvcc_is_told_of(
+    clinic: Clinic, variables: dict[str, str], knobs: str, status: str
+) -> None:
+    gcc(clinic, "16.1.0")
+    clinic.says("gcc-12", "gcc (GCC) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.")
+    clinic.env |= {"CUDA_HOME": str(clinic.toolkit()), **variables}
+    clinic.wants(cuda="must", knobs=knobs)
+    assert clinic.check("nvcc host compiler").status == status
 
 
 def test_two_toolkits_are_told(clinic: Clinic) -> None:

@@ -19,7 +19,7 @@ from stoker.doctor.need import GIB, MIB, Job, Need
 from stoker.record.history import History
 from stoker.sense.cgroup import MemoryLimit
 from stoker.sense.mounts import read_mounts
-from support.clinic import system_env
+from support.clinic import Clinic, system_env
 from support.memory_group import MemoryGroup
 
 EXAMINE = [sys.executable, "-P", "-m", "stoker", "doctor", "--json"]
@@ -57,6 +57,13 @@ def test_a_tiny_temporary_folder_fails_with_its_size(tmp_path: Path) -> None:
     assert check["status"] == "fail"
     assert "tmpfs, 1.0 MiB" in check["why"]
     assert check["remedy"] == "export TMPDIR=/var/tmp"
+
+
+def test_nvcc_takes_no_other_temporary_folder_where_gcc_does(clinic: Clinic) -> None:
+    clinic.wants(temporary=str(clinic.root / "gone"))
+    assert clinic.check("temporary folder").status == "warn"
+    clinic.wants(cuda="must")
+    assert clinic.check("temporary folder").status == "fail"
 
 
 def test_a_tiny_disk_below_the_build_folder_fails(tmp_path: Path) -> None:
@@ -183,11 +190,11 @@ def volumes(**fields: object) -> tuple[Volume, Volume]:
 def test_disk_is_held_against_what_a_fresh_build_needs() -> None:
     short, _ = judge_volumes(volumes(), Need(what="PyTorch", disk=60 * GIB))
     assert short.status == "warn"
-    need = Need(what="PyTorch", disk=120 * GIB)
+    need = Need(what="PyTorch", disk=240 * GIB)
     fresh, _ = judge_volumes(volumes(), need)
     assert fresh.status == "fail"
     assert "50.0 GiB free" in fresh.why
-    assert "120 GiB" in fresh.why
+    assert "240 GiB" in fresh.why
     begun, _ = judge_volumes(volumes(used_before=True), need)
     assert begun.status == "warn"
 

@@ -53,8 +53,11 @@ def test_cuda_off_contradicts_what_only_cuda_knows() -> None:
     assert "USE_CUDA" not in judge({"USE_CUDA": "1", "TORCH_CUDA_ARCH_LIST": "9.0"})
 
 
-def test_cuda_and_rocm_together_fail() -> None:
-    assert judge({"USE_CUDA": "1", "USE_ROCM": "ON"})["USE_ROCM"].status == "fail"
+def test_cuda_and_rocm_together_fail_where_both_are_there(clinic: Clinic) -> None:
+    clinic.env |= {"USE_CUDA": "1", "USE_ROCM": "ON", "ROCM_PATH": str(clinic.root / "rocm")}
+    assert clinic.check("USE_ROCM").status == "warn", "PyTorch does without what it does not find"
+    (clinic.root / "rocm").mkdir()
+    assert clinic.check("USE_ROCM").status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -107,11 +110,18 @@ def test_what_is_pytorchs_own_is_nothing_to_others() -> None:
 
 def test_a_compiler_launcher_that_is_not_there_fails(clinic: Clinic) -> None:
     clinic.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "no-such-cache;--flag"
+    assert clinic.check("CMAKE_CXX_COMPILER_LAUNCHER").status == "warn", "nothing here reads it"
+    clinic.file("CMakeLists.txt", "project(x)\n")
     check = clinic.check("CMAKE_CXX_COMPILER_LAUNCHER")
     assert check.status == "fail"
     assert check.remedy == "unset CMAKE_CXX_COMPILER_LAUNCHER"
     clinic.says("no-such-cache", "there it is")
-    assert clinic.check("CMAKE_CXX_COMPILER_LAUNCHER").status == "ok"
+    check = clinic.check("compiler launchers")
+    assert (check.status, check.why) == ("ok", "C none, C++ no-such-cache;--flag, CUDA none")
+    clinic.wants(knobs="pytorch", cuda="may")
+    check = clinic.check("compiler launchers")
+    assert check.status == "warn"
+    assert check.remedy == "export CMAKE_CUDA_COMPILER_LAUNCHER='no-such-cache;--flag'"
 
 
 WORDS = ["1", "0", "ON", "off", "Yes", "no", "TRUE", "false", "y", "N", "IGNORE", "notfound", "x-NOTFOUND", "2", "0.0"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from pathlib import Path
 
@@ -215,3 +217,27 @@ def test_modules_of_the_need(clinic: Clinic) -> None:
     assert one(found, "module no_such_module").status == "fail"
     assert one(found, "module no_such_package.inner").status == "fail"
     assert not any(check.name == "module json" for check in found.checks)
+
+
+def test_modules_count_as_the_build_will_find_them(clinic: Clinic) -> None:
+    """On PYTHONPATH they do; in the tree itself, where the question happens to be asked, they do not."""
+    (clinic.root / "mine").mkdir()
+    (clinic.root / "mine/only_here.py").write_text("")
+    clinic.file("only_in_the_tree.py")
+    clinic.wants(modules=("only_here", "only_in_the_tree"), interpreter=sys.executable)
+    assert clinic.check("module only_here").status == "fail"
+    clinic.env["PYTHONPATH"] = str(clinic.root / "mine")
+    with contextlib.chdir(clinic.tree):
+        found = clinic.examine()
+    assert not any(check.name == "module only_here" for check in found.checks)
+    assert one(found, "module only_in_the_tree").status == "fail"
+
+
+def test_a_profile_that_compiles_nothing_needs_no_compiler(clinic: Clinic) -> None:
+    clinic.only("sh", "git")
+    clinic.wants(compilers="may", scheduler="may")
+    found = clinic.examine()
+    assert {one(found, name).status for name in ("C compiler", "C++ compiler", "ninja")} == {"warn"}
+    clinic.wants(compilers="must", scheduler="must")
+    found = clinic.examine()
+    assert {one(found, name).status for name in ("C compiler", "C++ compiler", "ninja")} == {"fail"}

@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
         raise CliError("--set goes with a profile, as in: stoker doctor -p pytorch --set arch=9.0")
     profile = load_or_fail(args.profile, dict(args.set), faulty=USAGE) if args.profile is not None else None
     env = dict(os.environ) if profile is None else added_by(profile, os.environ).to(os.environ)
-    need = with_history(recognise(_here(), env))
-    found = examine(need if profile is None else with_profile(need, profile, env), env)
+    tree = recognise(_here(), env)
+    found = examine(with_history(tree if profile is None else with_profile(tree, profile, env)), env)
     if args.json:
         print(json.dumps(to_json(found), indent=2))
     else:

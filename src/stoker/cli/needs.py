@@ -18,6 +18,9 @@ from stoker.record.history import History
 ASKED = 200
 """The heaviest remembered jobs among which a build folder's own are looked for."""
 
+_COMPILERS = frozenset({"cc", "gcc", "clang", "c++", "g++", "clang++"})
+"""Commands that a profile asks for when its build compiles C or C++."""
+
 _LIBRARIES = {"cudnn.h": "cudnn", "nccl.h": "nccl"}
 """Headers of libraries that builds do without, and that are looked for where CMake looks for them."""
 
@@ -43,7 +46,7 @@ def with_history(need: Need) -> Need:
 
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
     """The need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
-    checks = profile.checks
+    checks, commands = profile.checks, _commands(profile, env)
     guess = max((prior.curve.peak for prior in profile.priors), default=0.0)
     job = need.job
     if guess and (job is None or job.bytes < guess):
@@ -51,10 +54,14 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
     return replace(
         need,
         what=profile.name,
+        build=os.path.normpath(os.path.join(need.source, profile.variables.get("folder") or need.build)),
+        folder="must" if need.knobs or "folder" in profile.variables else "may",
+        compilers="must" if need.knobs or checks.headers or _COMPILERS & set(checks.commands) else "may",
+        scheduler="may",
         disk=checks.disk or need.disk,
         memory=checks.memory or need.memory,
         cores=checks.cores or need.cores,
-        commands=tuple(name for name in checks.commands if name != "nvcc"),
+        commands=commands,
         headers=tuple(name for name in checks.headers if name not in _LIBRARIES),
         libraries=tuple(dict.fromkeys([*need.libraries, *(_LIBRARIES[h] for h in checks.headers if h in _LIBRARIES)])),
         files=checks.files,
@@ -69,6 +76,14 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         knobs=_knobs(need, profile),
         job=job,
     )
+
+
+def _commands(profile: Profile, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Commands that nothing else stands for: nvcc may be elsewhere, and CC and CXX name compilers of their own."""
+    elsewhere = {"nvcc"}
+    for variable, names in (("CC", ("gcc", "cc")), ("CXX", ("g++", "c++"))):
+        elsewhere |= set(names) if env.get(variable) else set()
+    return tuple(name for name in profile.checks.commands if name not in elsewhere)
 
 
 def _cuda(need: Need, profile: Profile, env: Mapping[str, str]) -> Want:

@@ -117,6 +117,11 @@ class Later(Generic[T]):
             raise LateError(f"no answer in {seconds:g} s")
         return self._value[0]
 
+    def ended(self, seconds: float) -> bool:
+        """Whether it has come to an end, after `seconds` at most."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
     def _work(self) -> None:
         try:
             self._value.append(self._task())

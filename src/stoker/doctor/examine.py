@@ -5,7 +5,9 @@ Unaware of how a fact is found and of what is said of it.
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +18,7 @@ from stoker.doctor.facts import Environment, Surroundings
 from stoker.doctor.find_cache import find_caches
 from stoker.doctor.find_cuda import find_cuda, include_folders
 from stoker.doctor.find_machine import read_limits, read_memory, read_volumes
-from stoker.doctor.find_source import look_at_source
+from stoker.doctor.find_source import look_at_source, read_cache
 from stoker.doctor.find_tools import find_tools, which
 from stoker.doctor.install import MANAGERS
 from stoker.doctor.judge_archs import judge_archs
@@ -40,20 +42,43 @@ class _Part:
     checks: Callable[[Surroundings], Iterable[Check]]
 
 
+class Examining:
+    """An examination under way: all of its parts at once. Nothing here raises but what is said of it."""
+
+    def __init__(self, need: Need, env: Mapping[str, str], patience: float = PATIENCE_SECONDS) -> None:
+        """Begin it, for a build with this need in this environment. `patience`: seconds for each program."""
+        here = Surroundings(need, env, patience, _manager())
+        self._what = need.what
+        self._seconds = 4 * patience + 2
+        self._parts = [(part.name, Later(partial(_checks, part, here))) for part in _PARTS]
+
+    def waiting(self, seconds: float) -> list[str]:
+        """The parts that have not come to an end after `seconds`; it returns as soon as there are none."""
+        deadline = time.monotonic() + seconds
+        return [name for name, part in self._parts if not part.ended(max(0.0, deadline - time.monotonic()))]
+
+    def result(self, seconds: float | None = None) -> Examination:
+        """All checks; a part that takes longer than `seconds` (by default what `patience` allows) is a warning."""
+        limit = self._seconds if seconds is None else seconds
+        deadline = time.monotonic() + limit
+        outcomes = [_outcome(name, part, deadline, limit) for name, part in self._parts]
+        return examination(self._what, [check for outcome in outcomes for check in outcome])
+
+
 def examine(need: Need, env: Mapping[str, str], patience: float = PATIENCE_SECONDS) -> Examination:
     """All checks for a build with this need in this environment. `patience`: seconds for each program. Never raises."""
-    here = Surroundings(need, env, patience, _manager())
-    parts = [(part.name, Later(partial(_checks, part, here))) for part in _PARTS]
-    return examination(need.what, [check for name, part in parts for check in _outcome(name, part, 4 * patience + 2)])
+    return Examining(need, env, patience).result()
 
 
 def _checks(part: _Part, here: Surroundings) -> list[Check]:
     return list(part.checks(here))
 
 
-def _outcome(name: str, part: Later[list[Check]], seconds: float) -> list[Check]:
+def _outcome(name: str, part: Later[list[Check]], deadline: float, limit: float) -> list[Check]:
+    if not part.ended(max(0.0, deadline - time.monotonic())):
+        return [warn(name, f"this could not be checked: no answer in {limit:g} s")]
     try:
-        return part.result(seconds)
+        return part.result(0.0)
     except Exception as err:  # noqa: BLE001  (a broken check is a finding, not an end)
         return [warn(name, f"this could not be checked: {str(err) or type(err).__name__}")]
 
@@ -69,7 +94,9 @@ def find_environment(here: Surroundings) -> Environment:
     memory = read_memory()
     launchers = {name: bool(which((launcher_program(here.env[name]),), here.env)) for name in launcher_names(here.env)}
     limit = memory.total if memory.limit is None else memory.limit.limit
-    return Environment(here.env, launchers, limit)
+    fresh = os.path.isfile(f"{here.need.source}/CMakeLists.txt") and not read_cache(here.need.build)
+    rocm = os.path.isdir(here.env.get("ROCM_PATH") or "/opt/rocm")  # where its packages install it
+    return Environment(here.env, launchers, limit, fresh, rocm)
 
 
 def _cuda(here: Surroundings) -> Iterator[Check]:

@@ -197,6 +197,8 @@ class Dated:
     input_ahead: float = 0.0
     """The same of the files that decide whether the build files are made anew (CMakeLists.txt, *.cmake)."""
     input_name: str = ""
+    top_ahead: float = 0.0
+    """The same of the CMakeLists.txt that every build of the tree reads."""
     complete: bool = True
 
 
@@ -206,6 +208,9 @@ class Source:
 
     submodules: int
     missing: tuple[str, ...]
+    """Those of the tree itself first."""
+    nested_missing: int
+    """How many of them are submodules of submodules, which a build may do without."""
     is_checkout: bool
     dated: Dated
     absent: tuple[str, ...]
@@ -233,3 +238,7 @@ class Environment:
     values: Mapping[str, str]
     launchers: Mapping[str, bool]
     memory: int
+    configures: bool = True
+    """Whether CMake will read these variables: it reads them once, where there is no cache of it yet."""
+    rocm: bool = False
+    """Whether ROCm is installed."""

@@ -12,20 +12,15 @@ from pathlib import Path
 from stoker.doctor.command import Later, ask
 from stoker.doctor.facts import Command, Compiler, Cuda, HostLimits, Library, Place, Surroundings, Toolkit
 from stoker.doctor.find_tools import find_compiler, find_python, version_in, which, words_of
-from stoker.doctor.need import Version
+from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Version
 from stoker.doctor.toolkits import limits_in, limits_of
 from stoker.verify.archs import Arch, ArchError, parse_arch
 from stoker.verify.devices import local_devices
 
-COMPILERS = ("CUDACXX", "CUDA_NVCC_EXECUTABLE")
-"""Variables that name nvcc itself: CMake's own, and the one that PyTorch makes of it."""
-
-ROOTS = ("CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT")
-"""Variables that name a toolkit: the first two are torch.utils.cpp_extension's and FindCUDA's, the last CMake's."""
-
 USUAL_ROOT = "/usr/local/cuda"
 HOST_VARIABLES = ("CUDAHOSTCXX", "CMAKE_CUDA_HOST_COMPILER", "CUDA_HOST_COMPILER", "NVCC_CCBIN")
 
+_CCBIN = re.compile(r"(?:^|\s)(?:-ccbin|--compiler-bindir)[ =](\S+)")
 _HEADERS = {"cudnn": ("cudnn_version.h", "CUDNN"), "nccl": ("nccl.h", "NCCL")}
 _RELEASE = re.compile(r"release (\d+\.\d+)", re.ASCII)
 _TOP = re.compile(r"^#\$ TOP=(.+)$", re.MULTILINE)
@@ -157,11 +152,20 @@ def _text(path: str) -> str:
 
 def find_host(here: Surroundings) -> Compiler:
     """The compiler that nvcc calls: what a variable names, else gcc on PATH."""
-    variable = next((name for name in HOST_VARIABLES if here.env.get(name)), HOST_VARIABLES[0])
+    flags = " ".join(here.env.get(name, "") for name in FLAGS)
+    if told := _CCBIN.findall(flags):
+        return find_compiler(("gcc", "g++"), "-ccbin", _with(here, "-ccbin", told[-1]))
+    # torch.utils.cpp_extension gives CC to nvcc as -ccbin.
+    names = ("CC", *HOST_VARIABLES) if here.need.knobs == "extension" else HOST_VARIABLES
+    variable = next((name for name in names if here.env.get(name)), HOST_VARIABLES[0])
     value = here.env.get(variable, "")
     if value and os.path.isdir(value):  # -ccbin takes a folder as well
-        here = Surroundings(here.need, {**here.env, variable: f"{value}/gcc"}, here.patience, here.manager)
+        here = _with(here, variable, f"{value}/gcc")
     return find_compiler(("gcc", "g++"), variable, here)
+
+
+def _with(here: Surroundings, variable: str, value: str) -> Surroundings:
+    return replace(here, env={**here.env, variable: value})
 
 
 def _libraries(here: Surroundings, root: str, packages: str) -> Iterator[Library]:
@@ -185,7 +189,10 @@ def _named_folders(name: str, env: Mapping[str, str]) -> list[str]:
 def system_folders(env: Mapping[str, str]) -> list[str]:
     """Where a compiler, and so CMake, finds headers that no variable names."""
     conda = [f"{env['CONDA_PREFIX']}/include"] if env.get("CONDA_PREFIX") else []
-    return [*conda, "/usr/local/include", "/usr/include", *(f"/usr/include/{triplet}" for triplet in _TRIPLETS)]
+    prefixes = re.split(r"[:;]", env.get("CMAKE_PREFIX_PATH", ""))
+    named = re.split(r"[:;]", f"{env.get('CMAKE_INCLUDE_PATH', '')}:{env.get('CPATH', '')}")
+    told = [*(f"{prefix}/include" for prefix in prefixes if prefix), *(folder for folder in named if folder)]
+    return [*told, *conda, "/usr/local/include", "/usr/include", *(f"/usr/include/{triplet}" for triplet in _TRIPLETS)]
 
 
 def _library(name: str, folders: Sequence[str], *, reachable: bool) -> Library | None:

@@ -36,9 +36,11 @@ def look_at_source(here: Surroundings) -> Source:
     folder = here.need.source
     dated = Later(lambda: look_at_dates(folder, time.time()))
     modules = list(submodules(folder))
+    missing = sorted((depth, name) for name, present, depth in modules if not present)
     return Source(
         submodules=len(modules),
-        missing=tuple(name for name, present in modules if not present),
+        missing=tuple(name for _, name in missing),
+        nested_missing=sum(depth > 0 for depth, _ in missing),
         is_checkout=os.path.exists(f"{folder}/.git"),
         absent=tuple(name for name in here.need.files if not os.path.exists(os.path.join(folder, name))),
         dated=dated.result(here.patience),
@@ -46,13 +48,13 @@ def look_at_source(here: Surroundings) -> Source:
     )
 
 
-def submodules(folder: str, inside: str = "", depth: int = 0) -> Iterator[tuple[str, bool]]:
-    """Each submodule's path below the top folder and whether its files are there, nested ones included."""
+def submodules(folder: str, inside: str = "", depth: int = 0) -> Iterator[tuple[str, bool, int]]:
+    """Each submodule's path below the top folder, whether its files are there, and in how many others it is."""
     for path in list(_MODULE_PATH.findall(read_text(f"{folder}/.gitmodules")))[:MAX_SUBMODULES]:
         if path.startswith("/") or ".." in path.split("/"):
             continue
         present = _has_files(f"{folder}/{path}")
-        yield f"{inside}{path}", present
+        yield f"{inside}{path}", present, depth
         if present and depth < _MAX_DEPTH:
             yield from submodules(f"{folder}/{path}", f"{inside}{path}/", depth + 1)
 
@@ -70,9 +72,10 @@ def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> Dat
     """How many files are dated later than `now` (Unix seconds)."""
     deadline = time.monotonic() + seconds
     looked, future, worst, ahead, input_name, input_ahead = 0, 0, "", 0.0, "", 0.0
+    top_ahead = _top_ahead(folder, now)
     for path, modified in _dates(folder):
         if looked >= MAX_FILES or time.monotonic() > deadline:
-            return Dated(looked, future, worst, ahead, input_ahead, input_name, complete=False)
+            return Dated(looked, future, worst, ahead, input_ahead, input_name, top_ahead, complete=False)
         looked += 1
         by = modified - now
         if by <= FUTURE_SECONDS:
@@ -82,7 +85,14 @@ def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> Dat
             worst, ahead = os.path.relpath(path, folder), by
         if by > input_ahead and _is_input(path):
             input_name, input_ahead = os.path.relpath(path, folder), by
-    return Dated(looked, future, worst, ahead, input_ahead, input_name)
+    return Dated(looked, future, worst, ahead, input_ahead, input_name, top_ahead)
+
+
+def _top_ahead(folder: str, now: float) -> float:
+    try:
+        return max(0.0, os.stat(f"{folder}/CMakeLists.txt").st_mtime - now)
+    except OSError:
+        return 0.0
 
 
 def _is_input(path: str) -> bool:

@@ -33,7 +33,9 @@ _HEADER = re.compile(r"[\w./+-]{1,200}", re.ASCII)
 _FOUND = "stoker-has "
 
 _PYTHON = """
-import importlib.util, sysconfig, sys
+import sys
+sys.path[:] = [path for path in sys.path if path]
+import importlib.util, sysconfig
 paths = sysconfig.get_paths()
 there = [name for name in sys.argv[1:] if importlib.util.find_spec(name.partition(".")[0])]
 version = ".".join(map(str, sys.version_info[:3]))
@@ -170,8 +172,8 @@ def find_python(here: Surroundings, modules: Sequence[str] = ()) -> Python:
     """The Python that builds, where its headers and packages are, and which of `modules` it has."""
     own = here.need.interpreter
     path = (which((own,), here.env) if own else "") or python_of(here.env)
-    clean = {name: value for name, value in here.env.items() if not name.startswith("PYTHON")}
-    answer = ask([path, "-I", "-c", _PYTHON, *modules], clean, here.patience)
+    # As the build's Python would have them: modules of the person's own and of PYTHONPATH count, the tree's do not.
+    answer = ask([path, "-B", "-c", _PYTHON, *modules], here.env, here.patience)
     lines = answer.text.split("\n")[:-1]
     if answer.problem or len(lines) < 5 or lines[-5] != "stoker":
         return Python(

@@ -9,7 +9,7 @@ from shlex import quote
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Compiler, Cuda, HostLimits, Place, Toolkit
 from stoker.doctor.judge_tools import dotted, older
-from stoker.doctor.need import Need
+from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Need
 from stoker.doctor.switches import switch
 from stoker.doctor.toolkits import OLDEST_GCC
 
@@ -43,13 +43,20 @@ def _places(cuda: Cuda, need: Need) -> Iterator[Check]:
     for place in cuda.places:
         if not place.nvcc:
             why = f"{place.origin} names {place.root}, where no nvcc is"
-            yield (fail if need.cuda == "must" else warn)(place.origin, why, _repoint(place, cuda))
+            judge = fail if need.cuda == "must" and _counts_alone(place, cuda, need) else warn
+            yield judge(place.origin, why, _repoint(place, cuda))
+
+
+def _counts_alone(place: Place, cuda: Cuda, need: Need) -> bool:
+    """Whether nothing else is looked for: CMake takes a root for a hint, torch.utils.cpp_extension takes it alone."""
+    alone = place.origin in (*COMPILERS, *(ROOTS[:2] if need.knobs == "extension" else ()))
+    return alone or cuda.toolkit is None
 
 
 def _repoint(place: Place, cuda: Cuda) -> str:
     if cuda.toolkit is None:
         return f"unset {place.origin}"
-    names_a_file = place.origin in ("CUDACXX", "CUDA_NVCC_EXECUTABLE")
+    names_a_file = place.origin in COMPILERS
     return f"export {place.origin}={quote(cuda.toolkit.nvcc.path if names_a_file else cuda.toolkit.root)}"
 
 
@@ -124,11 +131,13 @@ def _too_new(title: str, host: Compiler, toolkit: Toolkit, need: Need, env: Mapp
     name, limits = "nvcc host compiler", toolkit.limits
     newest = limits.gcc if host.family == "gcc" else limits.clang
     why = f"{title} is too new: {_limit(limits, toolkit, host.family)}"
-    flags = " ".join(env.get(variable, "") for variable in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"))
+    flags = " ".join(env.get(variable, "") for variable in FLAGS)
     if OVERRIDE in flags:
         return warn(name, f"{why}; -{OVERRIDE} is given, at your own risk", _host_remedy(host, newest))
     if not limits.origin:
         return warn(name, f"{why} (by a table: its crt/host_config.h cannot be read)", _host_remedy(host, newest))
+    if not host.asked and (env.get("CC") or env.get("CXX")):
+        return warn(name, f"{why}; unless the build tells nvcc of CC or CXX", _host_remedy(host, newest))
     return grave(need, name, why, _host_remedy(host, newest))
 
 

@@ -18,7 +18,10 @@ HOPELESS_DISK = 16 * MIB
 """Free space, where the need is not known: worth a warning, and too little for any build that compiles."""
 
 HOPELESS_SHARE = 0.5
-"""Of the disk and memory that are asked for, which are estimates: with a smaller share of it a build cannot succeed."""
+"""Of the memory that is asked for, which is an estimate: with a smaller share of it a build cannot succeed."""
+
+HOPELESS_DISK_SHARE = 0.25
+"""The same of disk, a rougher estimate: the number of architectures and debug information multiply it."""
 
 TIGHT_INODES, HOPELESS_INODES = 10_000, 100
 
@@ -116,9 +119,10 @@ def _build_folder(volume: Volume, need: Need) -> Check:
     name, title = "build folder", _title(volume)
     remedy = f"du -xh -d 2 {quote(volume.folder) if volume.exists else '.'} | sort -h | tail"
     if not volume.writable:
-        return fail(name, f"{volume.folder} cannot be written to ({volume.kind})", f"ls -ld {quote(volume.folder)}")
+        judge = fail if need.folder == "must" else warn
+        return judge(name, f"{volume.folder} cannot be written to ({volume.kind})", f"ls -ld {quote(volume.folder)}")
     known, begun = bool(need.disk), volume.used_before
-    if volume.free < HOPELESS_DISK or (volume.free < HOPELESS_SHARE * need.disk and not begun):
+    if volume.free < HOPELESS_DISK or (volume.free < HOPELESS_DISK_SHARE * need.disk and not begun):
         return fail(name, f"{title}; {need.what} needs {format_bytes(need.disk or HOPELESS_DISK)}", remedy)
     inodes = _inodes(name, volume, need)
     if inodes is not None:
@@ -145,10 +149,12 @@ def _inodes(name: str, volume: Volume, need: Need) -> Check | None:
 
 def _temporary_folder(volume: Volume, need: Need) -> Check:
     name, title, remedy = "temporary folder", _title(volume), "export TMPDIR=/var/tmp"
-    if not volume.exists:
-        return warn(name, f"{volume.folder} is not there; compilers take /tmp instead", remedy)
-    if not volume.writable:
-        return fail(name, f"{volume.folder} cannot be written to ({volume.kind})", remedy)
+    if not (volume.exists and volume.writable):
+        # Tried with gcc 12 and nvcc 13.0: gcc takes /tmp instead, nvcc ends with "Could not open output file".
+        why = f"cannot be written to ({volume.kind})" if volume.exists else "is not there"
+        if need.cuda == "must":
+            return fail(name, f"{volume.folder} {why}; nvcc takes no other", remedy)
+        return warn(name, f"{volume.folder} {why}; compilers take /tmp instead, nvcc does not", remedy)
     if volume.free < HOPELESS_DISK or (volume.inodes is not None and volume.inodes < HOPELESS_INODES):
         inodes = "" if volume.inodes is None else f" and {volume.inodes} inodes"
         return fail(name, f"{title}{inodes}: no room for compilers' intermediate files", remedy)

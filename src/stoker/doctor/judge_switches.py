@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Environment
@@ -23,6 +24,11 @@ OF_CUDA = (
 )  # fmt: skip
 """PyTorch's options that mean nothing without USE_CUDA (its CMakeLists.txt)."""
 
+LAUNCHERS: Mapping[str, str] = {
+    title: f"CMAKE_{language}_COMPILER_LAUNCHER" for title, language in (("C", "C"), ("C++", "CXX"), ("CUDA", "CUDA"))
+}
+"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
+
 _SWITCH = re.compile(r"(USE|BUILD|WITH)_[A-Z0-9_]+", re.ASCII)
 _WORDY = frozenset({"BUILD_TYPE", "BUILD_ENVIRONMENT", "BUILD_CUSTOM_STEP", "BUILD_NUMBER", "BUILD_ID", "BUILD_URL"})
 """Variables that begin like a switch and hold words."""
@@ -38,10 +44,10 @@ def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
         *_generator(environment.values, need),
         *_build_type(environment.values, need),
         *_words(environment.values, need),
-        *_cuda_off(environment.values),
+        *_cuda_off(environment),
         *_pytorch(environment.values, need),
         *_threads(environment.values, need),
-        *_launchers(environment),
+        *_launchers(environment, need),
     ]
     yield from found
     if not found:
@@ -104,7 +110,8 @@ def _words(values: Mapping[str, str], need: Need) -> Iterator[Check]:
             yield warn(name, f"{value!r} is neither on nor off; CMake takes it for on", f"export {name}=0")
 
 
-def _cuda_off(values: Mapping[str, str]) -> Iterator[Check]:
+def _cuda_off(environment: Environment) -> Iterator[Check]:
+    values = environment.values
     cuda = switch(values.get("USE_CUDA"))
     if cuda is False:
         listed = values.get("TORCH_CUDA_ARCH_LIST", "")
@@ -115,7 +122,9 @@ def _cuda_off(values: Mapping[str, str]) -> Iterator[Check]:
         if on:
             yield warn("USE_CUDA", f"off, but {', '.join(on)} on, which means nothing then", f"unset {' '.join(on)}")
     if cuda and switch(values.get("USE_ROCM")):
-        yield fail("USE_ROCM", "on together with USE_CUDA: a build is for one of the two", "unset USE_ROCM")
+        # Where PyTorch's cmake/Dependencies.cmake finds both, it ends: "Please turn off one of them."
+        judge = fail if environment.rocm else warn
+        yield judge("USE_ROCM", "on together with USE_CUDA: a build is for one of the two", "unset USE_ROCM")
 
 
 def _pytorch(values: Mapping[str, str], need: Need) -> Iterator[Check]:
@@ -144,13 +153,23 @@ def _threads(values: Mapping[str, str], need: Need) -> Iterator[Check]:
             yield warn(name, f"nvcc with {threads} threads: a job may take {times} the memory", f"unset {name}")
 
 
-def _launchers(environment: Environment) -> Iterator[Check]:
+def _launchers(environment: Environment, need: Need) -> Iterator[Check]:
+    """What goes before the compilers: there, and before all of them."""
     for name, there in environment.launchers.items():
-        value = environment.values[name]
-        if there:
-            yield ok(name, value)
-        else:
-            yield fail(name, f"{value!r} is not there; every compilation would fail", f"unset {name}")
+        if not there:
+            judge = fail if environment.configures else warn
+            why = f"{environment.values[name]!r} is not there; every compilation would fail"
+            yield judge(name, why, f"unset {name}")
+    sound = {name: environment.values[name] for name, there in environment.launchers.items() if there}
+    if not sound:
+        return
+    named = ", ".join(f"{title} {sound.get(name, 'none')}" for title, name in LAUNCHERS.items())
+    cuda = LAUNCHERS["CUDA"]
+    if need.cuda != "no" and need.knobs == "pytorch" and cuda not in environment.launchers:
+        why = f"{named}: the kernels, which take the most time, are not cached"
+        yield warn("compiler launchers", why, f"export {cuda}={quote(next(iter(sound.values())))}")
+    else:
+        yield ok("compiler launchers", named)
 
 
 def launcher_program(value: str) -> str:
@@ -160,5 +179,4 @@ def launcher_program(value: str) -> str:
 
 def launcher_names(values: Mapping[str, str]) -> list[str]:
     """The variables that name a compiler launcher and are set."""
-    names = [f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA")]
-    return [name for name in names if values.get(name, "").strip()]
+    return [name for name in LAUNCHERS.values() if values.get(name, "").strip()]

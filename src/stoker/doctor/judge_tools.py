@@ -23,7 +23,7 @@ def judge_tools(tools: Tools, need: Need) -> Iterator[Check]:
     yield _compiler("C compiler", tools.c, need, tools.manager)
     yield from _pair(tools)
     yield from _cmake(tools.cmake, need)
-    yield from _builders(tools)
+    yield from _builders(tools, need)
     yield _git(tools)
     yield from _python(tools, need)
     yield from _commands(tools)
@@ -46,12 +46,13 @@ def _compiler(name: str, compiler: Compiler, need: Need, manager: str) -> Check:
     if not command.found:
         if compiler.asked:
             why = f"{compiler.asked} names {command.name}, which is not there"
-            return fail(name, why, f"unset {compiler.asked}")
-        return fail(name, f"neither {command.name} nor another one is on PATH", install("c++", manager))
+            return _grave(need.compilers, name, why, f"unset {compiler.asked}")
+        why = f"neither {command.name} nor another one is on PATH"
+        return _grave(need.compilers, name, why, install("c++", manager))
     title = f"{command.name} {dotted(command.version)}".rstrip()
     if compiler.complaint:
         why = f"{title} ({command.path}) cannot compile: {compiler.complaint}"
-        return fail(name, why, install("c++", manager))
+        return _grave(need.compilers, name, why, install("c++", manager))
     if command.problem:
         return warn(name, f"{title} ({command.path}): {command.problem}", f"{quote(command.path)} --version")
     return _version(name, compiler, need, f"{title}, {command.path}")
@@ -109,11 +110,12 @@ def _grave(want: Want, name: str, why: str, remedy: str) -> Check:
     return (fail if want == "must" else warn)(name, why, remedy)
 
 
-def _builders(tools: Tools) -> Iterator[Check]:
-    """Ninja or make: one of the two must be there."""
+def _builders(tools: Tools, need: Need) -> Iterator[Check]:
+    """Ninja or make: without a word on how a tree is built, one of the two must be there."""
     ninja, make = tools.ninja, tools.make
     if not ninja.found and not make.found:
-        yield fail("ninja", "neither ninja nor make is on PATH", install("ninja", tools.manager))
+        why = "neither ninja nor make is on PATH"
+        yield _grave(need.scheduler, "ninja", why, install("ninja", tools.manager))
         return
     if not ninja.found:
         yield warn("ninja", "no ninja on PATH; make tells less, and is slower", install("ninja", tools.manager))

@@ -20,6 +20,16 @@ Knobs = Literal["pytorch", "extension", ""]
 Version = tuple[int, ...]
 
 
+COMPILERS = ("CUDACXX", "CUDA_NVCC_EXECUTABLE")
+"""Variables that name nvcc itself: CMake's own, and the one that PyTorch makes of it."""
+
+ROOTS = ("CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT")
+"""Variables that name a toolkit: the first two are torch.utils.cpp_extension's and FindCUDA's, the last CMake's."""
+
+FLAGS = ("NVCC_PREPEND_FLAGS", "CUDAFLAGS", "CMAKE_CUDA_FLAGS", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS")
+"""Variables with options for nvcc: its own two, CMake's, and those that PyTorch reads. The last word counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """The heaviest job that is known of a build: its peak in bytes, and whether it was measured or is a guess."""
@@ -51,6 +61,11 @@ class Need:
     cores: int = 0
     """Cores, below which it takes days; 0: not known."""
     cuda: Want = "may"
+    compilers: Want = "must"
+    scheduler: Want = "must"
+    """Ninja or make."""
+    folder: Want = "must"
+    """Whether it is known to build in `build`."""
     commands: tuple[str, ...] = ()
     """Commands without which it fails."""
     interpreter: str = ""
@@ -90,15 +105,13 @@ PYTORCH = Need(
     libraries=("cudnn", "nccl"),
     knobs="pytorch",
     gcc=(9, 3),
-    python=(3, 10),
-    cuda_version=(12, 6),
     job=Job("a large C++ file of torch_python", 3 * GIB // 2, measured=False),
 )
 """PyTorch's own tree.
 
 Disk: "at least 10 GB" of its README. Temporary space, inodes and the largest file (libtorch_cpu.so) are estimates on
-the low side. CUDA 12.6 as `cmake/public/cuda.cmake` of 2.15 demands. gcc: 9.3 as its CMakeLists.txt demanded while it
-was C++17; `recognise` knows the newer one.
+the low side. gcc: 9.3 as its CMakeLists.txt demanded while it was C++17. `recognise` reads the newer one, CUDA's and
+Python's from the tree: they have changed with every few releases.
 """
 
 FLASH_ATTENTION = Job("flash_bwd_hdim256 of flash-attention, for each GPU architecture", 6742 * MIB, measured=False)

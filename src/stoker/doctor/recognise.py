@@ -11,10 +11,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stoker.doctor.find_source import cmake_minimum, read_text
-from stoker.doctor.need import FLASH_ATTENTION, PYTORCH, Need, Want
+from stoker.doctor.find_tools import version_in
+from stoker.doctor.need import FLASH_ATTENTION, PYTORCH, Need, Version, Want
 from stoker.doctor.switches import switch
 
 _STANDARD = re.compile(r"^\s*set\s*\(\s*CMAKE_CXX_STANDARD\s+(\d\d)\b", re.IGNORECASE | re.MULTILINE | re.ASCII)
+
+_CUDA = re.compile(r"PyTorch requires CUDA (\d+\.\d+) (?:and|or) above", re.ASCII)
+"""What cmake/public/cuda.cmake ends with where nvcc is older; 9.0 in 2019, 12.6 in 2026."""
+
+_PYTHON = re.compile(
+    r"^(?:requires-python\s*=\s*\"\s*>=\s*(\d+\.\d+)|python_min_version\s*=\s*\((\d+),\s*(\d+))",
+    re.MULTILINE | re.ASCII,
+)
+"""In pyproject.toml, and in the setup.py of older trees."""
 
 GCC_FOR_CXX20 = (11, 3)
 """The oldest gcc for PyTorch's headers since they want C++20 (its CMakeLists.txt; vLLM's says the same)."""
@@ -52,8 +62,20 @@ def _pytorch(folder: str, env: Mapping[str, str]) -> Need:
     standard = _STANDARD.search(read_text(f"{folder}/CMakeLists.txt"))
     gcc = GCC_FOR_CXX20 if standard is not None and int(standard[1]) >= 20 else PYTORCH.gcc
     wanted = switch(env.get("USE_CUDA"))
+    need = replace(PYTORCH, gcc=gcc, python=_oldest_python(folder))
     if wanted is False:
-        return replace(PYTORCH, gcc=gcc, cuda="no", libraries=())
+        return replace(need, cuda="no", libraries=())
     attention = all(switch(env.get(name)) is not False for name in ("USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION"))
     job = FLASH_ATTENTION if attention else PYTORCH.job
-    return replace(PYTORCH, gcc=gcc, cuda="must" if wanted else "may", job=job)
+    told = _CUDA.search(read_text(f"{folder}/cmake/public/cuda.cmake"))
+    return replace(
+        need, cuda="must" if wanted else "may", cuda_version=version_in(told[1]) if told is not None else (), job=job
+    )
+
+
+def _oldest_python(folder: str) -> Version:
+    """What the tree asks for; empty where it does not say."""
+    for name in ("pyproject.toml", "setup.py"):
+        if told := _PYTHON.search(read_text(f"{folder}/{name}")):
+            return version_in(told[1] or f"{told[2]}.{told[3]}")
+    return ()
