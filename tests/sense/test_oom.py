@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.cgroup import Cgroups, find_cgroups
-from stoker.sense.oom import KernelLog, OomCounter, Victim, victim_of
+from stoker.sense.cgroup import Cgroups, find_cgroups, memory_group
+from stoker.sense.oom import KernelLog, OomCounter, Victim, is_within, victim_of
 from support.memory_group import MemoryGroup
 
 EATS = [sys.executable, "-I", "-S", "-c", "held = [bytearray(2**20) for _ in range(500)]"]
@@ -32,6 +32,35 @@ def test_a_death_in_the_group_is_counted_and_named() -> None:
         assert 32 << 20 < victims[0].rss <= 64 << 20
         assert log.victims() == []
     log.close()
+
+
+def test_deaths_in_another_group_are_not_ours() -> None:
+    with MemoryGroup(64 << 20) as mine, MemoryGroup(64 << 20) as other:
+        with subprocess.Popen(mine.wrap(["sleep", "1000"])) as inside:
+            while inside.pid not in mine.pids():
+                pass
+            log = KernelLog(group=memory_group(inside.pid))
+            inside.kill()
+        assert subprocess.run(other.wrap(EATS), check=False).returncode == -9
+        assert log.victims() == []
+        assert subprocess.run(mine.wrap(EATS), check=False).returncode == -9
+        assert [v.program[:6] for v in log.victims()] == ["python"]
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("logged", "group", "within"),
+    [
+        (b"/docker/0a1b/build", b"/docker/0a1b/build", True),
+        (b"/docker/0a1b/build/job", b"/docker/0a1b/build", True),
+        (b"/docker/0a1b/build", b"/build", True),  # seen from within the container
+        (b"/docker/0a1b/building", b"/build", False),
+        (b"/docker/ffff", b"/docker/0a1b/build", False),
+        (b"/docker/ffff", b"", True),  # a group that cannot be seen
+    ],
+)
+def test_which_groups_are_ours(logged: bytes, group: bytes, within: bool) -> None:
+    assert is_within(logged, group) is within
 
 
 def test_a_process_that_is_killed_by_hand_is_not_counted() -> None:

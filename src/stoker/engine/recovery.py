@@ -13,7 +13,7 @@ from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
 from stoker.model.units import format_bytes
-from stoker.sense.cgroup import find_cgroups
+from stoker.sense.cgroup import find_cgroups, memory_group
 from stoker.sense.oom import KernelLog, OomCounter, Victim
 
 PART = 32 * 1024
@@ -40,7 +40,7 @@ class Recovery:
         """`pid` is in the build's memory group; `output` is the build's output log; `alone` are made alone at first."""
         self._output = output
         self._counter = OomCounter(find_cgroups(pid))
-        self._log = kernel_log or KernelLog()
+        self._log = kernel_log or KernelLog(group=memory_group(pid))
         self._counted = self._counter.read() or 0
         attempt = state.step.attempt if state.step is not None else 1
         before = state.step.oom_kills if state.step is not None else None

@@ -78,6 +78,17 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
     return Cgroups(memory, cpu, unified)
 
 
+def memory_group(pid: int, proc_root: Path = PROC) -> str:
+    """The path of the process's memory group as it is seen here; "" if it has none of its own, or cannot be seen."""
+    found = ""
+    for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
+        number, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        if "memory" in names.split(",") or (number == "0" and not names and not found):
+            found = path
+    return "" if ".." in found.split("/") else found.rstrip("/")
+
+
 def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
     """From the process's own group up to the mount point.
 

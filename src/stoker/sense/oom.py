@@ -27,8 +27,10 @@ KERNEL_FACILITY = 8
 
 _KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)(?: total-vm:| score |, )")
 _HELD = re.compile(rb"anon-rss:(\d{1,15})kB")
-"""mm/oom_kill.c: "Out of memory: Killed process N (name) total-vm:..kB, anon-rss:..kB, ..", with "Memory cgroup out of
-memory" where a group's limit was met."""
+_GROUP = re.compile(rb"^oom-kill:.{0,4096},task_memcg=(/.{0,4095}),task=.{0,64},pid=(\d{1,10}),uid=\d")
+"""mm/oom_kill.c: "oom-kill:constraint=..,task_memcg=/PATH,task=NAME,pid=N,uid=U" (since Linux 5.0), then
+"Out of memory: Killed process N (name) total-vm:..kB, anon-rss:..kB, ..", with "Memory cgroup out of memory" where a
+group's limit was met."""
 
 
 class Victim(NamedTuple):
@@ -69,9 +71,15 @@ def _count(path: Path) -> int | None:
 
 
 class KernelLog:
-    """What the kernel's log tells of deaths from now on. Most systems let only root read it: then it tells nothing."""
+    """What the kernel's log tells of deaths from now on. Most systems let only root read it: then it tells nothing.
 
-    def __init__(self, path: Path = KERNEL_LOG) -> None:
+    The log is the whole machine's. With `group`, the path of a memory group as /proc/PID/cgroup gives it, deaths that
+    the kernel places in another group are left out.
+    """
+
+    def __init__(self, path: Path = KERNEL_LOG, group: str = "") -> None:
+        self._group = os.fsencode(group.rstrip("/"))
+        self._strangers: set[int] = set()
         self._fd = -1
         with contextlib.suppress(OSError):
             self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -89,9 +97,19 @@ class KernelLog:
                 break
             if not record:
                 break
-            victim = victim_of(record)
-            found += [victim] if victim is not None else []
+            found += self._told(record)
         return found
+
+    def _told(self, record: bytes) -> list[Victim]:
+        """Whom a record names, if that is one of ours: which group a process was in is told just before its death."""
+        placed = placed_in(record)
+        if placed is not None and not is_within(placed[1], self._group):
+            self._strangers.add(placed[0])
+        victim = victim_of(record)
+        if victim is None or victim.pid in self._strangers:
+            self._strangers -= {victim.pid} if victim is not None else set()
+            return []
+        return [victim]
 
     def close(self) -> None:
         """Let go of the log."""
@@ -100,12 +118,32 @@ class KernelLog:
             self._fd = -1
 
 
-def victim_of(record: bytes) -> Victim | None:
-    """The process that a record of the kernel's log says was killed, if it does."""
+def is_within(path: bytes, group: bytes) -> bool:
+    """Whether a group's path, as the kernel logs it, is that of `group` or lies below it; "" holds all.
+
+    In a container the path of a group as seen there is only the end of the one that the kernel logs.
+    """
+    return not group or group + b"/" in path + b"/"
+
+
+def placed_in(record: bytes) -> tuple[int, bytes] | None:
+    """The pid that a record of the kernel's log places in a memory group, and the group's path."""
+    match = _GROUP.match(_kernel_message(record))
+    return (int(match[2]), match[1]) if match is not None else None
+
+
+def _kernel_message(record: bytes) -> bytes:
+    """The text of a record, empty if it is not the kernel's own."""
     prefix, _, message = record.partition(b";")
     priority = prefix.partition(b",")[0]
+    return message if priority.isdigit() and int(priority) < KERNEL_FACILITY else b""
+
+
+def victim_of(record: bytes) -> Victim | None:
+    """The process that a record of the kernel's log says was killed, if it does."""
+    message = _kernel_message(record)
     match = _KILLED.search(message)
-    if match is None or not priority.isdigit() or int(priority) >= KERNEL_FACILITY:
+    if match is None:
         return None
     held = _HELD.search(message, match.end())
     return Victim(int(match[1]), match[2].decode(errors="replace"), int(held[1]) * 1024 if held else 0)
