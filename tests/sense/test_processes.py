@@ -18,7 +18,6 @@ from stoker.sense.processes import (
     read_cwd,
     read_environ,
     read_exe,
-    read_io_written,
     start_wall,
 )
 
@@ -141,7 +140,6 @@ def test_a_real_process_tells_all_about_itself(tmp_path: Path, until: Callable[[
         assert os.path.samefile(read_exe(child.pid) or "", sys.executable)
         assert read_environ(child.pid, "STOKER_TEST") == "x y"
         assert read_environ(child.pid, "STOKER_TES") is None
-        assert isinstance(read_io_written(child.pid), int)
         assert before - 1 <= start_wall(process.start_ticks, time.time()) <= time.time()
         child.kill()
         until(lambda: ProcessTable(os.getpid()).scan()[child.pid].state == "Z")
@@ -150,4 +148,3 @@ def test_a_real_process_tells_all_about_itself(tmp_path: Path, until: Callable[[
     assert read_cmdline(child.pid) == ()
     assert read_cwd(child.pid) is None
     assert read_exe(child.pid) is None
-    assert read_io_written(child.pid) is None

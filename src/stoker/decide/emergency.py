@@ -70,7 +70,8 @@ def brake(situation: Situation) -> Decision | None:
     view, order = situation.view, situation.by_age
     if len(order) < 2:
         return None
-    line = situation.capacity + BRAKE_SHARE * view.reserve
+    # Nothing that runs is stopped for what a RAM disk may hold one day: when it does, less is available.
+    line = situation.capacity + view.ramdisk + BRAKE_SHARE * view.reserve
     most = max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
     short = _shortage(situation)
     if most <= line and not short:

@@ -42,12 +42,13 @@ class Situation:
 
     @cached_property
     def capacity(self) -> float:
-        """Bytes that the build's jobs may hold together: what they hold and what is left, less the reserve.
+        """Bytes that the build's jobs may hold together: what they hold and what is left, less the reserve and what a
+        RAM disk may grow by.
 
         What others take on this machine shrinks it, whether or not the build's own figures are exact.
         """
         own = sum(j.rss for j in self.view.running) + sum(j.rss for j in self.view.frozen)
-        return min(self.view.budget, own + self.view.available) - self.view.reserve
+        return min(self.view.budget, own + self.view.available) - self.view.reserve - self.view.ramdisk
 
     @cached_property
     def promise(self) -> Promise:

@@ -83,7 +83,7 @@ class Observer:
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
-        self._sampler = Sampler(machine, state.build_written)
+        self.sampler = Sampler(machine, roots.top, state.build_written, orphaned=roots.top == roots.build)
 
     # -- one look ----------------------------------------------------------------------------------------------
 
@@ -141,6 +141,7 @@ class Observer:
     def watch_below(self, pid: int) -> None:
         """Go on from another process: without its keeper, the build is a tree of its own."""
         self._table = ProcessTable(pid, with_root=True)
+        self.sampler.go_on_from(pid)
 
     def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
         """What the build has written since; a failure that only ended what was dropped is none."""
@@ -377,11 +378,10 @@ class Observer:
         report: JobReport,
         now: float,
     ) -> ev.Sampled:
-        sample = self._sampler.sample(processes, now, busy=bool(schedulers))
+        sample = self.sampler.sample(processes, now, busy=bool(schedulers))
         self._governor.machine(sample.machine)
-        promised, reserve = self._governor.promised()
-        jobs = self._job_samples(report)
-        return replace(sample, jobs=jobs, log_size=self._output.size, promised=promised, reserve=reserve)
+        sample = self._governor.promised(sample)
+        return replace(sample, jobs=self._job_samples(report), log_size=self._output.size)
 
     def _job_samples(self, report: JobReport) -> tuple[ev.JobSample, ...]:
         """Those on deck are left out: nothing changes there, and there may be hundreds."""

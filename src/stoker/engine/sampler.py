@@ -8,29 +8,45 @@ from stoker.model import events as ev
 from stoker.sense.classify import describe
 from stoker.sense.machine import MachineReader
 from stoker.sense.phase import innermost
-from stoker.sense.processes import Process, read_cmdline, read_io_written
+from stoker.sense.processes import Process, read_cmdline
+from stoker.sense.written import WrittenReader
 
 WRITTEN_EVERY = 5.0
 """Seconds between two counts of bytes written: one more small read for each process."""
 
 
 class Sampler:
-    """Samples; `written` is what an engine before this one had counted of the bytes that the build wrote."""
+    """Samples the machine and the tree below process `top`.
 
-    def __init__(self, machine: MachineReader, written: int) -> None:
+    `written` is what an engine before this one had counted of the bytes that the build wrote; `orphaned`: the keeper is
+    gone, which had been told most of it.
+    """
+
+    def __init__(self, machine: MachineReader, top: int, written: int, *, orphaned: bool) -> None:
         self._machine = machine
+        self._disks = WrittenReader(top, written, adopted=orphaned)
         self._written = written
         self._written_at = 0.0
+        self._pids: tuple[int, ...] = ()
 
     def sample(self, processes: Mapping[int, Process], now: float, *, busy: bool) -> ev.Sampled:
         """The tick at Unix time `now`, without jobs; `busy`: a scheduler runs."""
         if not 0 <= now - self._written_at < WRITTEN_EVERY:
             self._written_at = now
-            written = sum(read_io_written(pid) or 0 for pid in processes)
-            self._written = max(self._written, written)
+            self._pids = tuple(processes)
+            self.count_written()
         rss = sum(p.rss for p in processes.values())
         activity = "" if busy else _activity(processes)
         return ev.Sampled(self._machine.read(now, rss), (), rss, len(processes), self._written, activity, 0)
+
+    def count_written(self) -> int:
+        """Count anew what the build wrote to disks: also at its very end, when the last link has been waited for."""
+        self._written = self._disks.read(self._pids)
+        return self._written
+
+    def go_on_from(self, top: int) -> None:
+        """The keeper was killed: from now on the tree is that below another process."""
+        self._disks.go_on_from(top, self._written)
 
 
 def _activity(processes: Mapping[int, Process]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from stoker.model.diagnosis import Diagnosis
+from stoker.model.ramdisk import RamDisk
 from stoker.model.verification import Severity, Verification
 
 JOURNAL_VERSION = 1
@@ -240,6 +241,7 @@ class MachineSample:
     disk_write_rate: float | None = None
     gpus: tuple[GpuSample, ...] = ()
     gpu_note: str = ""
+    ramdisk: RamDisk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +263,8 @@ class Sampled:
     `build_rss` and `build_processes` cover the whole tree below the keeper. `activity` is a short description of
     what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length.
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
-    kept free of promises.
+    kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
+    the build wrote to disks so far, less what was deleted before it got there.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -274,6 +277,7 @@ class Sampled:
     log_size: int
     promised: int = 0
     reserve: int = 0
+    ramdisk_reserve: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +367,15 @@ class Diagnosed:
 class BuildEnded:
     """The build's end; the last event that changes what a viewer shows.
 
-    `exit_code` follows the shell's convention (128 + signal) and is None when it was lost.
+    `exit_code` follows the shell's convention (128 + signal) and is None when it was lost. `written` is the last count
+    of what was written to disks, None if that could not be taken.
     """
 
     kind: ClassVar[str] = "build_ended"
     outcome: Outcome
     exit_code: int | None
     reason: str
+    written: int | None = None
 
 
 Event = (

@@ -254,6 +254,8 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         memory_peak=max(state.memory_peak, e.machine.memory_used),
         memory_promised=e.promised,
         memory_reserve=e.reserve,
+        ramdisk_peak=max(state.ramdisk_peak, e.machine.ramdisk.used if e.machine.ramdisk is not None else 0),
+        ramdisk_reserve=e.ramdisk_reserve,
         timeline=timeline,
         timeline_spacing=spacing,
     )
@@ -338,6 +340,7 @@ def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState
         exit_code=e.exit_code,
         reason=e.reason,
         ended=time,
+        build_written=e.written if e.written is not None else state.build_written,
         jobs={},
         activity="",
         estimate=None,

@@ -275,6 +275,8 @@ class BuildState:
     memory_peak: int = 0
     memory_promised: int = 0
     memory_reserve: int = 0
+    ramdisk_peak: int = 0
+    ramdisk_reserve: int = 0
     estimate: Estimate | None = None
     tool_stats: Mapping[str, ToolStats] = field(default_factory=dict)
     heaviest: tuple[FinishedJob, ...] = ()

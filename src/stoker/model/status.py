@@ -64,6 +64,12 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             "reserve": state.memory_reserve,
             "promised": state.memory_promised,
         },
+        "disk": {
+            "written": state.build_written,
+            "write_rate": machine.disk_write_rate if machine else None,
+            "free": machine.disk_free if machine else None,
+        },
+        "ramdisk": _ramdisk(state),
         "eta": _eta(state, now),
         "schedulers": [
             {"tool": s.tool, "directory": s.directory, "version": s.version, "running": s.ended is None}
@@ -78,6 +84,20 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         "verification": None if state.verification is None else _verification(state.verification),
         "diagnosis": None if state.diagnosis is None else _diagnosis(state.diagnosis),
         "log": state.log_path,
+    }
+
+
+def _ramdisk(state: BuildState) -> dict[str, Any] | None:
+    disk = state.machine.ramdisk if state.machine is not None else None
+    if disk is None:
+        return None
+    return {
+        "path": disk.path,
+        "used": 0 if state.over else disk.used,
+        "size": disk.size,
+        "free": disk.free,
+        "peak": state.ramdisk_peak,
+        "reserve": state.ramdisk_reserve,
     }
 
 

@@ -16,6 +16,7 @@ from stoker.sense.gpu import GpuReader
 from stoker.sense.pressure import read_pressure
 from stoker.sense.processes import PROC
 from stoker.sense.procfs import Notes, read_all
+from stoker.sense.ramdisk import RamDiskReader
 
 LOOK_AGAIN = 60
 """Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
@@ -24,7 +25,8 @@ LOOK_AGAIN = 60
 class MachineReader:
     """Samples the machine for the build of process `pid` that writes below `cwd`.
 
-    `own_limit` is the memory in bytes that a person allows the build, if any.
+    `own_limit` is the memory in bytes that a person allows the build, if any. What `ramdisk` holds counts against it,
+    as it counts against all other limits by itself.
     """
 
     def __init__(
@@ -35,8 +37,9 @@ class MachineReader:
         sys_root: Path = SYS,
         gpu: GpuReader | None = None,
         own_limit: int | None = None,
+        ramdisk: RamDiskReader | None = None,
     ) -> None:
-        self.notes = Notes()
+        self.notes = ramdisk.notes if ramdisk is not None else Notes()
         self._pid = pid
         self._proc = proc_root
         self._cpu = CpuReader(proc_root)
@@ -46,6 +49,8 @@ class MachineReader:
         self._cores = 1.0
         self._reads = 0
         self._own_limit = own_limit
+        self._ramdisk = ramdisk
+        self._in_ramdisk = 0
 
     def read(self, now: float, build_rss: int = 0) -> MachineSample:
         """The sample for Unix time `now`; `build_rss` counts against a limit that a person set for the build.
@@ -55,6 +60,8 @@ class MachineReader:
         if self._reads % LOOK_AGAIN == 0:
             self._look_up()
         self._reads += 1
+        disk = self._ramdisk.read() if self._ramdisk is not None else None
+        self._in_ramdisk = disk.used if disk is not None else 0
         info = read_meminfo(self._proc)
         if not info:
             self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
@@ -82,6 +89,7 @@ class MachineReader:
             disk_write_rate=self._disk.write_rate(now),
             gpus=self._gpu.gpus,
             gpu_note=self._gpu.note,
+            ramdisk=disk,
         )
 
     def memory(self, build_rss: int) -> MemoryLimit:
@@ -93,7 +101,7 @@ class MachineReader:
     def _binding(self, info: dict[str, int], build_rss: int) -> MemoryLimit:
         limits = self._cgroups.memory_limits()
         if self._own_limit is not None:
-            limits.append(MemoryLimit("--memory", self._own_limit, build_rss))
+            limits.append(MemoryLimit("--memory", self._own_limit, build_rss + self._in_ramdisk))
         return binding_limit(info, limits)
 
     @property

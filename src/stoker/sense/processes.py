@@ -181,12 +181,3 @@ def read_environ(pid: int, name: str, proc_root: Path = PROC) -> str | None:
         if part.startswith(prefix):
             return os.fsdecode(part[len(prefix) :])
     return None
-
-
-def read_io_written(pid: int, proc_root: Path = PROC) -> int | None:
-    """Bytes a process caused to be written to storage, its ended children's included; None if not to be known."""
-    data = read_once(f"{proc_root}/{pid}/io") or b""
-    for line in data.splitlines():
-        if line.startswith(b"write_bytes:"):
-            return int(line[12:])
-    return None

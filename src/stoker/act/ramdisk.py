@@ -1,0 +1,161 @@
+"""A build's folder for temporary files in a tmpfs: made, looked for, and removed. Stdlib only, as the keeper.
+
+Made as FOLDER/tmp, which is the build's TMPDIR, beside FOLDER/build, which names the build's own folder. Unaware of
+which file system is the right one and of how much is in it. Removing follows no link, leaves what is mounted in there,
+and touches nothing but FOLDER.
+"""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+
+PREFIX = "stoker-ram-"
+TMP, OWNER = "tmp", "build"
+
+MAX_NAME = 4096
+"""Bytes of a path (PATH_MAX), and so of the file that names a build's folder."""
+
+
+def make(parent: str, build: str) -> str:
+    """A new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)  # 0700
+    with open(os.path.join(folder, OWNER), "wb") as file:
+        file.write(os.fsencode(build))
+    os.mkdir(os.path.join(folder, TMP), 0o700)
+    return folder
+
+
+def tmpdir(folder: str) -> str:
+    """What TMPDIR is in there."""
+    return os.path.join(folder, TMP)
+
+
+def found_in(parent: str) -> Iterator[tuple[str, str]]:
+    """Folders of this kind and of our own in `parent`, each with the folder of the build that it was made for."""
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not entry.name.startswith(PREFIX):
+                continue
+            with contextlib.suppress(OSError):
+                os.close(_opened(entry.path))
+                with open(os.path.join(entry.path, OWNER), "rb") as file:
+                    yield entry.path, os.fsdecode(file.read(MAX_NAME))
+
+
+def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
+    """Those of the processes (None: of all that live) whose TMPDIR is in there: daemons that the build has started.
+
+    Not those of other users, whose environment we may not know.
+    """
+    wanted = b"TMPDIR=" + os.fsencode(tmpdir(folder))
+    found = []
+    for pid in pids if pids is not None else [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            if wanted in file.read().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def remove(folder: str) -> bool:
+    """Remove it with all that is in it; False if something is left, of another user or mounted there."""
+    try:
+        fd = _opened(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        _empty(fd)
+        os.rmdir(folder)  # follows no link, and takes no folder that something is in
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def clear(folder: str) -> None:
+    """Remove all temporary files: those of killed compilers stay behind, and hold memory."""
+    with contextlib.suppress(OSError):
+        fd = _opened(folder)
+        try:
+            inner = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        finally:
+            os.close(fd)
+        try:
+            _empty(inner)
+        finally:
+            os.close(inner)
+
+
+def _opened(folder: str) -> int:
+    """A file descriptor of a folder that is ours and of this kind; raises OSError for anything else."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    about = os.fstat(fd)
+    if os.path.basename(folder).startswith(PREFIX) and about.st_uid == os.getuid() and not about.st_mode & 0o077:
+        return fd
+    os.close(fd)
+    raise PermissionError(f"{folder} is not ours")
+
+
+def _empty(top: int) -> None:
+    """Remove all that is in the open folder.
+
+    What a folder holds is first moved up into `top`, so that folders of any depth cost no depth here, and no name is
+    ever resolved through a folder that somebody else may exchange for a link. A folder that something is mounted on
+    cannot be moved, and stays.
+    """
+    stuck = {""}
+    while names := [name for name in os.listdir(top) if name not in stuck]:
+        stuck.update([_still_there(name, top) for name in names])
+
+
+def _still_there(name: str, top: int) -> str:
+    """Remove what has this name in the folder `top`: the name under which it is still there, empty if it has gone."""
+    try:
+        if not _is_folder(name, top):
+            os.unlink(name, dir_fd=top)
+            return ""
+        name = _moved_up(name, top, top)
+        _flatten(name, top)
+        os.rmdir(name, dir_fd=top)
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return name
+    return ""
+
+
+def _flatten(name: str, top: int) -> None:
+    """Unlink the files of the folder `name` in `top`, and move its folders up into `top`."""
+    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    try:
+        for inner in os.listdir(fd):
+            with contextlib.suppress(OSError):
+                if _is_folder(inner, fd):
+                    _moved_up(inner, fd, top)
+                else:
+                    os.unlink(inner, dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    return stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode)
+
+
+def _moved_up(name: str, parent: int, top: int) -> str:
+    """Move a folder into `top`, under the new name that this gives. Raises OSError, for a mount point first of all."""
+    new = os.urandom(12).hex()
+    try:
+        os.rename(name, new, src_dir_fd=parent, dst_dir_fd=top)
+    except PermissionError:  # some tools write-protect their folders, and nobody can move those (rename(2))
+        handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{handle}", 0o700)
+        finally:
+            os.close(handle)
+        os.rename(name, new, src_dir_fd=parent, dst_dir_fd=top)
+    return new
