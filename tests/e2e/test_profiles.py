@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
-from support.torchlike import mend, spoil, write_torchlike
+from support.torchlike import write_torchlike
 
 PYTHON = f"python={sys.executable}"
 
@@ -101,50 +101,6 @@ def test_the_heavy_kernels_come_first_in_either_era(
     assert not any("expects" in e.get("text", "") for e in events)
 
 
-@pytest.mark.parametrize(
-    ("source", "failed", "again"),
-    [
-        ("flash_bwd", "heavy", ["heavy", "wheel"]),
-        ("cuda", "wheel", ["wheel"]),
-    ],
-)
-def test_resume_goes_on_at_the_step_that_failed(
-    stoker: Stoker, tmp_path: Path, source: str, failed: str, again: list[str]
-) -> None:
-    checkout = write_torchlike(tmp_path / "pytorch", old=True)
-    spoil(checkout, source)
-    status, said = run(stoker, "pytorch-32gb", checkout, "--set", PYTHON, "--set", "arch=8.0")
-    assert status != 0
-    assert steps(stoker, last(stoker))[-1][2] == names(stoker)[-1] == failed
-    assert f"step {failed}: exit status" in stoker.status(last(stoker))["reason"]
-
-    mend(checkout, source)
-    status, said = run(stoker, "pytorch-32gb", checkout, "--resume")
-    assert status == 0, said
-    assert names(stoker) == again
-    spec = json.loads((stoker.folder(last(stoker)) / "spec.json").read_bytes())
-    assert spec["profile"]["settings"] == {"python": sys.executable, "arch": "8.0"}
-
-
-def test_resume_after_a_failed_configure_and_after_a_resumed_failure(stoker: Stoker, tmp_path: Path) -> None:
-    checkout = write_torchlike(tmp_path / "pytorch", old=True)
-    good = (checkout / "CMakeLists.txt").read_text()
-    (checkout / "CMakeLists.txt").write_text("no_such_command()\n")
-    assert run(stoker, "pytorch-32gb", checkout, "--set", PYTHON)[0] != 0
-    assert names(stoker) == ["configure"]
-    (checkout / "CMakeLists.txt").write_text(good)
-    spoil(checkout, "cuda")
-    assert run(stoker, "pytorch-32gb", checkout, "--resume")[0] != 0
-    assert names(stoker) == ["configure", "heavy", "wheel"]
-    assert run(stoker, "pytorch-32gb", checkout, "--resume")[0] != 0
-    assert names(stoker) == ["wheel"]
-    mend(checkout, "cuda")
-    assert run(stoker, "pytorch-32gb", checkout, "--resume")[0] == 0
-    status, said = run(stoker, "pytorch-32gb", checkout, "--resume")
-    assert (status, said.count("\n")) == (2, 1)
-    assert "ended well; there is nothing to resume" in said
-
-
 ENVIRONMENT = """\
 variables: {word: one, folder: in}
 env: {MINE: "${word}", OURS: of the profile, EMPTY: ""}
@@ -178,26 +134,6 @@ def test_the_first_step_that_fails_is_the_last_one(stoker: Stoker, profiles: Pat
     assert steps(stoker, last(stoker)) == [(1, 3, "one", 0), (2, 3, "two", 3)]
     assert stoker.status(last(stoker))["step"] == {"name": "two", "index": 2, "count": 3, "attempt": 1}
     assert not (tmp_path / "three").exists()
-
-
-def test_a_stop_starts_no_further_step_and_resume_begins_with_the_stopped_one(
-    stoker: Stoker, profiles: Path, tmp_path: Path
-) -> None:
-    (profiles / "long.yaml").write_text(
-        "steps:\n  one: {command: 'true'}\n"
-        "  two: {command: [sh, -c, 'trap \"exit 0\" TERM; touch here; until [ -e go ]; do sleep 0.05; done']}\n"
-        "  three: {command: touch three}\n"
-    )
-    build = stoker.run("run", "--detach", "-p", "long", cwd=tmp_path).stdout.decode().strip()
-    until((tmp_path / "here").exists, "the second step")
-    assert "still runs" in run(stoker, "long", tmp_path, "--resume")[1]
-    assert stoker.run("stop", build).returncode == 0
-    assert stoker.ended(build)["state"] == "stopped"
-    assert not (tmp_path / "three").exists()
-    (tmp_path / "go").touch()
-    assert run(stoker, "long", tmp_path, "--resume")[0] == 0
-    assert names(stoker) == ["two", "three"]
-    assert (tmp_path / "three").exists()
 
 
 def test_an_engine_that_is_killed_loses_no_step(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:

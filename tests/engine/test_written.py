@@ -6,12 +6,13 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stoker.engine import verification
 from stoker.engine.verification import announcement, verify_written
-from stoker.engine.written import Written, find_written
+from stoker.engine.written import MAX_CANDIDATES, Written, find_written, what_to_verify
 from stoker.model import events as ev
 from stoker.record.journal import JournalWriter
 
@@ -104,6 +105,47 @@ def test_old_and_lost_and_strange_files_are_passed_over(build: Callable[..., Pat
 def test_a_build_without_device_code_is_told_nothing(build: Callable[..., Path], tmp_path: Path) -> None:
     assert announcement(find_written(build(a__so=("link", HOST), b__a=("archive", archive(GPU))), BEGAN)) == []
     assert announcement(find_written(tmp_path / "nowhere", BEGAN)) == []
+
+
+def spec(folder: Path, *patterns: str, since: float | None = None) -> dict[str, Any]:
+    return {"cwd": str(folder), "verify": list(patterns), "since": since}
+
+
+def test_a_profile_names_what_is_verified_and_old_wheels_are_not(build: Callable[..., Path], tmp_path: Path) -> None:
+    journal = build(libk__so=("link", GPU))
+    (tmp_path / "dist" / "folder-1.whl").mkdir(parents=True)
+    for name, size, age in (("old-1.whl", 9, 60.0), ("new-2.whl", 1, 0.0), ("more-2.whl", 5, 0.0), ("new.txt", 9, 0.0)):
+        (tmp_path / "dist" / name).write_bytes(bytes(size))
+        os.utime(tmp_path / "dist" / name, (BEGAN - age, BEGAN - age))
+    written = what_to_verify(journal, spec(tmp_path, "dist/*.whl", "dist/new-*", "gone/*"), BEGAN)
+    assert (names(written), written.unmatched) == (["more-2.whl", "new-2.whl"], ())
+    absolute = what_to_verify(journal, spec(Path("/"), str(tmp_path / "**" / "new-*.whl")), BEGAN)
+    assert names(absolute) == ["new-2.whl"]
+    resumed = what_to_verify(journal, spec(tmp_path, "dist/old-*.whl", since=BEGAN - 90), BEGAN)
+    assert names(resumed) == ["old-1.whl"]
+
+
+def test_patterns_that_name_nothing_new_are_told_and_what_was_linked_counts(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    journal = build(libk__so=("link", GPU), old__whl=("other", GPU))
+    os.utime(tmp_path / "old.whl", (BEGAN - 60, BEGAN - 60))
+    written = what_to_verify(journal, spec(tmp_path, "*.whl"), BEGAN)
+    assert names(written) == ["libk.so"]
+    told = [e.text for e in announcement(written) if isinstance(e, ev.Noticed)]
+    assert told == [
+        "this build wrote nothing that its profile has under verify: *.whl",
+        "verifying 1 file with device code",
+    ]
+    without = what_to_verify(journal, spec(tmp_path), BEGAN)
+    assert (names(without), without.unmatched) == (["libk.so"], ())
+
+
+def test_of_too_many_files_the_largest_are_verified_and_the_rest_is_counted(tmp_path: Path) -> None:
+    for n in range(MAX_CANDIDATES + 3):
+        (tmp_path / f"{n}.whl").write_bytes(bytes(n))
+    written = what_to_verify(tmp_path / "none", spec(tmp_path, "*.whl"), 0.0)
+    assert (names(written)[0], len(written.paths), written.left_out) == (f"{MAX_CANDIDATES + 2}.whl", MAX_CANDIDATES, 3)
 
 
 def program(folder: Path, body: str) -> str:

@@ -83,7 +83,8 @@ class Spec:
     """What to run: `command`, with `environment` added, and `words`, the command as its person wrote it.
 
     `steps` are run instead of `command` where there are any, from the one with the number `first` (from 1) on, and each
-    only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well.
+    only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well; what
+    was written since the Unix time `since` counts as its own (None: since it began).
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
 
@@ -102,6 +103,7 @@ class Spec:
     steps: tuple[Step, ...] = ()
     first: int = 1
     verify: tuple[str, ...] = ()
+    since: float | None = None
     profile: Origin | None = None
     environ: Mapping[str, str] | None = None
     alone: tuple[str, ...] = ()
@@ -184,6 +186,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "steps": [_step_of(step) for step in steps],
         "first": spec.first,
         "verify": list(spec.verify),
+        "since": spec.since,
         "profile": asdict(spec.profile) if spec.profile is not None else None,
         "alone": list(spec.alone),
         "decided": asdict(spec.decided) if spec.decided is not None else None,

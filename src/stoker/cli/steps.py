@@ -24,13 +24,14 @@ from stoker.record.resume import EarlierBuild, last_build_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A profile with a person's words, and where in it a build begins."""
+    """A profile with a person's words, and where in it a build begins; `since` as in `launch.Spec`."""
 
     profile: Profile
     settings: Mapping[str, str]
     extra: tuple[str, ...]
     words: tuple[str, ...]
     begin_at: str = ""
+    since: float | None = None
 
 
 def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan:
@@ -43,7 +44,9 @@ def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan
     written = ["stoker", "run", "-p", args.profile]
     written += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     written += ["--", *words] if words else []
-    return Plan(profile, settings, words, tuple(written), earlier.step if earlier is not None else "")
+    if earlier is None:
+        return Plan(profile, settings, words, tuple(written))
+    return Plan(profile, settings, words, tuple(written), earlier.step, earlier.since)
 
 
 def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
@@ -63,6 +66,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         steps=tuple(steps),
         first=_first(steps, plan),
         verify=profile.verify,
+        since=plan.since,
         profile=Origin(profile.name, str(profile.path.resolve()), plan.settings, plan.extra),
     )
 
@@ -88,7 +92,10 @@ def _first(steps: Sequence[Step], plan: Plan) -> int:
         )
     if not plan.begin_at:
         return 1
-    number = next((n for n, step in enumerate(steps, 1) if step.name == plan.begin_at), 0)
+    # What a step leaves behind may be what its condition asks for: then those behind it are what is left.
+    order = [step.name for step in plan.profile.steps]
+    left = order[order.index(plan.begin_at) :] if plan.begin_at in order else ()
+    number = next((n for n, step in enumerate(steps, 1) if step.name in left), 0)
     if not number:
         raise CliError(
             f"step {plan.begin_at!r}, where the last build stopped, is no part of it now; run it without --resume"

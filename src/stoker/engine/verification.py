@@ -49,14 +49,18 @@ async def verify_build(journal: Path, spec: Mapping[str, Any], since: float) -> 
 def announcement(written: Written) -> list[Event]:
     """A word before the wait, or on why there is nothing to wait for. Empty for a build without device code."""
     count = len(written.paths)
+    events: list[Event] = []
+    if written.unmatched:
+        text = f"this build wrote nothing that its profile has under verify: {', '.join(written.unmatched)}"
+        events.append(Noticed("warning", text))
     if count:
         more = f" (and {written.left_out} smaller ones not)" if written.left_out else ""
         files = f"{count} file{'' if count == 1 else 's'}{' with device code' if written.by_journal else ''}"
-        return [Noticed("info", f"verifying {files}{more}")]
-    if written.nvcc:
+        events.append(Noticed("info", f"verifying {files}{more}"))
+    elif written.nvcc:
         text = "nothing is verified: what nvcc wrote is gone or holds no device code; by hand: stoker verify PATH"
-        return [Noticed("info", text)]
-    return []
+        events.append(Noticed("info", text))
+    return events
 
 
 async def verify_written(written: Written, environment: Mapping[str, str]) -> list[Event]:

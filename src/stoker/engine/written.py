@@ -10,7 +10,7 @@ import itertools
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +57,8 @@ class Written:
     left_out: int = 0
     by_journal: bool = True
     """Found by what the journal tells, and looked into; else named by a profile."""
+    unmatched: tuple[str, ...] = ()
+    """The profile's patterns, if they name nothing that the build wrote."""
 
 
 def find_written(journal: Path, since: float) -> Written:
@@ -77,16 +79,22 @@ def find_written(journal: Path, since: float) -> Written:
 
 
 def what_to_verify(journal: Path, spec: Mapping[str, Any], since: float) -> Written:
-    """The files that the build's profile names, where there are such; else what the journal tells of."""
-    named = find_matching(Path(spec["cwd"]), spec["verify"], since)
-    return Written(tuple(named), nvcc=False, by_journal=False) if named else find_written(journal, since)
+    """The files that the build's profile names, where there are such; else what the journal tells of.
+
+    Of files named, those count too which the builds wrote that this one resumes.
+    """
+    patterns = tuple(spec["verify"])
+    named = find_matching(Path(spec["cwd"]), patterns, spec.get("since") or since)
+    if named:
+        paths = tuple(named[:MAX_CANDIDATES])
+        return Written(paths, nvcc=False, left_out=len(named) - len(paths), by_journal=False)
+    return replace(find_written(journal, since), unmatched=patterns)
 
 
 def find_matching(folder: Path, patterns: Iterable[str], since: float) -> list[Path]:
     """Files that match the patterns, from `folder`, and were written since Unix time `since`; largest first."""
     names = itertools.chain.from_iterable(glob.iglob(pattern, root_dir=folder, recursive=True) for pattern in patterns)
-    found = (Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS))
-    return _existing(found, since)[:MAX_CANDIDATES]
+    return _existing((Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS)), since)
 
 
 def _outputs(journal: Path) -> Iterator[Output]:

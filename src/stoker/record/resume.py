@@ -1,27 +1,26 @@
-"""Where the last build of a profile stopped, by its specification and its journal. Unaware of how one is started."""
+"""Where the last build of a profile stopped, by what its launcher and its keeper wrote. Unaware of how one is started.
+
+The journal is not asked: an engine may have been away when a step ended, and the keeper never is.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.model.codec import CodecError, decode_record
-from stoker.model.events import BuildEnded, Event, StepEnded
 from stoker.record.builds import list_builds
-from stoker.record.jsonlines import BadLineError, parse_line
-
-_TELLING = (b'"type":"step_ended"', b'"type":"build_ended"')
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierBuild:
     """A build of a profile: what its person had asked for, and the name of its first step that has not ended with 0.
 
-    `step` is empty if all of them have.
+    `step` is empty if all of them have. `since` is when its work began, in Unix seconds, or that of the builds which it
+    had resumed itself.
     """
 
     id: str
@@ -29,49 +28,37 @@ class EarlierBuild:
     settings: Mapping[str, str]
     extra: tuple[str, ...]
     step: str
+    since: float
 
 
 def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
     """The newest build of this profile in this folder, None if there is none whose files are kept."""
     for build in list_builds():
         paths = BuildPaths(builds_dir() / build.id)
-        spec = _spec(paths)
+        spec = _object(paths.spec)
         origin = spec.get("profile")
         if isinstance(origin, dict) and origin.get("name") == profile and spec.get("cwd") == folder:
-            return EarlierBuild(
-                build.id, build.live, origin["settings"], tuple(origin["extra"]), _unfinished(paths, spec)
-            )
+            since = float(spec.get("since") or spec["created"])
+            step = _unfinished(paths, spec)
+            return EarlierBuild(build.id, build.live, origin["settings"], tuple(origin["extra"]), step, since)
     return None
 
 
-def _spec(paths: BuildPaths) -> dict[str, Any]:
-    try:
-        value = json.loads(paths.spec.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def _unfinished(paths: BuildPaths, spec: Mapping[str, Any]) -> str:
-    done = set[int]()
-    for event in _endings(paths):
-        if isinstance(event, StepEnded) and event.exit_code == 0:
-            done.add(event.index)
-        elif isinstance(event, BuildEnded) and event.outcome == "stopped" and done:
-            done.remove(max(done))  # a command may catch SIGTERM and end with 0, half of its work undone
+    done = {run["step"] for run in _object(paths.keeper).get("past", ()) if run["exit_code"] == 0}
+    ended = _object(paths.exit)
+    # Not if it was stopped: a command may catch SIGTERM and end with 0, half of its work undone.
+    if ended.get("exit_code") == 0 and not ended["stopped"]:
+        done.add(ended["step"])
     left = (n for n in range(spec["first"], len(spec["steps"]) + 1) if n not in done)
     number = next(left, None)
     return str(spec["steps"][number - 1]["name"]) if number is not None else ""
 
 
-def _endings(paths: BuildPaths) -> Iterator[Event]:
-    """Of steps and of the build. A journal may have a hundred MB, mostly samples: they are passed over undecoded."""
+def _object(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is none, as when the machine went down over it."""
     try:
-        file = paths.journal.open("rb")
-    except OSError:
-        return
-    with file:
-        for line in file:
-            if any(kind in line for kind in _TELLING):
-                with contextlib.suppress(BadLineError, CodecError):
-                    yield decode_record(parse_line(line)).event
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
