@@ -78,6 +78,13 @@ def demo(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _show(paths: BuildPaths, screen: Screen) -> int:
+    """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
+    from stoker.cli.view import show_build
+
+    return show_build(paths, screen, owner=True)
+
+
 def _start(spec: Callable[[str], Spec]) -> BuildPaths:
     try:
         cwd = os.getcwd()
@@ -99,13 +106,6 @@ def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None, memory: i
 
 def _window(cwd: str, jobs: int | None, memory: int | None) -> int:
     """How wide schedulers are made on this machine."""
-def _show(paths: BuildPaths, screen: Screen) -> int:
-    """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
-    from stoker.cli.view import show_build
-
-    return show_build(paths, screen, owner=True)
-
-
     from stoker.sense.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)

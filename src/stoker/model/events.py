@@ -77,9 +77,9 @@ class StepStarted:
     pid: int
     attempt: int = 1
     oom_kills: int | None = None
-
-
     log_start: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class StepEnded:
     """A step ended; `exit_code` is None when it could not be learnt."""

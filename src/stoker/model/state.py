@@ -68,9 +68,9 @@ class Step:
     pid: int | None = None
     attempt: int = 1
     oom_kills: int | None = None
-
-
     log_start: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a scheduler has to do in this run."""
