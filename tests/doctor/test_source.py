@@ -166,6 +166,18 @@ def test_files_of_the_need(clinic: Clinic) -> None:
     assert all(check.name != "file there.txt" for check in found.checks)
 
 
+def test_a_file_of_a_submodule_that_was_not_fetched_has_the_remedy_that_fetches_it(
+    clinic: Clinic, upstream: Path
+) -> None:
+    clone(clinic, upstream)
+    clinic.wants(files=("third_party/inner/file.c",))
+    check = clinic.check("file third_party/inner/file.c")
+    assert check.status == "fail"
+    assert "the submodule third_party/inner was not fetched" in check.why
+    git(clinic.root, *check.remedy.split()[1:])
+    assert all(check.name != "file third_party/inner/file.c" for check in clinic.examine().checks)
+
+
 def pytorch(clinic: Clinic, standard: int = 17) -> None:
     for folder in ("aten/src/ATen", "torch/csrc"):
         (clinic.tree / folder).mkdir(parents=True)

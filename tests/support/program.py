@@ -49,6 +49,7 @@ class Stoker:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.prefix: list[str] = []
         self.state = root / "state"
         # Short, since a socket's path must be; a test's own folder is not.
         self.runtime = Path(tempfile.mkdtemp(prefix="stoker-test-"))
@@ -64,7 +65,7 @@ class Stoker:
         self.env.pop("NO_COLOR", None)
 
     def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-P", "-m", "stoker", *words]
+        return [*self.prefix, sys.executable, "-P", "-m", "stoker", *words]
 
     def run(self, *words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

@@ -87,8 +87,10 @@ class Spec:
     was written since the Unix time `since` counts as its own (None: since it began).
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
+    `window` how wide schedulers were made, `note` a sentence that the person should read, `notices` warnings.
 
     `environ` is the environment to which theirs is added (None: ours). `alone` are outputs that the first step makes
+    first and alone. `decided` is what a person decided before the build began.
     """
 
     command: tuple[str, ...]
@@ -100,6 +102,7 @@ class Spec:
     memory: int | None = None
     window: int = 1
     note: str = ""
+    notices: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     first: int = 1
     verify: tuple[str, ...] = ()
@@ -182,6 +185,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "jobs": spec.jobs,
         "memory": spec.memory,
         "note": spec.note,
+        "notices": list(spec.notices),
         "cwd": spec.cwd,
         "steps": [_step_of(step) for step in steps],
         "first": spec.first,

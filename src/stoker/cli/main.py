@@ -111,6 +111,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
     settings(parser)
     parser.add_argument("--resume", action="store_true", help="go on at the step where the last build of -p stopped")
+    parser.add_argument(
+        "--no-doctor", action="store_true", help="with -p: begin even if 'stoker doctor' says that it cannot succeed"
+    )
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"

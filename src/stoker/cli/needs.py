@@ -69,8 +69,9 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         interpreter=profile.variables.get("python", ""),
         submodules="must" if checks.submodules else need.submodules,
         cuda=_cuda(need, profile, env),
-        cuda_version=_version(checks.cuda) or need.cuda_version,
-        cmake=max(_version(checks.cmake), need.cmake),
+        # What the tree itself says is true of this release of it; a profile is written for many.
+        cuda_version=need.cuda_version or _version(checks.cuda),
+        cmake=need.cmake or _version(checks.cmake),
         cmake_tool="must" if checks.cmake else need.cmake_tool,
         gpu_or=checks.gpu_or,
         knobs=_knobs(need, profile),

@@ -9,14 +9,20 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.screen import Screen, pick_screen
 from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.model.text import clean
 from stoker.record.builds import is_live, prune_builds
+
+if TYPE_CHECKING:
+    from stoker.cli.steps import Plan
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,9 +50,24 @@ def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
         memory, name = _bytes_of(args.memory) or plan.profile.memory, args.name or _default_name(plan.words)
         window = _window(folder, args.jobs, memory)
         base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
-        return spec_of(plan, base, os.environ)
+        made = spec_of(plan, base, os.environ)
+        return made if args.no_doctor else replace(made, notices=_examined(plan, made, folder, args))
 
     return _run(args, spec)
+
+
+def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> tuple[str, ...]:
+    """What the doctor warns of, told where no plain lines will tell it. Raises CliError where something fails."""
+    from stoker.cli.precheck import precheck
+
+    def say(line: str) -> None:
+        print(f"stoker: {clean(line)}", file=sys.stderr, flush=True)
+
+    warnings = precheck(plan, [step.name for step in made.steps[made.first - 1 :]], folder, os.environ, say)
+    if args.detach or args.json or pick_screen(args) != "plain":
+        for warning in warnings:
+            say(f"warning: {warning}")
+    return tuple(f"doctor: {warning}" for warning in warnings)
 
 
 def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:

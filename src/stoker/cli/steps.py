@@ -54,7 +54,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
     profile, added = plan.profile, added_by(plan.profile, environ)
     known, notes = added.to(environ), list(added.notes)
     steps = []
-    for step in _taking_part(profile, Path(base.cwd), known, notes):
+    for step in _taking_part(plan, Path(base.cwd), known, notes):
         run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
         notes += [run.note] if run.note else []
         steps.append(_step(step, profile, run, base.cwd))
@@ -103,16 +103,18 @@ def _first(steps: Sequence[Step], plan: Plan) -> int:
     return number
 
 
-def _taking_part(profile: Profile, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.Step]:
-    """The steps whose conditions hold, each with a command that is there."""
-    steps = []
-    for step in profile.steps:
-        why = obstacle(step.when, profile, folder, environ.get("PATH"))
+def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.Step]:
+    """The steps whose conditions hold; each that is still to be done has a command that is there."""
+    steps, names = [], [step.name for step in plan.profile.steps]
+    done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
+    for step in plan.profile.steps:
+        why = obstacle(step.when, plan.profile, folder, environ.get("PATH"))
         if why:
             notes.append(f"step {step.name} is left out: {why}")
             continue
         command = step.command[0]
-        if "/" not in command and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
+        known = "/" in command or step.name in done
+        if not known and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
             raise CliError(f"step {step.name}: {command}: not found on PATH; install it", NOT_FOUND)
         steps.append(step)
     return steps

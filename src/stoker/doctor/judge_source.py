@@ -21,11 +21,18 @@ GRAVE_SECONDS = 60.0
 def judge_source(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
     """What is wrong with the files before a compiler has seen them."""
     yield from _submodules(source, need)
-    for name in source.absent:
-        why = f"there is no {name} in {need.source}: not the right folder, or not the whole tree"
-        yield fail(f"file {name}", why, f"ls {shlex.quote(need.source)}")
+    yield from (_absent(name, source, need) for name in source.absent)
     yield _clock(source, need)
     yield from _cache(source, need, env)
+
+
+def _absent(name: str, source: Source, need: Need) -> Check:
+    module = next((path for path in source.missing if f"{name}/".startswith(f"{path}/")), "")
+    if module and source.is_checkout:
+        fetch = f"git -C {shlex.quote(need.source)} submodule update --init --recursive {shlex.quote(module)}"
+        return fail(f"file {name}", f"the submodule {module} was not fetched", fetch)
+    why = f"there is no {name} in {need.source}: not the right folder, or not the whole tree"
+    return fail(f"file {name}", why, f"ls {shlex.quote(need.source)}")
 
 
 def _submodules(source: Source, need: Need) -> Iterator[Check]:

@@ -200,8 +200,9 @@ class Engine:
         if self._state.step is None:
             events.append(self._steps.started(self._keeper.runs[0], self._recovery.oom_kills()))
         events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
-        if self._spec["note"] and not adopted:
-            events.append(ev.Noticed("info", self._spec["note"]))
+        if not adopted:
+            events += [ev.Noticed("warning", text) for text in self._spec.get("notices", ())]
+            events += [ev.Noticed("info", note) for note in (self._spec["note"],) if note]
         self._write(events, self._keeper.started if not adopted else time.time())
 
     def _write(self, events: Iterable[ev.Event], now: float) -> None:
