@@ -1,6 +1,7 @@
 """What is found out about a build when it is over and before it says so: what it is good for, or why it failed.
 
-A fault in here costs the build nothing but the answer. Unaware of the journal's writing.
+A fault in here costs the build nothing but the answer; what it takes is loaded only then, as a build waits for its
+engine to start. Unaware of the journal's writing.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from stoker.config.paths import BuildPaths
-from stoker.engine.diagnosis import diagnose_build
-from stoker.engine.verification import verify_build
+from stoker.engine.ramdisk import let_go
 from stoker.model.events import BuildEnded, Diagnosed, Event, Noticed
 from stoker.model.state import BuildState
 
@@ -23,11 +23,16 @@ async def findings(
     `alone` are the outputs that were made alone in the last attempt.
     """
     what = "verification" if ending.outcome == "done" else "diagnosis"
+    yield let_go(spec)
     try:
         if ending.outcome == "done" and state.verification is None:
+            from stoker.engine.verification import verify_build
+
             async for events in verify_build(paths.journal, spec, spec.get("since") or state.started):
                 yield events
         elif ending.outcome == "failed" and ending.exit_code is not None and state.diagnosis is None:
+            from stoker.engine.diagnosis import diagnose_build
+
             yield [Diagnosed(await diagnose_build(paths.output, state, _folder(spec, state), alone))]
     except Exception as err:  # noqa: BLE001  (a fault in here must not cost the build its end)
         yield [Noticed("warning", f"{what} failed: {err!r}")]
