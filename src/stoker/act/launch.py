@@ -61,12 +61,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The profile that a build comes from: its name and file, a person's values, and the words behind `--`."""
+    """The profile that a build comes from: its name and file, a person's values, and the words behind `--`.
+
+    `memory_by_hand`: the build's memory is a person's word, so the profile's does not count.
+    """
 
     name: str
     path: str
     settings: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()
+    memory_by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

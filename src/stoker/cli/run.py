@@ -47,8 +47,8 @@ def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
 
     def spec(folder: str) -> Spec:
         plan = plan_of(args, extra, folder)
-        memory, name = _bytes_of(args.memory) or plan.profile.memory, args.name or _default_name(plan.words)
-        window = _window(folder, args.jobs, memory)
+        memory, name = _bytes_of(args.memory), args.name or _default_name(plan.words)
+        window = _window(folder, args.jobs, memory or plan.profile.memory)
         base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
         made = spec_of(plan, base, os.environ)
         return made if args.no_doctor else replace(made, notices=_examined(plan, made, folder, args))

@@ -15,6 +15,7 @@ from stoker.act.launch import Origin, Spec, Step
 from stoker.cli.errors import NOT_FOUND, USAGE, CliError
 from stoker.cli.profiles import load_or_fail
 from stoker.cli.window import Prepared, prepared
+from stoker.config.choices import level_of
 from stoker.config.profiles import profile as profiles
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.environment import added_by
@@ -50,8 +51,12 @@ def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan
 
 
 def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
-    """The build of `plan`: `base` has what does not depend on a profile. `environ` is the person's environment."""
+    """The build of `plan`: `base` has what does not depend on a profile, so its memory is a person's word or None.
+
+    `environ` is the person's environment.
+    """
     profile, added = plan.profile, added_by(plan.profile, environ)
+    memory = base.memory or profile.memory
     known, notes = added.to(environ), list(added.notes)
     steps = []
     for step in _taking_part(plan, Path(base.cwd), known, notes):
@@ -67,7 +72,10 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         first=_first(steps, plan),
         verify=profile.verify,
         since=plan.since,
-        profile=Origin(profile.name, str(profile.path.resolve()), plan.settings, plan.extra),
+        memory=memory,
+        profile=Origin(
+            profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None
+        ),
     )
 
 
@@ -121,14 +129,13 @@ def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: li
 
 
 def _step(step: profiles.Step, profile: Profile, run: Prepared, folder: str) -> Step:
-    limits = [level for level in (step.level, profile.level) if level is not None]
     return Step(
         step.name,
         run.words,
         str(Path(folder, step.cwd)),
         step.command,
         {**run.environment, **step.env},
-        min(limits, default=None),
+        level_of(step, profile),
         step.retries,
         step.scheduler,
     )

@@ -138,6 +138,22 @@ class Learner:
             self.version += 1
         return True
 
+    def set_priors(self, priors: Priors) -> bool:
+        """The classes from now on; whether they are other ones. What this build's jobs have taught stays, but for
+        classes that now have other members, and for how far jobs were from what their priors said."""
+        if priors is self._priors:
+            return False
+        old, new = ({p.name: (p.tool, p.output, p.command) for p in known.classes} for known in (self._priors, priors))
+        moved = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        self._priors = priors
+        self._classes = {key: seen for key, seen in self._classes.items() if key[0] not in moved}
+        self._flags = {key: seen for key, seen in self._flags.items() if key[0] not in moved}
+        self._families = {key: seen for key, seen in self._families.items() if key[0] not in moved}
+        self._off = {key: off for key, off in self._off.items() if key[1] != "prior"}
+        self._told.clear()
+        self.version += 1
+        return True
+
     def _kind(self, output: str, tool: str, traits: Traits) -> _Kind:
         prior = self._priors.of(output, tool, traits.command)
         whole = (prior.name, traits.targets, traits.lanes)

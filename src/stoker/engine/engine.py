@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import os
-import pwd
 import shutil
 import signal
 import time
@@ -20,20 +19,22 @@ from typing import Any
 from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
-from stoker.config.priors import load_priors, priors_files
 from stoker.decide.deaths import Again
 from stoker.engine.beginning import beginning_of, decided_before
 from stoker.engine.bell import Bell, Pace
 from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
 from stoker.engine.findings import findings
+from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
-from stoker.engine.hand import carry_out
+from stoker.engine.hand import carry_out, counts
 from stoker.engine.keeper_link import KeeperLink
+from stoker.engine.log_watch import LogWatch
 from stoker.engine.observer import Observer
+from stoker.engine.people import login_name
 from stoker.engine.recovery import Recovery
-from stoker.engine.steps import Steps, changes, known_run, profile_classes
+from stoker.engine.steps import Steps, changes, known_run
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
@@ -41,7 +42,6 @@ from stoker.model.update import CommandRefused
 from stoker.record.history import History
 from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.machine import MachineReader
-from stoker.sense.watch import watch
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
 
@@ -81,12 +81,11 @@ class Engine:
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._bell = Bell()
         self._pace = Pace()
-        priors, self._faults = load_priors(priors_files(), profile_classes(self._spec["profile"]))
-        self._expectations = Expectations(priors, History(history_path()))
+        self._following = Following(paths, self._spec, self._steps)
+        self._expectations = Expectations(self._following.priors, History(history_path()))
         self._deaths = self._records = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
-        self._watched: frozenset[str] = frozenset()
-        self._watcher: asyncio.Task[None] | None = None
+        self._log_watch = LogWatch(self._written_to)
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._estimated_at = 0.0
@@ -103,13 +102,15 @@ class Engine:
         observer = self._observer(plans)
         self._keeper.beat()
         self._tell_ready()
+        self._following.start(self._bell.ring)
         try:
             while not self._keeper.build_is_over():
                 await self._look(observer)
                 await self._sleep(observer)
             await self._end(observer)
         finally:
-            self._watch_logs(frozenset())
+            self._log_watch.watch(frozenset())
+            self._following.close()
             await observer.close()
             await self._expectations.close()
             self._recovery.close()
@@ -119,7 +120,7 @@ class Engine:
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
         roots = self._steps.roots(self._keeper.top, known_run(self._keeper.runs, self._state))
-        machine = MachineReader(roots.top, roots.cwd, own_limit=self._spec["memory"])
+        self._machine = machine = MachineReader(roots.top, roots.cwd)
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
@@ -137,9 +138,20 @@ class Engine:
         return observer
 
     def _set_limits(self) -> None:
-        """What the profile says of the step that runs now."""
-        number = self._keeper.runs[-1].step
-        self._governor.limit, self._recovery.retries = self._steps.limit(number), self._steps.retries(number)
+        """What a person's files say of the step that runs now."""
+        number, following = self._keeper.runs[-1].step, self._following
+        self._governor.limit, self._recovery.retries = following.limit(number), following.retries(number)
+        self._governor.thresholds, self._machine.own_limit = following.thresholds, following.memory
+
+    def _follow(self) -> list[ev.Event]:
+        """What a person has changed in their files, and what follows at once."""
+        news = self._following.news(lambda: counts(self._governor), level_by_hand=self._governor.wanted is not None)
+        if not news:
+            return []
+        self._set_limits()
+        if self._expectations.set_priors(self._following.priors):
+            self._forecast.ask_again()
+        return [*news, *self._governor.level_told(), *self._governor.step()]
 
     def _stirred(self) -> None:
         """A job has ended: another may start now, and its scheduler will start one in a moment."""
@@ -199,7 +211,7 @@ class Engine:
             events.append(ev.Decided("engine", "took over the running build", why))
         if self._state.step is None:
             events.append(self._steps.started(self._keeper.runs[0], self._recovery.oom_kills()))
-        events += [ev.Noticed("warning", str(fault)) for fault in self._faults]
+        events += [ev.Noticed("warning", str(fault)) for fault in self._following.faults]
         if not adopted:
             events += [ev.Noticed("warning", text) for text in self._spec.get("notices", ())]
             events += [ev.Noticed("info", note) for note in (self._spec["note"],) if note]
@@ -241,7 +253,7 @@ class Engine:
         events = await observer.look(now, sample=whole)
         if len(observer.live_schedulers()) > schedulers:
             self._pace.hurry()
-        events += [*self._recovery.look(), *self._governor.level_told(), *self._governor.step()]
+        events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now
@@ -251,7 +263,7 @@ class Engine:
         self._keeper.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
         await self._answer(observer)
         await self._expectations.flush()
-        self._watch_logs(observer.log_folders())
+        self._log_watch.watch(observer.log_folders())
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()
 
@@ -323,7 +335,7 @@ class Engine:
     def _pulse(self, observer: Observer) -> None:
         """What needs an answer within milliseconds."""
         now = time.time()
-        events: list[ev.Event] = []
+        events = self._follow()
         if self._deaths:
             self._deaths = False
             self._listen_until = time.monotonic() + LISTEN_SECONDS
@@ -340,19 +352,10 @@ class Engine:
         if events:
             self._write(events, now)
 
-    def _watch_logs(self, folders: frozenset[str]) -> None:
-        """Watch these folders from now on: ninja's records wake the loop."""
-        if folders == self._watched:
-            return
-        self._watched = folders
-        if self._watcher is not None:
-            self._watcher.cancel()
-        self._watcher = asyncio.create_task(self._wake_on_change(folders))
-
-    async def _wake_on_change(self, folders: frozenset[str]) -> None:
-        async for _ in watch(folders):
-            self._records = True
-            self._bell.ring()
+    def _written_to(self) -> None:
+        """Ninja has written a record."""
+        self._records = True
+        self._bell.ring()
 
     async def _end(self, observer: Observer) -> None:
         now = time.time()
@@ -373,7 +376,7 @@ class Engine:
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
         """Carry out what a viewer asks for; raises CommandRefused."""
         if verb != "stop":
-            self._write(carry_out(self._governor, verb, arguments, _login_name(uid)), time.time())
+            self._write(carry_out(self._governor, verb, arguments, login_name(uid)), time.time())
             self._bell.ring()
             return
         force = arguments.get("force", False) is True
@@ -382,11 +385,4 @@ class Engine:
             stop_build(self._paths, force)
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
-        self._write([ev.StopRequested(_login_name(uid), force)], time.time())
-
-
-def _login_name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
+        self._write([ev.StopRequested(login_name(uid), force)], time.time())

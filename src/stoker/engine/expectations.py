@@ -88,6 +88,10 @@ class Expectations:
         self._answers[jid] = _Answer(output, tool, argv, version, curve)
         return curve
 
+    def set_priors(self, priors: Priors) -> bool:
+        """The classes of jobs from now on, also for those that live; whether they are other ones."""
+        return self._learner.set_priors(priors)
+
     def width(self, argv: Sequence[str]) -> float:
         """The cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
         return max(1.0, min(self._traits_of(tuple(argv)).width, self.cores))

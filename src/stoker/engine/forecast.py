@@ -86,6 +86,12 @@ class Forecast:
         self._late: deque[tuple[float, int, str]] = deque(maxlen=MAX_LATE)
         self._share = MEMORY_SHARE
 
+    def ask_again(self) -> None:
+        """What is expected of jobs has changed: what was learnt of it is forgotten, and learnt anew look by look."""
+        self._priors.clear()
+        self._held.clear()
+        self._asking = {sid: _scattered(len(remaining.graph)) for sid, remaining in self._plans.items()}
+
     # -- news --------------------------------------------------------------------------------------------------
 
     def planned(self, sid: int, plan: Plan) -> None:

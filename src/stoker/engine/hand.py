@@ -39,11 +39,15 @@ def _level(governor: Governor, arguments: Mapping[str, Any], who: str) -> list[e
     governor.wanted = wanted
     governor.guarded = arguments.get("ignore_memory") is not True
     word = "automatic" if wanted is None else str(wanted)
-    counts = f"{len(governor.deck.having('running'))} run, {len(governor.deck.having('on_deck'))} on deck"
-    why = f"asked for; {counts}"
+    why = f"asked for; {counts(governor)}"
     if governor.guarded != guarded:
         why += "; memory is cared for again" if governor.guarded else "; memory is not cared for"
     return [ev.Decided(who, f"level {old} → {word}", why), *_effect(governor)]
+
+
+def counts(governor: Governor) -> str:
+    """How many jobs run, and how many wait."""
+    return f"{len(governor.deck.having('running'))} run, {len(governor.deck.having('on_deck'))} on deck"
 
 
 def _wanted(governor: Governor, arguments: Mapping[str, Any]) -> int | None:
@@ -126,7 +130,8 @@ def _thaw(governor: Governor, member: Member, who: str) -> list[ev.Event]:
 def _alone(governor: Governor, member: Member, who: str) -> list[ev.Event]:
     member.alone, member.by_person, member.candidate = True, False, None
     others = len(governor.deck.having("running")) - (member.state == "running")
-    return [ev.Decided(who, f"run {member.job.label} alone", f"asked for; {others} others wait until it has ended")]
+    why = f"asked for; {others} others wait until it has ended"
+    return [ev.Decided(who, f"run {member.job.label} alone", why), governor.told(member)]
 
 
 def _kill(governor: Governor, member: Member, who: str) -> list[ev.Event]:

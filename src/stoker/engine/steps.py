@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from stoker.config.profiles.load import ProfileError, read_profile
 from stoker.decide.deaths import MAX_RERUNS
-from stoker.decide.priors import Prior
 from stoker.engine.keeper_link import Run
 from stoker.engine.observer import Roots
 from stoker.model import events as ev
@@ -97,12 +94,3 @@ def _told(runs: list[Run], state: BuildState) -> int:
     """Its place in the list, -1 if it told of none."""
     known = (state.step.index, state.step.attempt) if state.step is not None else None
     return next((n for n, run in enumerate(runs) if (run.step, run.attempt) == known), -1)
-
-
-def profile_classes(profile: Mapping[str, Any] | None) -> tuple[Prior, ...]:
-    """The classes of jobs that the build's profile brings along; none if it is gone or cannot be read any more."""
-    try:
-        read = read_profile(Path(profile["path"]), profile["settings"])[0] if profile is not None else None
-    except ProfileError:
-        return ()
-    return read.priors if read is not None else ()

@@ -48,7 +48,7 @@ class MachineReader:
         self._cgroups = Cgroups()
         self._cores = 1.0
         self._reads = 0
-        self._own_limit = own_limit
+        self.own_limit = own_limit
         self._ramdisk = ramdisk
         self._in_ramdisk = 0
 
@@ -100,8 +100,8 @@ class MachineReader:
 
     def _binding(self, info: dict[str, int], build_rss: int) -> MemoryLimit:
         limits = self._cgroups.memory_limits()
-        if self._own_limit is not None:
-            limits.append(MemoryLimit("--memory", self._own_limit, build_rss + self._in_ramdisk))
+        if self.own_limit is not None:
+            limits.append(MemoryLimit("--memory", self.own_limit, build_rss + self._in_ramdisk))
         return binding_limit(info, limits)
 
     @property

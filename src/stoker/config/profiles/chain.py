@@ -60,11 +60,14 @@ def find_profile(wanted: str) -> Path:
     return file
 
 
-def read_chain(path: Path, errors: list[ConfigError]) -> Section:
+def read_chain(path: Path, errors: list[ConfigError], files: set[Path] | None = None) -> Section:
     """A profile's keys and those of all that it extends, in one section. Faults are noted; raises ConfigError when
-    the first file cannot be read at all."""
+    the first file cannot be read at all. `files` takes every place that was looked at, a file being there or not."""
+    looked = set[Path]() if files is None else files
+    looked.add(path)
     chain = [load(path, errors)]
     while "extends" in chain[-1]:
+        looked.update(_places(chain[-1].text("extends")))
         below = _extended([section.path for section in chain], chain[-1])
         try:
             chain += [load(below, errors)] if below is not None else []
@@ -81,10 +84,14 @@ def read_chain(path: Path, errors: list[ConfigError]) -> Section:
 
 def _named(name: str, but: Path | None) -> Path | None:
     """The file of a profile by its name, but for one file."""
+    return next((file for file in _places(name) if file != but and file.is_file()), None)
+
+
+def _places(name: str) -> tuple[Path, ...]:
+    """Where a profile of this name may be."""
     if not NAME.fullmatch(name) or f"{name}.yaml" == FILE_NAME:
-        return None
-    files = (folder / f"{name}.yaml" for folder in profile_folders())
-    return next((file for file in files if file != but and file.is_file()), None)
+        return ()
+    return tuple(folder / f"{name}.yaml" for folder in profile_folders())
 
 
 def _extended(files: Sequence[Path], section: Section) -> Path | None:

@@ -47,15 +47,18 @@ def load_profile(wanted: str, settings: Mapping[str, str] | None = None, extra: 
 
 
 def read_profile(
-    path: Path, settings: Mapping[str, str] | None = None, extra: Sequence[str] = ()
+    path: Path,
+    settings: Mapping[str, str] | None = None,
+    extra: Sequence[str] = (),
+    files: set[Path] | None = None,
 ) -> tuple[Profile | None, list[ConfigError]]:
-    """The profile in a file as far as it can be read, and its faults.
+    """The profile in a file as far as it can be read, and its faults. `files` takes every place that was looked at.
 
     Raises ProfileError where `settings` or `extra` do not go with it.
     """
     errors: list[ConfigError] = []
     try:
-        merged = read_chain(path, errors)
+        merged = read_chain(path, errors, files)
     except ConfigError as err:
         return None, [*errors, err]
     given = dict(settings or {})

@@ -1,0 +1,104 @@
+"""What a person may change while a build runs, as their files say it now: levels, memory, retries and classes of the
+profile, their own priors.yaml, the thresholds of settings.yaml. Unaware of builds and of when to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.config.errors import ConfigError
+from stoker.config.priors import load_classes, own_priors
+from stoker.config.profiles.load import ProfileError, read_profile
+from stoker.config.profiles.profile import Profile, Step
+from stoker.config.settings import load_settings, settings_path
+from stoker.decide.priors import Prior
+from stoker.decide.thresholds import Thresholds
+
+
+class StepChoice(NamedTuple):
+    """How many jobs a step may run at once (None: as many as there are cores), and how often it runs again."""
+
+    level: int | None
+    retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChoices:
+    """What a profile says of a build that runs; `memory` in bytes, None for all there is. `steps` by their names."""
+
+    memory: int | None = None
+    steps: Mapping[str, StepChoice] = field(default_factory=dict)
+    classes: tuple[Prior, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """All that can change; `classes` are those of priors.yaml."""
+
+    profile: ProfileChoices = field(default_factory=ProfileChoices)
+    classes: tuple[Prior, ...] = ()
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+
+class Origin(NamedTuple):
+    """The profile that a build runs by: its file, and a person's values for its variables."""
+
+    path: Path
+    settings: Mapping[str, str]
+    extra: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """One source as it is now. Where there are faults, `choices` has what can be used all the same.
+
+    `files` are all places that were looked at; `rest` is equal as long as nothing else in the source has changed.
+    """
+
+    choices: Choices
+    faults: list[ConfigError]
+    files: frozenset[Path]
+    rest: object = None
+
+
+def level_of(step: Step, profile: Profile) -> int | None:
+    """How many jobs a step may run at once while the level is automatic; None where the profile does not say."""
+    return min((level for level in (step.level, profile.level) if level is not None), default=None)
+
+
+def from_profile(origin: Origin, before: Choices) -> Found:
+    """`before` with what the profile and all that it extends say now."""
+    files: set[Path] = {origin.path}
+    try:
+        profile, faults = read_profile(origin.path, origin.settings, origin.extra, files)
+    except ProfileError as err:
+        profile, faults = None, [ConfigError(origin.path, 0, str(err))]
+    if profile is None or faults:
+        return Found(before, faults, frozenset(files))
+    steps = {step.name: StepChoice(level_of(step, profile), step.retries) for step in profile.steps}
+    said = ProfileChoices(profile.memory, steps, profile.priors)
+    rest = [profile.env, profile.cache, profile.tmp, [(s.name, s.command, s.env, s.cwd, s.when) for s in profile.steps]]
+    return Found(Choices(said, before.classes, before.thresholds), faults, frozenset(files), rest)
+
+
+def from_priors(before: Choices) -> Found:
+    """`before` with the classes that a person's own priors.yaml has now."""
+    path = own_priors()
+    classes, faults = load_classes(path)
+    faults += _gone(path, missed=bool(before.classes))
+    return Found(Choices(before.profile, classes, before.thresholds), faults, frozenset({path}))
+
+
+def from_settings(before: Choices) -> Found:
+    """`before` with the thresholds that settings.yaml has now."""
+    path = settings_path()
+    settings, faults = load_settings(path)
+    faults += _gone(path, missed=before.thresholds != Thresholds())
+    return Found(Choices(before.profile, before.classes, settings.thresholds), faults, frozenset({path}))
+
+
+def _gone(path: Path, *, missed: bool) -> list[ConfigError]:
+    """A file whose values are in use may be gone because an editor writes it anew, or because its disk is away."""
+    return [ConfigError(path, 0, "is gone")] if missed and not path.exists() and not path.is_symlink() else []

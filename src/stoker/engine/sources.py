@@ -1,0 +1,117 @@
+"""A person's files as sources of choices: read at the beginning, and again when one of them has changed.
+
+Unaware of what is done with the choices.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.config.choices import Choices, Found
+from stoker.config.errors import ConfigError
+
+SETTLE_SECONDS = 0.1
+"""A file that has changed is read when it has not changed for so long: some editors empty it before they write."""
+
+SETTLE_LOOKS = 20
+"""Looks at a file that goes on changing, until it is read all the same; it is read again after the next change."""
+
+_Stamp = tuple[int, int, int, int]
+"""Time of the last change in nanoseconds, size, device and inode of a file."""
+
+NONE, UNREAD = (0, 0, 0, 0), (0, 0, 0, 1)
+"""Where there is no file; and of a file that nobody has read yet."""
+
+
+class Reading(NamedTuple):
+    """What a source says after a change. `changed` is the file that was edited, `owner` the user ID that it belongs to.
+
+    `rest`: something else in it has changed, which no choice shows.
+    """
+
+    source: Source
+    choices: Choices
+    faults: list[ConfigError]
+    changed: Path
+    owner: int
+    rest: bool
+
+
+class Source:
+    """One kind of file, with the places that it was read from last and how they looked then."""
+
+    def __init__(
+        self, read: Callable[[Choices], Found], places: Iterable[Path], pause: Callable[[float], object]
+    ) -> None:
+        """`read` gives what it says, laid over choices; `pause` waits for so many seconds, or less when all is over."""
+        self._read = read
+        self._pause = pause
+        self._stamps = dict.fromkeys(places, UNREAD)
+        self._rest: object = None
+        self._known = False
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """Where its files are, or may appear."""
+        return frozenset(self._stamps)
+
+    def first(self, before: Choices) -> Found:
+        """What it says, taken for the beginning."""
+        stamps = _stamps(self._stamps)
+        found = self._read(before)
+        self._keep(found, stamps)
+        return found
+
+    def again(self, before: Choices) -> Reading | None:
+        """What it says if one of its files has changed; None if none has."""
+        if _stamps(self._stamps) == self._stamps:
+            return None
+        old, rest, known = self._stamps, self._rest, self._known
+        stamps = self._settled()
+        found = self._read(before)
+        self._keep(found, stamps)
+        now = self._stamps
+        changed = max(now, key=lambda file: (old.get(file) != now[file], now[file]))
+        other = known and not found.faults and found.rest != rest
+        return Reading(self, found.choices, found.faults, changed, _owner(changed), other)
+
+    def _keep(self, found: Found, stamps: Mapping[Path, _Stamp]) -> None:
+        """Remember how the files looked before they were read."""
+        # Where a chain of files is broken for a moment, the part below the break is still waited for.
+        files = {*found.files, *stamps} if found.faults else found.files
+        self._stamps = {file: stamps[file] if file in stamps else _stamp(file) for file in files}
+        if not found.faults:
+            self._rest, self._known = found.rest, True
+
+    def _settled(self) -> dict[Path, _Stamp]:
+        """How the files look when they have come to rest."""
+        stamps = _stamps(self._stamps)
+        for _ in range(SETTLE_LOOKS):
+            self._pause(SETTLE_SECONDS)
+            before, stamps = stamps, _stamps(self._stamps)
+            if stamps == before:
+                break
+        return stamps
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, _Stamp]:
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(file: Path) -> _Stamp:
+    try:
+        info = os.stat(file)
+    except OSError:
+        return NONE
+    return info.st_mtime_ns, info.st_size, info.st_dev, info.st_ino
+
+
+def _owner(file: Path) -> int:
+    """Of a file that is gone: us."""
+    try:
+        return os.stat(file).st_uid
+    except OSError:
+        return os.getuid()
