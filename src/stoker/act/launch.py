@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree, start_ticks
@@ -94,7 +95,8 @@ class Spec:
     `window` how wide schedulers were made, `note` a sentence that the person should read, `notices` warnings.
 
     `environ` is the environment to which theirs is added (None: ours). `alone` are outputs that the first step makes
-    first and alone. `decided` is what a person decided before the build began.
+    first and alone. `cache` is the compiler cache that was set up.
+    `decided` is what a person decided before the build began.
     """
 
     command: tuple[str, ...]
@@ -125,15 +127,17 @@ def launch(spec: Spec) -> BuildPaths:
         paths = _make_folder(spec.name)
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
             json.dump(_spec_file(spec), file)
+    cache: str = ""
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)
-        base = os.environ if spec.environ is None else spec.environ
         save_environment(paths.environment, base)
         environment = {**base, **spec.environment, **make_pool(paths.pool, spec.window, base)}
     except OSError as err:
         raise LaunchError(
             f"cannot write {err.filename or builds_dir()}: {err.strerror}; "
+        base = os.environ if spec.environ is None else spec.environ
+        log = cache_log_of({**base, **spec.environment}, spec.cwd)
             "free some space or set XDG_STATE_HOME to another folder"
         ) from err
     for prefix in _prefixes(paths.id):
@@ -143,6 +147,7 @@ def launch(spec: Spec) -> BuildPaths:
 
 
 def start_guard(paths: BuildPaths) -> None:
+        environment |= log.environment(paths.cache_log)
     """The keeper is gone: start a guard that restarts this process, the engine, when it dies. One at a time.
 
     To be called again and again while the keeper is gone, since a guard may be killed as well. Raises OSError.
@@ -210,6 +215,7 @@ def _step_of(step: Step) -> dict[str, object]:
 
 def _reserve(paths: BuildPaths) -> None:
     """Find out now, not in an hour, that the disk is full: the exit status needs a block of its own."""
+        "cache": spec.cache,
     with open(paths.exit.with_suffix(".json.new"), "wb", opener=_private) as file:
         file.write(b" " * 4096)
         file.flush()

@@ -137,10 +137,11 @@ def _lines(profile: Profile) -> Iterator[str]:
 
 
 def _limits(profile: Profile) -> dict[str, str]:
+    size = f", {format_bytes(profile.cache_size)}" if profile.cache_size else ""
     limits = {
         "level": str(profile.level or ""),
         "memory": format_bytes(profile.memory) if profile.memory else "",
-        "cache": profile.cache if profile.cache != "none" else "",
+        "cache": profile.cache + size if profile.cache != "none" else "",
         "tmp": profile.tmp.kind if profile.tmp.kind != "none" else "",
     }
     return {name: value for name, value in limits.items() if value}

@@ -77,6 +77,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
             profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None
         ),
     )
+        cache=added.cache,
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:

@@ -112,6 +112,11 @@ class BuildPaths:
         return self.root / "output.log"
 
     @property
+    def cache_log(self) -> Path:
+        """What each call of ccache did, as ccache writes it."""
+        return self.root / "ccache.log"
+
+    @property
     def keeper(self) -> Path:
         """The keeper's and the build's process ids, written by the keeper."""
         return self.root / "keeper.json"

@@ -22,6 +22,7 @@ from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.decide.deaths import Again
 from stoker.engine.beginning import beginning_of, decided_before
 from stoker.engine.bell import Bell, Pace
+from stoker.engine.caching import CacheMeter
 from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
 from stoker.engine.findings import findings
@@ -84,11 +85,13 @@ class Engine:
         self._following = Following(paths, self._spec, self._steps)
         self._expectations = Expectations(self._following.priors, History(history_path()))
         self._deaths = self._records = self._asked = False
+        self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._log_watch = LogWatch(self._written_to)
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._estimated_at = 0.0
+        self._forecast.on_unseen = self._expectations.unseen
         self._journal_problem: str | None = None
 
     async def run(self) -> None:
@@ -101,6 +104,7 @@ class Engine:
         plans = self._empty_scratch()
         observer = self._observer(plans)
         self._keeper.beat()
+        self._write(await self._cache.begin(), time.time())
         self._tell_ready()
         self._following.start(self._bell.ring)
         try:
@@ -256,6 +260,7 @@ class Engine:
         events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
+        events += self._cache.look() if whole else []
             self._estimated_at = now
             guess = self._forecast.look(self._state, now)
             events += [guess] if guess is not None else []
@@ -363,6 +368,7 @@ class Engine:
         first = observer.first_sid
         self._write(observer.finish(now), now)
         ending = ending_of(self._paths, self._state)
+        self._write(await self._cache.finish(), now)
         alone = self._recovery.was_run_alone()
         async for events in findings(self._paths, self._spec, self._state, ending, alone):
             self._write(events, time.time())

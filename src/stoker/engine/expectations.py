@@ -6,6 +6,7 @@ Puts together what was remembered, what priors say and what this build shows. Un
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import time
@@ -19,6 +20,7 @@ from stoker.decide.learn import Learner
 from stoker.decide.names import lasting_name
 from stoker.decide.priors import Priors
 from stoker.decide.recorder import CurveRecorder
+from stoker.decide.saved import Saved
 from stoker.model.remembered import Remembered
 from stoker.record.history import History
 from stoker.sense.procfs import Notes
@@ -32,6 +34,12 @@ MAX_KNOWN = 8192
 
 _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 """Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
+
+_LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
+"""One of those whose work is metered, as the word in front of the compiler."""
+
+_COMPILES = ("cxx", "nvcc")
+"""Tools that a compiler cache can stand in for."""
 
 _CACHE_WITHIN = 400
 """Characters of a command line in which a cache is looked for: a shell, a `cd`, assignments, the launcher."""
@@ -70,6 +78,11 @@ class Expectations:
         self._memories: dict[_Key, Remembered | None] = {}
         self._flushed_at = time.monotonic()
         self._flushing = asyncio.Lock()
+        self.launchers: dict[str, str] = {}
+        """The compiler caches that stand before compilers in this build's jobs, by name, as they are called there."""
+        self.caching = False
+        """Whether a compiler cache is at work, though command lines may not show it."""
+        self.saved = Saved()
         self._take_notes()
 
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
@@ -110,10 +123,24 @@ class Expectations:
         points = self._recorder.finish(jid, seconds)
         if ok and points is not None and argv:
             traits = self._traits_of(argv)
+            traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
+            if traits.cached:
+                self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
             taught = self._learner.observe(output, tool, points, traits)
             if taught and output and self._history is not None:
                 self._history.add(tool, lasting_name(output), traits.flags, points)
         self._forget(jid, argv)
+
+    def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
+        """A job has ended well that was too short to be seen; `argv` is a command line like its own."""
+        traits = self._traits.get(tuple(argv)) or _read(tuple(argv))
+        if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
+            self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
+
+    def _was_maybe_hit(self, memory: Remembered | None, seconds: float) -> None:
+        """A job behind a compiler cache has ended; what it takes with other flags says nothing."""
+        if memory is not None and memory.same_flags:
+            self.saved.ended(seconds, math.exp(memory.log_seconds))
 
     def lost(self, jid: int) -> None:
         """A job is gone and nobody knows how it ended, or it was killed: it teaches nothing."""
@@ -171,6 +198,8 @@ class Expectations:
         if traits is None:
             _make_room(self._traits)
             traits = self._traits[argv] = _read(argv)
+            if traits.cached and (launcher := _LAUNCHER.search(_beginning(argv))) is not None:
+                self.launchers.setdefault(launcher[1], launcher[0])
         return traits
 
     def _forget(self, jid: int, argv: _Argv) -> None:
@@ -189,8 +218,11 @@ def _asked(answer: _Answer, output: str, tool: str, argv: _Argv) -> bool:
 
 def _read(argv: _Argv) -> Traits:
     commands = [command.argv for command in simple_commands(argv)]
-    cached = _CACHES.search(" ".join(argv[:8])[:_CACHE_WITHIN]) is not None
-    return traits_of(commands, cached=cached)
+    return traits_of(commands, cached=_CACHES.search(_beginning(argv)) is not None)
+
+
+def _beginning(argv: _Argv) -> str:
+    return " ".join(argv[:8])[:_CACHE_WITHIN]
 
 
 def _make_room(table: dict[_Any, _Value]) -> None:

@@ -20,9 +20,10 @@ from stoker.engine.work_clock import WorkClock
 from stoker.model import events as ev
 from stoker.model.state import BuildState, Scheduler
 from stoker.sense.plan import Plan
-from stoker.sense.plan_graph import UNKNOWN
+from stoker.sense.plan_graph import UNKNOWN, PlanGraph
 
 Expect = Callable[[None, str, ev.Tool, tuple[str, ...]], Curve]
+Unseen = Callable[[str, ev.Tool, tuple[str, ...], float], None]
 """What is expected of a job without a number, by its output, its tool and its arguments. The `source` of its curve
 begins with "history" if the job ran in an earlier build."""
 
@@ -76,6 +77,8 @@ class Forecast:
 
     def __init__(self, expect: Expect | None = None) -> None:
         self._expect = expect
+        self.on_unseen: Unseen = lambda _output, _tool, _argv, _seconds: None
+        """Told of each job that ended well, is in a plan, and was too short to be seen."""
         self._pace = Pace()
         self._clock = WorkClock()
         self._plans: dict[int, Remaining] = {}
@@ -83,7 +86,7 @@ class Forecast:
         self._asked = self._remembered = 0
         self._priors: dict[str, _Mean] = {}
         self._held: dict[str, _Mean] = {}
-        self._late: deque[tuple[float, int, str]] = deque(maxlen=MAX_LATE)
+        self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
         self._share = MEMORY_SHARE
 
     def ask_again(self) -> None:
@@ -96,7 +99,7 @@ class Forecast:
 
     def planned(self, sid: int, plan: Plan) -> None:
         """A scheduler's plan has been made; it takes the place of an earlier one."""
-        self._plans.pop(sid, None)
+        first = self._plans.pop(sid, None) is None
         if plan.graph is None:
             return
         remaining = self._plans[sid] = Remaining(plan.graph)
@@ -104,10 +107,12 @@ class Forecast:
         for tool, seconds in zip(plan.graph.tools, plan.graph.seconds, strict=True):
             if seconds != UNKNOWN:
                 self._suppose(tool, seconds)
-        for _, late_sid, output in self._late:
-            edge = plan.graph.find(output) if late_sid == sid else None
+        for _, event in self._late:
+            edge = plan.graph.find(event.output) if event.sid == sid else None
             if edge is not None:
                 remaining.finish(edge)
+                if first:
+                    self._tell_unseen(event, plan.graph, edge)
 
     def heard(self, events: Iterable[ev.Event], now: float) -> None:
         """What happened up to Unix time `now`; events that tell nothing of durations are passed over."""
@@ -138,7 +143,7 @@ class Forecast:
 
     def _finished(self, event: ev.JobFinished, now: float) -> None:
         seconds = self._clock.end(event.jid, event.seconds)
-        self._late.append((now, event.sid, event.output))
+        self._late.append((now, event))
         while self._late[0][0] < now - LATE_SECONDS:
             self._late.popleft()
         remaining = self._plans.get(event.sid)
@@ -149,7 +154,12 @@ class Forecast:
             return
         if event.outcome == "ok":
             self._learn(remaining, edge, seconds)
+            self._tell_unseen(event, remaining.graph, edge)
         remaining.finish(edge)
+
+    def _tell_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
+        if event.jid is None and event.outcome == "ok":
+            self.on_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
 
     def _learn(self, remaining: Remaining, edge: int, seconds: float) -> None:
         tool = remaining.graph.tools[edge]
@@ -251,9 +261,8 @@ class Forecast:
     def _ask(self, remaining: Remaining, edge: int) -> None:
         if self._expect is not None and remaining.may_ask(edge):
             graph = remaining.graph
-            command = graph.command(edge)
-            argv = ("/bin/sh", "-c", command) if command else ()
-            self._answered(remaining, edge, self._expect(None, graph.output(edge), graph.tools[edge], argv))
+            curve = self._expect(None, graph.output(edge), graph.tools[edge], _argv(graph, edge))
+            self._answered(remaining, edge, curve)
 
     def _answered(self, remaining: Remaining, edge: int, curve: Curve) -> None:
         tool, seconds = remaining.graph.tools[edge], curve.duration
@@ -271,6 +280,12 @@ class Forecast:
     def _suppose(self, tool: ev.Tool, seconds: float) -> None:
         """What is known of some jobs of a tool is supposed of those of which nothing is known."""
         self._pace.suppose(tool, self._priors.setdefault(tool, _Mean()).add(seconds))
+
+
+def _argv(graph: PlanGraph, edge: int) -> tuple[str, ...]:
+    """A command line like the edge's own."""
+    command = graph.command(edge)
+    return ("/bin/sh", "-c", command) if command else ()
 
 
 def _someone_waits(state: BuildState) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.ramdisk import RamDisk
 from stoker.model.verification import Severity, Verification
@@ -288,6 +289,14 @@ class Estimated:
     seconds: float
     low: float
     high: float
+@dataclass(frozen=True, slots=True)
+class CacheUsed:
+    """What the compiler cache did for this build so far; the last one counts."""
+
+    kind: ClassVar[str] = "cache_used"
+    found: CacheUse
+
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +408,7 @@ Event = (
     | StopRequested
     | Verified
     | Diagnosed
+    | CacheUsed
     | BuildEnded
 )
 

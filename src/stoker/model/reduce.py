@@ -295,6 +295,10 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
     state = replace(state, failures_end=max(state.failures_end, e.log_end))
     forgiven = state.step is not None and e.log_start < state.step.log_start
+def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
+    return replace(state, cache=e.found)
+
+
     if forgiven or len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
@@ -367,6 +371,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.Noticed: _noticed,
     ev.StopRequested: _stop_requested,
     ev.Verified: _verified,
+    ev.CacheUsed: _cache_used,
     ev.Diagnosed: _diagnosed,
     ev.BuildEnded: _build_ended,
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import (
     GpuSample,
@@ -294,6 +295,8 @@ class BuildState:
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""
 
+    cache: CacheUse | None = None
+    """What a compiler cache did; None while none was seen at work."""
     @property
     def over(self) -> bool:
         """True once the build has ended, however it ended."""

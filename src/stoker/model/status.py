@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Job
@@ -71,6 +72,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         },
         "ramdisk": _ramdisk(state),
         "eta": _eta(state, now),
+        "cache": None if state.cache is None else _cache(state.cache),
         "schedulers": [
             {"tool": s.tool, "directory": s.directory, "version": s.version, "running": s.ended is None}
             for s in state.schedulers.values()
@@ -108,6 +110,22 @@ def _eta(state: BuildState, now: float) -> dict[str, float | None]:
     gone = now - e.time
     seconds, low, high = (round(max(0.0, value - gone), 1) for value in (e.seconds, e.low, e.high))
     return {"seconds": seconds, "low": low, "high": high}
+
+
+def _cache(use: CacheUse) -> dict[str, Any]:
+    return {
+        "tool": use.tool,
+        "hits": use.hits,
+        "misses": use.misses,
+        "percent": None if use.rate is None else round(100 * use.rate, 2),
+        "uncacheable": use.uncacheable,
+        "errors": use.errors,
+        "size": use.size,
+        "size_limit": use.size_limit,
+        "exact": use.exact,
+        "saved_seconds": None if use.saved_seconds is None else round(use.saved_seconds, 1),
+        "saved_jobs": use.saved_jobs,
+    }
 
 
 def _verification(found: Verification) -> dict[str, Any]:

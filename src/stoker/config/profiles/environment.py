@@ -5,17 +5,11 @@ Unaware of builds and of what a variable means.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stoker.config.profiles.cache import cache_setup
 from stoker.config.profiles.profile import Profile
-
-CACHES = ("ccache", "sccache")
-"""Compiler caches that are looked for, in this order: ccache needs no daemon, whose compilers nobody could hold."""
-
-LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
-"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +18,8 @@ class Added:
 
     variables: Mapping[str, str]
     notes: tuple[str, ...]
+    cache: str = ""
+    """The compiler cache that was set up, empty for none."""
 
     def to(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The environment that all steps of a build have."""
@@ -33,8 +29,9 @@ class Added:
 def added_by(profile: Profile, environ: Mapping[str, str]) -> Added:
     """What `profile` adds for all steps; `environ` is the person's own environment."""
     notes: list[str] = []
-    variables = {**_launchers(profile, environ, notes), **_own(profile, environ, notes)}
-    return Added(variables, tuple(notes))
+    own = _own(profile, environ, notes)
+    cache = cache_setup(profile, {**environ, **own})
+    return Added({**(cache.variables or {}), **own}, (*notes, *cache.notes), cache.tool)
 
 
 def _own(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
@@ -46,16 +43,3 @@ def _own(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict
         elif environ[name] != value and value:
             notes.append(f"{name}={environ[name]} is yours and stays; the profile has {value!r}")
     return added
-
-
-def _launchers(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """CMake's variables for the profile's compiler cache."""
-    if profile.cache == "none":
-        return {}
-    wanted = CACHES if profile.cache == "auto" else (profile.cache,)
-    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), None)
-    if tool is None:
-        if profile.cache != "auto":
-            notes.append(f"{profile.cache} is not on PATH: nothing is cached")
-        return {}
-    return {name: tool for name in LAUNCHERS if name not in environ}

@@ -88,6 +88,9 @@ class Profile:
     )
     heavy: tuple[str, ...] = field(default=(), metadata=_doc("targets that need much memory: ${heavy} in a command"))
     cache: Cache = field(default="none", metadata=_doc("compiler cache for CMake projects; auto: the one on PATH"))
+    cache_size: Size | None = field(
+        default=None, metadata=_doc("how much it may hold where nobody has chosen a size for it")
+    )
     tmp: Tmp = field(default=Tmp(), metadata=_doc("where compilers keep temporary files"))
     steps: tuple[Step, ...] = field(default=(), metadata=_doc("commands in their order, by name"))
     priors: tuple[Prior, ...] = field(

@@ -1,0 +1,110 @@
+"""Sets up the compiler cache that a profile asks for: CMake's launchers, and a size where nobody has chosen one.
+
+What a person has set for a cache stays. Nothing is set that changes what is compiled or what counts as the same:
+`base_dir` and a missing `hash_dir` put other paths into debug information. Unaware of builds.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.config.profiles.profile import Profile
+from stoker.model.units import format_bytes
+
+CACHES = ("ccache", "sccache")
+"""Compiler caches that are looked for, in this order: ccache needs no daemon."""
+
+LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
+"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
+
+ASK_SECONDS = 2.0
+"""How long ccache may take to tell its configuration; it takes 5 ms."""
+
+DISK_SHARE = 0.5
+"""Share of the free disk that a cache may be given beyond what it has: the build needs the rest."""
+
+_CONFIG = re.compile(r"^\((?P<origin>.*)\) (?P<name>max_size|cache_dir) = (?P<value>.*)$", re.MULTILINE)
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The cache's name (empty: none), variables to add, and what the person should know."""
+
+    tool: str = ""
+    variables: Mapping[str, str] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def cache_setup(profile: Profile, environ: Mapping[str, str]) -> Setup:
+    """What the profile's `cache` means on this machine; `environ` is the build's environment so far."""
+    if profile.cache == "none":
+        return Setup()
+    wanted = CACHES if profile.cache == "auto" else (profile.cache,)
+    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), None)
+    if tool is None:
+        names = " nor ".join(wanted)
+        said = f"neither {names} is on PATH" if len(wanted) > 1 else f"{names} is not on PATH"
+        return Setup(notes=(f"{said}: nothing is cached",))
+    launchers = {name: tool for name in LAUNCHERS if name not in environ}
+    notes: list[str] = []
+    size = _size(tool, profile.cache_size, environ, notes) if profile.cache_size else {}
+    return Setup(tool if launchers else "", {**launchers, **size}, tuple(notes))
+
+
+def _size(tool: str, wanted: int, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
+    """The variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
+    if tool == "ccache":
+        return _size_of_ccache(wanted, environ, notes)
+    if any(name in environ for name in ("SCCACHE_CACHE_SIZE", "SCCACHE_CONF")):
+        return {}
+    home = Path(environ.get("HOME", "/"))
+    if Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "sccache", "config").exists():
+        return {}
+    folder = Path(environ.get("SCCACHE_DIR") or Path(environ.get("XDG_CACHE_HOME") or home / ".cache", "sccache"))
+    return {"SCCACHE_CACHE_SIZE": f"{wanted // _MIB}M"} if _has_room(folder, wanted, tool, notes) else {}
+
+
+def _size_of_ccache(wanted: int, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
+    if "CCACHE_MAXSIZE" in environ:
+        return {}
+    told = {m["name"]: m for m in _CONFIG.finditer(_ask("ccache", "--show-config", environ))}
+    if "max_size" not in told or told["max_size"]["origin"] != "default":
+        return {}
+    folder = Path(told["cache_dir"]["value"] if "cache_dir" in told else environ.get("HOME", "/"))
+    return {"CCACHE_MAXSIZE": f"{wanted // _MIB}Mi"} if _has_room(folder, wanted, "ccache", notes) else {}
+
+
+def _ask(tool: str, option: str, environ: Mapping[str, str]) -> str:
+    """What it prints; empty if it does not answer."""
+    program = shutil.which(tool, path=environ.get("PATH"))
+    try:
+        asked = subprocess.run(
+            [program or tool, option],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_SECONDS,
+            env=dict(environ),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout.decode(errors="replace") if asked.returncode == 0 else ""
+
+
+def _has_room(folder: Path, wanted: int, tool: str, notes: list[str]) -> bool:
+    """Whether the disk of the cache's folder has room for that much."""
+    there = next((f for f in (folder, *folder.parents) if f.is_dir()), Path("/"))
+    try:
+        free = shutil.disk_usage(there).free
+    except OSError:
+        return False
+    if wanted <= DISK_SHARE * free:
+        return True
+    notes.append(f"{tool} keeps its usual size: no room for {format_bytes(wanted)} beside a build ({there})")
+    return False
