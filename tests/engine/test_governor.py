@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pytest
@@ -270,6 +270,28 @@ def test_a_new_engine_finds_each_job_where_the_old_one_left_it(world: World) -> 
     assert [m.state for m in world.governor.deck] == ["running", "on_deck", "frozen", "on_deck", "running"]
     assert [e for e in events if isinstance(e, ev.JobMoved)] == [ev.JobMoved(5, "running")]
     assert 1 in world.expected.adopted_jobs
+
+
+@pytest.mark.parametrize("act", ["freeze", "alone"])
+def test_what_a_person_did_to_a_job_outlives_the_engine(world: World, act: str) -> None:
+    births = world.start("a", "b")
+    world.hand("job", jid=1, act=act)
+    see(lambda: world.stopped(births) == [act == "freeze", act == "alone"])
+    told = {e.jid: e for e in world.events if isinstance(e, ev.JobMoved)}
+    heirs = []
+    for birth in births:
+        moved = told.get(birth.jid, ev.JobMoved(birth.jid, "running"))
+        process = parse_stat(read_once(f"/proc/{birth.job.pid}/stat") or b"")
+        assert process is not None
+        before = replace(_told(birth, moved.state), moved_by=moved.by, alone=moved.alone)
+        heirs.append(birth._replace(before=before, process=process))
+    next_one = World(BuildState())
+    next_one.governor.receive(heirs, time.time())
+    assert world.stopped(births) == [act == "freeze", act == "alone"]
+    other = 1 if act == "freeze" else 0
+    next_one.governor.exited(births[other].job.key)
+    next_one.governor.step()
+    see(lambda: world.stopped(births) == [act == "freeze", False])
 
 
 def _told(birth: Birth, state: ev.JobState) -> state_of.Job:

@@ -96,7 +96,9 @@ class Governor:
     def _member(self, birth: Birth, now: float) -> Member:
         clock = time.monotonic()
         state = arrival_state(birth, now, held=not self.open)
-        since = birth.before.running_since if birth.before is not None else None
+        before = birth.before
+        since = before.running_since if before is not None else None
+        moved_by = before.moved_by if before is not None and before.state == state else ""
         member = Member(
             birth.jid,
             birth.sid,
@@ -107,14 +109,16 @@ class Governor:
             admitted=clock - max(0.0, now - since) if since is not None else clock,
             since=clock,
             fixed=is_fixed(birth),
-            alone=birth.job.output in self.alone,
-            whole=birth.before is not None,
+            alone=birth.job.output in self.alone or (before is not None and before.alone),
+            by_person=moved_by == "person",
+            by_word=moved_by == "word",
+            whole=before is not None,
         )
         if member.fixed:
             member.state = "running"
         else:
             gate.offer_to_the_kernel(member.target)
-        if birth.before is not None or (member.state == "running" and not member.fixed):
+        if before is not None or (member.state == "running" and not member.fixed):
             self._expected.adopted(birth.jid)
         self.deck.add(member)
         self.version += 1
@@ -134,7 +138,7 @@ class Governor:
     def _announced(self, m: Member, before: state_of.Job | None) -> list[ev.Event]:
         if before is None:
             return [self._started(m)]
-        return [] if before.state == m.state else [ev.JobMoved(m.jid, m.state)]
+        return [] if before.state == m.state else [self.told(m)]
 
     def _started(self, m: Member) -> ev.JobStarted:
         job = m.job
@@ -354,7 +358,12 @@ class Governor:
         """Note where a job is now."""
         member.move(state, time.monotonic())
         self.version += 1
-        return ev.JobMoved(member.jid, state)
+        return self.told(member)
+
+    def told(self, member: Member) -> ev.JobMoved:
+        """Where a job is, and by whose word."""
+        by: ev.MovedBy = "person" if member.by_person else "word" if member.by_word else ""
+        return ev.JobMoved(member.jid, member.state, by=by, alone=member.alone)
 
     def _decided(self, member: Member, decision: Decision) -> ev.Decided:
         what = f"{decision.action} {member.job.label}"
