@@ -41,7 +41,7 @@ def profiles(stoker: Stoker) -> Path:
 
 def run(stoker: Stoker, name: str, folder: Path, *more: str) -> tuple[int, str]:
     """The exit status, and what was said on stderr."""
-    result = stoker.run("run", "--plain", "-p", name, *more, cwd=folder)
+    result = stoker.run("run", "--plain", "--no-doctor", "-p", name, *more, cwd=folder)
     return result.returncode, result.stderr.decode()
 
 
