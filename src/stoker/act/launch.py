@@ -117,6 +117,7 @@ class Spec:
     environ: Mapping[str, str] | None = None
     alone: tuple[str, ...] = ()
     decided: Decided | None = None
+    cache: str = ""
 
 
 def launch(spec: Spec) -> BuildPaths:
@@ -125,19 +126,19 @@ def launch(spec: Spec) -> BuildPaths:
         private_dir(state_dir())
         private_dir(builds_dir())
         paths = _make_folder(spec.name)
+        base = os.environ if spec.environ is None else spec.environ
+        log = cache_log_of({**base, **spec.environment}, spec.cwd)
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
             json.dump(_spec_file(spec), file)
-    cache: str = ""
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)
         save_environment(paths.environment, base)
         environment = {**base, **spec.environment, **make_pool(paths.pool, spec.window, base)}
+        environment |= log.environment(paths.cache_log)
     except OSError as err:
         raise LaunchError(
             f"cannot write {err.filename or builds_dir()}: {err.strerror}; "
-        base = os.environ if spec.environ is None else spec.environ
-        log = cache_log_of({**base, **spec.environment}, spec.cwd)
             "free some space or set XDG_STATE_HOME to another folder"
         ) from err
     for prefix in _prefixes(paths.id):
@@ -147,7 +148,6 @@ def launch(spec: Spec) -> BuildPaths:
 
 
 def start_guard(paths: BuildPaths) -> None:
-        environment |= log.environment(paths.cache_log)
     """The keeper is gone: start a guard that restarts this process, the engine, when it dies. One at a time.
 
     To be called again and again while the keeper is gone, since a guard may be killed as well. Raises OSError.
@@ -203,6 +203,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "profile": asdict(spec.profile) if spec.profile is not None else None,
         "alone": list(spec.alone),
         "decided": asdict(spec.decided) if spec.decided is not None else None,
+        "cache": spec.cache,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
         "engine": [sys.executable, "-P", "-m", "stoker.engine"],
@@ -215,7 +216,6 @@ def _step_of(step: Step) -> dict[str, object]:
 
 def _reserve(paths: BuildPaths) -> None:
     """Find out now, not in an hour, that the disk is full: the exit status needs a block of its own."""
-        "cache": spec.cache,
     with open(paths.exit.with_suffix(".json.new"), "wb", opener=_private) as file:
         file.write(b" " * 4096)
         file.flush()

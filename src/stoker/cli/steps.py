@@ -72,12 +72,12 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         first=_first(steps, plan),
         verify=profile.verify,
         since=plan.since,
+        cache=added.cache,
         memory=memory,
         profile=Origin(
             profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None
         ),
     )
-        cache=added.cache,
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:

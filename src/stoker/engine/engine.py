@@ -84,14 +84,14 @@ class Engine:
         self._pace = Pace()
         self._following = Following(paths, self._spec, self._steps)
         self._expectations = Expectations(self._following.priors, History(history_path()))
-        self._deaths = self._records = self._asked = False
         self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
+        self._deaths = self._records = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._log_watch = LogWatch(self._written_to)
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
-        self._estimated_at = 0.0
         self._forecast.on_unseen = self._expectations.unseen
+        self._estimated_at = 0.0
         self._journal_problem: str | None = None
 
     async def run(self) -> None:
@@ -103,8 +103,8 @@ class Engine:
         await self._open_socket()
         plans = self._empty_scratch()
         observer = self._observer(plans)
-        self._keeper.beat()
         self._write(await self._cache.begin(), time.time())
+        self._keeper.beat()
         self._tell_ready()
         self._following.start(self._bell.ring)
         try:
@@ -259,8 +259,8 @@ class Engine:
             self._pace.hurry()
         events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
-        if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
         events += self._cache.look() if whole else []
+        if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now
             guess = self._forecast.look(self._state, now)
             events += [guess] if guess is not None else []
@@ -367,8 +367,8 @@ class Engine:
         self._tell_steps(observer, now)  # some may have been over before there was a look
         first = observer.first_sid
         self._write(observer.finish(now), now)
-        ending = ending_of(self._paths, self._state)
         self._write(await self._cache.finish(), now)
+        ending = ending_of(self._paths, self._state)
         alone = self._recovery.was_run_alone()
         async for events in findings(self._paths, self._spec, self._state, ending, alone):
             self._write(events, time.time())

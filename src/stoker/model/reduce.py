@@ -166,14 +166,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     if job is None:
         return state
     since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
-    moved = replace(
-        job,
-        state=e.state,
-        running_since=since,
-        expected=e.expected or job.expected,
-        moved_by=e.by,
-        alone=e.alone,
-    )
+    moved = replace(job, state=e.state, running_since=since, expected=e.expected or job.expected)
     return replace(state, jobs={**state.jobs, e.jid: moved})
 
 
@@ -295,6 +288,10 @@ def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> Timeli
     )
 
 
+def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
+    return replace(state, cache=e.found)
+
+
 def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
     return replace(state, estimate=Estimate(e.seconds, e.low, e.high, time))
 
@@ -302,10 +299,6 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
     state = replace(state, failures_end=max(state.failures_end, e.log_end))
     forgiven = state.step is not None and e.log_start < state.step.log_start
-def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
-    return replace(state, cache=e.found)
-
-
     if forgiven or len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
@@ -371,6 +364,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.LevelSet: _level_set,
     ev.JobFinished: _job_finished,
     ev.Sampled: _sampled,
+    ev.CacheUsed: _cache_used,
     ev.Estimated: _estimated,
     ev.FailureFound: _failure_found,
     ev.JobKilled: _job_killed,
@@ -378,7 +372,6 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.Noticed: _noticed,
     ev.StopRequested: _stop_requested,
     ev.Verified: _verified,
-    ev.CacheUsed: _cache_used,
     ev.Diagnosed: _diagnosed,
     ev.BuildEnded: _build_ended,
 }

@@ -18,7 +18,6 @@ from stoker.model.events import (
     JobState,
     KilledBy,
     MachineSample,
-    MovedBy,
     Outcome,
     Paused,
     Pressure,
@@ -117,8 +116,7 @@ class Job:
     """A job of a scheduler that has not ended.
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
-    was let go, None while it waits on deck; `started` is its process's birth. `moved_by` and `alone` are as in
-    events.JobMoved.
+    was let go, None while it waits on deck; `started` is its process's birth.
     """
 
     jid: int
@@ -134,8 +132,6 @@ class Job:
     state: JobState = "running"
     expected: int | None = None
     running_since: float | None = None
-    moved_by: MovedBy = ""
-    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +291,12 @@ class BuildState:
     failures_end: int = 0
     """Where in the output log the last failure ends, those of earlier attempts included."""
     notices: tuple[Notice, ...] = ()
+    cache: CacheUse | None = None
+    """What a compiler cache did; None while none was seen at work."""
     verification: Verification | None = None
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""
 
-    cache: CacheUse | None = None
-    """What a compiler cache did; None while none was seen at work."""
     @property
     def over(self) -> bool:
         """True once the build has ended, however it ended."""
