@@ -19,7 +19,7 @@ from stoker.decide.situation import Situation
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
-from stoker.engine.newborn import arrival_state, is_fixed, target_of
+from stoker.engine.newborn import member_of
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.state import BuildState
@@ -94,31 +94,11 @@ class Governor:
         return [*(e for m in members for e in self._announced(m, before[m.jid])), *decided]
 
     def _member(self, birth: Birth, now: float) -> Member:
-        clock = time.monotonic()
-        state = arrival_state(birth, now, held=not self.open)
-        before = birth.before
-        since = before.running_since if before is not None else None
-        moved_by = before.moved_by if before is not None and before.state == state else ""
-        member = Member(
-            birth.jid,
-            birth.sid,
-            birth.job,
-            target_of(birth),
-            state,
-            arrived=clock - max(0.0, now - birth.job.started),
-            admitted=clock - max(0.0, now - since) if since is not None else clock,
-            since=clock,
-            fixed=is_fixed(birth),
-            alone=birth.job.output in self.alone or (before is not None and before.alone),
-            by_person=moved_by == "person",
-            by_word=moved_by == "word",
-            whole=before is not None,
-        )
-        if member.fixed:
-            member.state = "running"
-        else:
+        alone = birth.job.output in self.alone
+        member = member_of(birth, now, time.monotonic(), held=not self.open, alone=alone)
+        if not member.fixed:
             gate.offer_to_the_kernel(member.target)
-        if before is not None or (member.state == "running" and not member.fixed):
+        if birth.before is not None or (member.state == "running" and not member.fixed):
             self._expected.adopted(birth.jid)
         self.deck.add(member)
         self.version += 1

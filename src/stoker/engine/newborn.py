@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from stoker.act.gate import Target
 from stoker.act.tree import Processes
-from stoker.engine.deck import Birth
+from stoker.engine.deck import Birth, Member
 from stoker.model.events import JobState
 from stoker.sense.processes import CLK_TCK, PROC
 from stoker.sense.procfs import read_link
@@ -18,6 +18,32 @@ the look of a second ago, or after a stall of the machine. Later it has memory t
 
 UNTOUCHED = 0.05
 """CPU seconds that a job stopped at its birth may have used: a shell's start."""
+
+
+def member_of(birth: Birth, now: float, clock: float, *, held: bool, alone: bool) -> Member:
+    """The job as a governor keeps it; `now` is Unix time, `clock` the monotonic one. `held`: newborn jobs wait on deck.
+
+    One that an earlier engine knew is where that one left it, by whose word it was left there.
+    """
+    before, fixed = birth.before, is_fixed(birth)
+    state = arrival_state(birth, now, held=held)
+    since = before.running_since if before is not None else None
+    moved_by = before.moved_by if before is not None and before.state == state else ""
+    return Member(
+        birth.jid,
+        birth.sid,
+        birth.job,
+        target_of(birth),
+        "running" if fixed else state,
+        arrived=clock - max(0.0, now - birth.job.started),
+        admitted=clock - max(0.0, now - since) if since is not None else clock,
+        since=clock,
+        fixed=fixed,
+        alone=alone or (before is not None and before.alone),
+        by_person=moved_by == "person",
+        by_word=moved_by == "word",
+        whole=before is not None,
+    )
 
 
 def target_of(birth: Birth) -> Target:
