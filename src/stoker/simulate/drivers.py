@@ -11,10 +11,10 @@ from typing import Protocol
 
 from stoker.decide.curves import Curve
 from stoker.decide.policy import decide
+from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.simulate.expectation import Oracle
 from stoker.simulate.machine import NEVER, Live, Machine
-from stoker.simulate.trace import MIB
 
 WINDOW_FACTOR = 8
 """Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""
@@ -28,19 +28,13 @@ TIGHT_LOOK = 0.25
 TIGHT = 0.5
 """Share of the memory from which on it is in play: what is in use, or the peaks of what runs."""
 
-RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST_SHARE = 0.06, 192 * MIB, 0.10
-"""Share of the memory limit that is kept free of promises, a little more on small machines: as live builds do."""
-
-FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
-"""Share of the memory limit below which the emergency begins, likewise."""
-
 MAX_ROUNDS = 200
 """Rounds of asking and acting in one look; more than any machine has jobs to freeze one by one."""
 
 
 def reserve_of(ram: float) -> float:
-    """Bytes that are kept free of promises on a machine with so many."""
-    return max(RESERVE_SHARE * ram, min(RESERVE_LEAST, RESERVE_MOST_SHARE * ram))
+    """Bytes that are kept free of promises on a machine with so many, as live builds do."""
+    return Thresholds().reserve_of(ram)
 
 
 class Driver(Protocol):
@@ -91,7 +85,7 @@ class Stoker:
             budget=machine.ram,
             available=machine.ram - machine.used,
             reserve=reserve_of(machine.ram),
-            floor=max(FLOOR_SHARE * machine.ram, min(FLOOR_LEAST, FLOOR_MOST_SHARE * machine.ram)),
+            floor=Thresholds().floor_of(machine.ram),
             cpu_slots=machine.cores,
             level=self._level,
             running=tuple(self._see(machine, live) for live in machine.running.values()),
