@@ -28,6 +28,9 @@ JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
 
+MovedBy = Literal["", "person", "word"]
+"""person: asked for this very job; word: a person's pause or level holds it; empty: the governor's own decision."""
+
 KilledBy = Literal["memory", "unknown", "shed", "person"]
 """memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
 knows where; shed: stoker, to save the others; person: somebody through stoker."""
@@ -152,12 +155,17 @@ class JobStarted:
 
 @dataclass(frozen=True, slots=True)
 class JobMoved:
-    """A job was let go from the deck, frozen or thawed; `expected` as in JobStarted, None if that has not changed."""
+    """A job was let go from the deck, frozen or thawed; `expected` as in JobStarted, None if that has not changed.
+
+    `by` tells who decided; an engine that takes over goes by it. `alone`: nothing runs beside it.
+    """
 
     kind: ClassVar[str] = "job_moved"
     jid: int
     state: JobState
     expected: int | None = None
+    by: MovedBy = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,14 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     if job is None:
         return state
     since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
-    moved = replace(job, state=e.state, running_since=since, expected=e.expected or job.expected)
+    moved = replace(
+        job,
+        state=e.state,
+        running_since=since,
+        expected=e.expected or job.expected,
+        moved_by=e.by,
+        alone=e.alone,
+    )
     return replace(state, jobs={**state.jobs, e.jid: moved})
 
 

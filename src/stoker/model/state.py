@@ -18,6 +18,7 @@ from stoker.model.events import (
     JobState,
     KilledBy,
     MachineSample,
+    MovedBy,
     Outcome,
     Paused,
     Pressure,
@@ -116,7 +117,8 @@ class Job:
     """A job of a scheduler that has not ended.
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
-    was let go, None while it waits on deck; `started` is its process's birth.
+    was let go, None while it waits on deck; `started` is its process's birth. `moved_by` and `alone` are as in
+    events.JobMoved.
     """
 
     jid: int
@@ -132,6 +134,8 @@ class Job:
     state: JobState = "running"
     expected: int | None = None
     running_since: float | None = None
+    moved_by: MovedBy = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
