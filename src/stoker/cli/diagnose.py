@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -13,12 +12,10 @@ from typing import BinaryIO
 
 from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
+from stoker.diagnose.around import line_at
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
-
-PORTION = 1 << 20
-"""Bytes of a build's output that are read at once where only lines are counted."""
 
 FOUND = 0
 NOTHING_KNOWN = 1
@@ -55,16 +52,6 @@ def run(args: argparse.Namespace) -> int:
     return FOUND if matches else NOTHING_KNOWN
 
 
-def cause_of(state: BuildState) -> str:
-    """In a few words why a build failed, by what its failed steps printed; empty if that is not known."""
-    from stoker.diagnose.rule import shipped_rules
-    from stoker.diagnose.scan import scan
-
-    steps = (f"FAILED: [code={f.exit_code}] {f.output}\n" + "\n".join(f.excerpt) for f in state.failures)
-    matches = scan(io.BytesIO("\n".join(steps).encode("utf-8", "replace")), shipped_rules())
-    return matches[0].rule.title if matches else ""
-
-
 @contextlib.contextmanager
 def _open(name: str) -> Iterator[tuple[BinaryIO, int]]:
     """What a name on the command line means, and the line to begin with: stdin, a file, or else a build.
@@ -89,15 +76,7 @@ def _build(name: str) -> BuildPaths | None:
 
 
 def _skip_forgiven(file: BinaryIO, state: BuildState) -> int:
-    """Go to the first failure of the last attempt, and tell its line.
-
-    What failed before was run again, so it is not why the build failed.
-    """
-    line = 1
-    if state.step is None or state.step.attempt == 1 or not state.failures:
-        return line
-    left = min(failure.log_start for failure in state.failures)
-    while left > 0 and (portion := file.read(min(left, PORTION))):
-        line += portion.count(b"\n")
-        left -= len(portion)
-    return line
+    """Go to where the last attempt begins, and tell its line: what came before was mended, or well."""
+    begin = line_at(file, state.step.log_start if state.step is not None else 0)
+    file.seek(begin.offset)
+    return begin.line

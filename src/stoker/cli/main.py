@@ -110,10 +110,15 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
     parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
     settings(parser)
-    parser.add_argument("--resume", action="store_true", help="go on at the step where the last build of -p stopped")
     parser.add_argument(
         "--no-doctor", action="store_true", help="with -p: begin even if 'stoker doctor' says that it cannot succeed"
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
+    )
+    parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"

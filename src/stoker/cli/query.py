@@ -105,6 +105,9 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.over:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
     lines += [f"  failed    {clean(f.output)}" for f in state.failures[:5]]
+    if state.diagnosis is not None and state.diagnosis.cause is not None:
+        lines.append(f"  cause     {clean(state.diagnosis.cause.title)}")
+        lines += [f"            {clean(fact)}" for fact in state.diagnosis.facts]
     if state.verification is not None:
         lines.append(f"  verified  {clean(headline(state.verification)[1])}")
     return [*lines, f"  output    {clean(state.log_path)}"]

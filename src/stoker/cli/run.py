@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Start the command and watch it; returns the build's own exit status, 130 when a person stopped it."""
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if args.remedy and (not args.resume or args.profile is not None):
+        raise CliError("--remedy goes with --resume, and with a build's ID if it is not the last one of this folder")
     if args.profile is not None:
         return _run_profile(args, words)
-    if args.set or args.resume:
-        raise CliError("--set and --resume go with a profile, as in: stoker run -p pytorch --set arch=8.0")
+    if args.resume:
+        from stoker.cli.go_on import go_on
+
+        return go_on(args)
+    if args.set:
+        raise CliError("--set goes with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if not words:
         raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
     if words[0].startswith("-"):

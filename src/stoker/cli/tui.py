@@ -15,7 +15,7 @@ from stoker.cli.errors import CliError
 from stoker.config.settings import Settings, load_settings, settings_path
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
-from stoker.show.source import Source
+from stoker.show.source import GoOn, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ def _locale_is_ascii() -> bool:
     return "utf" not in locale.nl_langinfo(locale.CODESET).lower()
 
 
-def run_screens(source: Source, options: TuiOptions) -> None:
-    """Show a build full-screen until the person leaves."""
+def run_screens(source: Source, options: TuiOptions, go_on: GoOn | None = None) -> None:
+    """Show a build full-screen until the person leaves, or has it gone on with by `go_on` when it has failed."""
     from stoker.show.tui.app import run_tui
 
     async def reload() -> AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]:
@@ -69,4 +69,5 @@ def run_screens(source: Source, options: TuiOptions) -> None:
         watch_themes=reload,
         ascii_only=options.ascii_only,
         tick=options.settings.tick,
+        go_on=go_on,
     )

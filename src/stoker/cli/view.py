@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.cli.diagnose import cause_of
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
+from stoker.cli.going_on import GoingOn
 from stoker.cli.screen import Screen, in_colour, pick_screen
 from stoker.cli.tui import TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
@@ -22,6 +22,7 @@ from stoker.model.update import CommandRefused
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
+from stoker.show.closing import closing_lines
 from stoker.show.source import Source
 
 
@@ -55,21 +56,31 @@ def find(build_id: str | None) -> BuildPaths:
 
 def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False) -> int:
     """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
-    source = BuildSource(paths, read_only)
     full_screen = isinstance(screen, TuiOptions)
     if isinstance(screen, TuiOptions):
-        run_screens(source, screen)
+        paths = _watch_screens(paths, screen, read_only=read_only)
     else:
-        asyncio.run(_watch_lines(paths, source, screen, owner=owner))
+        asyncio.run(_watch_lines(paths, BuildSource(paths, read_only), screen, owner=owner))
     state = final_state(paths)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else 0
     if full_screen:
         print(_last_line(state), file=sys.stderr)
-    if screen != "json" and state.outcome == "failed" and state.failures and (cause := cause_of(state)):
-        print(f"stoker: {cause}; what to do: stoker diagnose {paths.id}", file=sys.stderr)
+    if screen != "json":
+        for line in closing_lines(state):
+            print(f"stoker: {line}", file=sys.stderr)
     return exit_status(state)
+
+
+def _watch_screens(paths: BuildPaths, options: TuiOptions, *, read_only: bool) -> BuildPaths:
+    """Show a build, and then each that a person has it gone on with; the last one."""
+    while True:
+        going_on = None if read_only else GoingOn(paths)
+        run_screens(BuildSource(paths, read_only), options, going_on)
+        if going_on is None or going_on.next is None:
+            return paths
+        paths = going_on.next
 
 
 def exit_status(state: BuildState) -> int:

@@ -5,6 +5,7 @@ Nothing of it comes from the output: names come from the journal's own jobs and 
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 
 from stoker.diagnose.rule import Rule
@@ -39,7 +40,7 @@ def action_for(rule: Rule, state: BuildState, folder: str, deaths: Deaths) -> Ac
         missing = missing_submodules(folder)
         return Action("update-submodules", names=missing.paths) if missing is not None else None
     if rule.action == "fetch-large-files":
-        return Action("fetch-large-files")
+        return Action("fetch-large-files") if shutil.which("git-lfs") else None
     if rule.action == "set-variable":
         return Action("set-variable", variable=rule.variable)
     return None

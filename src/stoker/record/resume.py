@@ -50,9 +50,9 @@ def _unfinished(paths: BuildPaths, spec: Mapping[str, Any]) -> str:
     # Not if it was stopped: a command may catch SIGTERM and end with 0, half of its work undone.
     if ended.get("exit_code") == 0 and not ended["stopped"]:
         done.add(ended["step"])
-    left = (n for n in range(spec["first"], len(spec["steps"]) + 1) if n not in done)
-    number = next(left, None)
-    return str(spec["steps"][number - 1]["name"]) if number is not None else ""
+    left = [step for n, step in enumerate(spec["steps"], 1) if n >= spec["first"] and n not in done]
+    # A remedy is no step of the profile; what it was to mend comes after it.
+    return next((str(step["name"]) for step in left if not step.get("remedy")), "")
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -42,14 +42,21 @@ def missing_submodules(folder: str, environ: Mapping[str, str] | None = None) ->
 
     Left out is what a person has checked out at another commit than the repository names: it would be lost from sight.
     """
-    top = _git(folder, ("rev-parse", "--show-toplevel"), environ).removesuffix("\n")
-    if not top or not os.path.isabs(top):
+    found = top_of(folder, environ)
+    if found is None:
         return None
+    top = str(found)
     named = _named(top, environ)
     linked = set(_linked(top, named, environ)) if named else set[str]()
     states = _states(top, environ) if linked else []
     wanted = tuple(path for path in named if path in linked and _may_fetch(path, states))
-    return Missing(Path(top), wanted) if wanted else None
+    return Missing(found, wanted) if wanted else None
+
+
+def top_of(folder: str, environ: Mapping[str, str] | None = None) -> Path | None:
+    """The top folder of the repository around `folder`."""
+    top = _git(folder, ("rev-parse", "--show-toplevel"), environ).removesuffix("\n")
+    return Path(top) if os.path.isabs(top) else None
 
 
 def _named(top: str, environ: Mapping[str, str] | None) -> list[str]:

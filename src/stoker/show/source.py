@@ -48,3 +48,11 @@ class Source(Protocol):
         replay_pause(), replay_seek(seconds: float, relative), replay_speed(factor: float).
         """
         ...
+
+
+class GoOn(Protocol):
+    """Starts the build that goes on with one that failed or was stopped."""
+
+    async def __call__(self, *, remedy: bool) -> None:
+        """Start it, with what the diagnosis offers if `remedy`; raises `stoker.model.update.CommandRefused`."""
+        ...

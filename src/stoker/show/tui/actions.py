@@ -13,8 +13,9 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 
 Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end"]
-Needs = Literal["", "control", "replay"]
-"""control: a live build that may be acted on from here; replay: a recorded build that is being played."""
+Needs = Literal["", "control", "replay", "going-on"]
+"""control: a live build that may be acted on from here; replay: a recorded build that is being played;
+going-on: a build that failed or was stopped, and may be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ TABLE: tuple[Action, ...] = (
     Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
     Action("failures", "app", "f", "What failed, and why", "failures"),
     Action("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
+    Action("remedy", "app", "r", "Do what mends it safely, and go on (asks first)", "remedy", needs="going-on"),
+    Action("go-on", "app", "c", "Go on with the failed build as it was (asks first)", "go on", needs="going-on"),
     Action("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
     Action("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
     Action("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),

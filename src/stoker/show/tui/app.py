@@ -18,7 +18,7 @@ from textual.screen import Screen
 
 from stoker.config.themes import Theme
 from stoker.model.update import Update
-from stoker.show.source import Source
+from stoker.show.source import GoOn, Source
 from stoker.show.tui import actions
 from stoker.show.tui.control import ControlApp
 from stoker.show.tui.glyphs import ASCII, UNICODE
@@ -75,8 +75,11 @@ class StokerApp(ControlApp):
         no_colour: bool = False,
         tick: float = TICK,
         clock: Callable[[], float] = time.monotonic,
+        go_on: GoOn | None = None,
     ) -> None:
-        super().__init__(source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour)
+        super().__init__(
+            source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour, go_on=go_on
+        )
         self.glyphs = ASCII if ascii_only else UNICODE
         self.animation_level = "none"
         self._watch_themes = watch_themes
@@ -228,8 +231,9 @@ def run_tui(
     watch_themes: ThemeWatch | None = None,
     ascii_only: bool = False,
     tick: float = TICK,
+    go_on: GoOn | None = None,
 ) -> int | None:
-    """Show a build until the person leaves.
+    """Show a build until the person leaves, or has it gone on with by `go_on`.
 
     Returns the build's exit status if it has ended (1 if that was lost), or None if the person left before: then the
     build goes on. The mouse stays the terminal's own, so that text can be selected. NO_COLOR is obeyed.
@@ -243,5 +247,6 @@ def run_tui(
         ascii_only=ascii_only,
         no_colour=bool(os.environ.get("NO_COLOR")),
         tick=tick,
+        go_on=go_on,
     )
     return app.run(mouse=False)

@@ -15,16 +15,17 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from stoker.config.themes import Theme
+from stoker.model.diagnosis import Action, words_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
-from stoker.show.source import Source
+from stoker.show.source import GoOn, Source
 from stoker.show.tui import actions
 from stoker.show.tui.driver import driver_class
 from stoker.show.tui.hand import Hand
 from stoker.show.tui.screens.base import PageScreen
 from stoker.show.tui.screens.boxes import HelpBox
-from stoker.show.tui.screens.questions import Answer, KillBox, StopBox
+from stoker.show.tui.screens.questions import Answer, GoOnBox, KillBox, StopBox
 from stoker.show.tui.theming import Palette, textual_theme
 
 SEEK_SECONDS = 10.0
@@ -44,10 +45,13 @@ class ControlApp(App[int], inherit_bindings=False):
         *,
         ascii_only: bool,
         no_colour: bool,
+        go_on: GoOn | None = None,
     ) -> None:
         # Textual turns colours into greys for NO_COLOR, unless they are the terminal's own: then it leaves them out.
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.source = source
+        self._go_on = go_on
+        self._going_on = False
         self.hand = Hand(source, lambda why: self.tell(why, "error"), self.redraw)
         self.newest = Update(BuildState(), "live")
         self.keymap = dict(keymap)
@@ -64,13 +68,26 @@ class ControlApp(App[int], inherit_bindings=False):
         if action.needs == "control":
             live = self.newest.link in ("live", "lost")
             return live and not self.source.read_only and not self.newest.state.over
+        if action.needs == "going-on":
+            return self._may_go_on and (action.id != "remedy" or self._remedy is not None)
         return True
+
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether the build has ended badly, and this viewer may have it gone on with."""
+        ended = self.newest.link == "ended" and self.newest.state.outcome in ("failed", "stopped")
+        return ended and self._go_on is not None and not self._going_on
+
+    @property
+    def _remedy(self) -> Action | None:
+        found = self.newest.state.diagnosis
+        return found.action if found is not None else None
 
     def relevant(self, action: actions.Action) -> bool:
         """True if the action is worth a place in the footer: there is something to see or do."""
         state = self.newest.state
         something = {
-            "failures": bool(state.failures),
+            "failures": bool(state.failures or state.diagnosis),
             "decisions": bool(state.decisions or state.notices),
             "verification": state.verification is not None,
             "level-up": state.level.target is not None,
@@ -149,6 +166,36 @@ class ControlApp(App[int], inherit_bindings=False):
                 self.tell("that job has ended by itself")
 
         self.push_screen(KillBox(job), answered)
+
+    def action_remedy(self) -> None:
+        """Ask whether to do what mends it, and go on."""
+        if self._remedy is not None:
+            self._ask_to_go_on(words_of(self._remedy), remedy=True)
+
+    def action_go_on(self) -> None:
+        """Ask whether to go on as it was."""
+        self._ask_to_go_on("run the same command again, from the step that failed", remedy=False)
+
+    def _ask_to_go_on(self, what: str, *, remedy: bool) -> None:
+        async def answered(answer: Answer | None) -> None:
+            if answer is not None and self._may_go_on:
+                self.run_worker(self._going(remedy=remedy), group="going-on")
+
+        self.push_screen(GoOnBox(what, self.newest.state), answered)
+
+    async def _going(self, *, remedy: bool) -> None:
+        """Have it gone on with; this screen ends then, and whoever opened it shows the build that goes on."""
+        if self._go_on is None:
+            return
+        self._going_on = True
+        self.tell("starting the build that goes on")
+        try:
+            await self._go_on(remedy=remedy)
+        except CommandRefused as refusal:
+            self._going_on = False
+            self.tell(str(refusal), "error")
+        else:
+            self.exit(None)
 
     async def _command(self, verb: str, **arguments: object) -> None:
         try:

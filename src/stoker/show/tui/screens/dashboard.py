@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 
 from stoker.model.state import Job
 from stoker.model.text import spans
-from stoker.show.tui import actions, dashboard, proof
+from stoker.show.tui import actions, cause, dashboard, proof
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, from_spans
@@ -188,9 +188,17 @@ class EndScreen(PageScreen):
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The summary."""
-        found = self.moment.state.verification
-        lines = dashboard.summary(self.moment, width, height - (found is not None), self.glyphs)
-        if found is None:
-            return lines
-        key = actions.key_names(actions.BY_ID["verification"], self.stoker.keymap)[0]
-        return [lines[0], proof.verdict_line(found, width, self.glyphs, f"  ({key}: details)"), *lines[1:]]
+        verdict = self._verdict(width)
+        lines = dashboard.summary(self.moment, width, height - len(verdict), self.glyphs)
+        return [lines[0], *verdict, *lines[1:]]
+
+    def _verdict(self, width: int) -> list[Line]:
+        """What the binaries are good for, or why there are none, in one line."""
+        state, g, keymap = self.moment.state, self.glyphs, self.stoker.keymap
+        if state.verification is not None:
+            key = actions.key_names(actions.BY_ID["verification"], keymap)[0]
+            return [proof.verdict_line(state.verification, width, g, f"  ({key}: details)")]
+        if state.diagnosis is not None and state.outcome == "failed":
+            key = actions.key_names(actions.BY_ID["failures"], keymap)[0]
+            return [cause.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")]
+        return []

@@ -1,15 +1,16 @@
-"""What failed: the list, and the chosen failure's command, exit code and output.
+"""Why the build failed, and what: the causes and the failed steps as one list, and all about the chosen one below.
 
-Unaware of how failures are recognised.
+Unaware of how causes and failures are recognised, and of how a remedy is applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stoker.model.diagnosis import Cause, Diagnosis
 from stoker.model.state import Failure
 from stoker.model.text import clean
-from stoker.show.tui import views
+from stoker.show.tui import actions, cause, views
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import BLANK, Line, Part, elide_end, elide_path, fit, wrap
@@ -31,20 +32,64 @@ class FailuresScreen(PageScreen):
         self.chosen = 0
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """A list on top, the chosen failure below."""
-        failures = self.moment.state.failures
-        g = self.glyphs
+        """A list on top, the chosen cause or failure below."""
+        state, g = self.moment.state, self.glyphs
         head = views.header(self.moment, width, g)
-        if not failures:
-            return [head, BLANK, (Part("Nothing has failed.", "text_dim"),)]
-        self.chosen = max(0, min(self.chosen, len(failures) - 1))
-        rows = max(1, min(len(failures), height // 4))
-        first = max(0, min(self.chosen - rows // 2, len(failures) - rows))
-        lines = [head, views.section(f"failures {len(failures)}", width, g)]
-        shown = range(first, first + rows)
-        lines += [failure_line(failures[i], width, g, chosen=i == self.chosen) for i in shown]
-        lines.append(BLANK)
-        return lines + failure_details(failures[self.chosen], width, height - len(lines), g)
+        items = self._items()
+        if not items:
+            return [head, BLANK, *self._nothing(width)]
+        self.chosen = max(0, min(self.chosen, len(items) - 1))
+        lines = [head, *self._list(width, max(2, height // 3))]
+        picked, rows = items[self.chosen], height - len(lines)
+        if isinstance(picked, Failure):
+            return [*lines, BLANK, *failure_details(picked, width, rows - 1, g)]
+        found = state.diagnosis or Diagnosis()
+        return [*lines, *cause.details(found, picked, self._keys(), width, rows, g)]
+
+    def _items(self) -> list[Cause | Failure]:
+        """All that can be chosen, in the order of the screen."""
+        state = self.moment.state
+        return [*(state.diagnosis.causes if state.diagnosis is not None else ()), *state.failures]
+
+    def _nothing(self, width: int) -> list[Line]:
+        """What is said where there is nothing to choose from."""
+        if self.moment.state.outcome != "failed":
+            return [(Part("Nothing has failed.", "text_dim"),)]
+        text = "The output tells no cause that is known; its end may (o), or its first error (o, then e)."
+        lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
+        go_on = self._keys()[1]
+        return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("go on as it was"))] if go_on else [])
+
+    def _list(self, width: int, rows: int) -> list[Line]:
+        """Causes and failures, each kind below its heading; the chosen one in view."""
+        g, lines, at = self.glyphs, list[Line](), 0
+        for number, item in enumerate(self._items()):
+            chosen = number == self.chosen
+            kind = type(item) if number == 0 or type(item) is not type(self._items()[number - 1]) else None
+            if kind is not None:
+                lines.append(self._heading(item, width))
+            if isinstance(item, Failure):
+                lines.append(failure_line(item, width, g, chosen=chosen))
+            else:
+                lines.append(cause.cause_line(item, width, g, first=number == 0, chosen=chosen))
+            at = len(lines) - 1 if chosen else at
+        first = max(0, min(at - rows + 1 if at >= rows else 0, len(lines) - rows))
+        return lines[first : first + rows]
+
+    def _heading(self, item: Cause | Failure, width: int) -> Line:
+        if isinstance(item, Failure):
+            return views.section(f"failures {len(self.moment.state.failures)}", width, self.glyphs)
+        found = self.moment.state.diagnosis
+        partly = found is not None and not found.complete
+        tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
+        return views.section("cause", width, self.glyphs, tail)
+
+    def _keys(self) -> tuple[str, str]:
+        """The keys of the remedy and of going on, as far as they do something."""
+        remedy, go_on = (actions.BY_ID[name] for name in ("remedy", "go-on"))
+        app = self.stoker
+        first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
+        return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
 
     def _choose(self, by: int) -> None:
         self.chosen += by
@@ -60,9 +105,13 @@ class FailuresScreen(PageScreen):
 
     def action_failure_show(self) -> None:
         """Show its place in the output."""
-        failures = self.moment.state.failures
-        if failures:
-            self.stoker.show_output(failures[self.chosen].log_start)
+        items = self._items()
+        if not items:
+            return
+        picked = items[min(self.chosen, len(items) - 1)]
+        offset = picked.log_start if isinstance(picked, Failure) else picked.offset
+        if offset is not None:
+            self.stoker.show_output(offset)
 
 
 def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:

@@ -1,4 +1,4 @@
-"""Boxes that ask: before a stop, before a kill, and for a level.
+"""Boxes that ask: before a stop, before a kill, before going on with a build, and for a level.
 
 Unaware of builds: they show lines and answer with a value.
 """
@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
-from stoker.model.state import Job
+from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.lines import Line, Part, pad, wrap
+from stoker.show.tui.lines import Line, Part, elide_middle, pad, wrap
 from stoker.show.tui.screens.boxes import Box
 
 Answer = Literal["gracefully", "now"]
@@ -71,6 +71,16 @@ class KillBox(Question):
         super().__init__("kill this job?", lambda width: kill_question(job, width))
 
 
+class GoOnBox(Question):
+    """Asks before a build is gone on with."""
+
+    # Neither of the keys that ask.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('gracefully')", "Go on", show=False)]
+
+    def __init__(self, what: str, state: BuildState) -> None:
+        super().__init__("go on with this build?", lambda width: go_on_question(what, state, width))
+
+
 def stop_question(name: str) -> list[Line]:
     """What is asked before a stop."""
     rows = (
@@ -91,6 +101,16 @@ def kill_question(job: Job, width: int) -> list[Line]:
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
     lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(told, width, 6)), ()]
     return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it go on")))
+
+
+def go_on_question(what: str, state: BuildState, width: int) -> list[Line]:
+    """What is asked before a build is gone on with: what will be done, where, and what becomes of it."""
+    step = f", step {clean(state.step.name, 40)}" if state.step is not None and state.step.count > 1 else ""
+    lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(what, 600), width, 5)]
+    lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
+    told = "It becomes a build of its own, which this screen shows next and which goes on when you leave."
+    lines += [*((Part(piece),) for piece in wrap(told, width, 4)), ()]
+    return lines + _answers((("y", "do it"), ("esc", "leave the build as it ended")))
 
 
 def _answers(rows: Sequence[tuple[str, str]]) -> list[Line]:

@@ -1,0 +1,175 @@
+"""`stoker run --resume`: goes on with a build that failed or was stopped, at that step, in its folder and environment.
+
+With `--remedy` what the diagnosis offers is done first, by the new build itself, so that it outlives the viewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import pwd
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from stoker.act.environment import load_environment
+from stoker.act.launch import Decided, Spec
+from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.remedy import remedied
+from stoker.cli.run import _bytes_of, _show, _start, _window
+from stoker.cli.screen import pick_screen
+from stoker.cli.window import prepared
+from stoker.config.paths import BuildPaths, build_paths, builds_dir
+from stoker.model.diagnosis import words_of
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.record.builds import NoSuchBuildError, final_state, is_live, list_builds, resolve
+
+MAX_ID = 200
+
+
+def go_on(args: argparse.Namespace) -> int:
+    """Go on with the build that is named, else the newest of this folder. Raises CliError."""
+    screen = None if args.detach else pick_screen(args)
+    paths = _meant(args.words)
+    state = final_state(paths)
+    _check_ended(paths, state)
+    with _claimed(paths) as claim:
+        spec = _spec(args, paths, state)
+        if screen is not None:
+            print(f"stoker: {clean(spec.decided.what if spec.decided else '')}", file=sys.stderr)
+        new = _start(lambda _: spec)
+        claim.write(new.id)
+    if screen is None:
+        print(new.id)
+        return 0
+    return _show(new, screen)
+
+
+def _meant(words: list[str]) -> BuildPaths:
+    words = words[1:] if words[:1] == ["--"] else words
+    if len(words) > 1:
+        raise CliError("--resume takes a build at most, behind all options: stoker run --resume --remedy ID")
+    try:
+        return resolve(words[0]) if words else _newest_here(os.getcwd())
+    except NoSuchBuildError as err:
+        raise CliError(str(err), FAILURE) from err
+    except FileNotFoundError as err:
+        raise CliError("the working folder is gone; name the build: stoker run --resume ID", FAILURE) from err
+
+
+def _newest_here(folder: str) -> BuildPaths:
+    for build in list_builds():
+        paths = build_paths(build.id)
+        if _object(paths.spec).get("cwd") == folder:
+            return paths
+    raise NoSuchBuildError("no build was started in this folder; name one of 'stoker ls': stoker run --resume ID")
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _check_ended(paths: BuildPaths, state: BuildState) -> None:
+    if is_live(paths) or not state.over:
+        raise CliError(f"{paths.id} still runs; look at it with: stoker attach {paths.id}", FAILURE)
+    if state.outcome == "done":
+        raise CliError(f"{paths.id} ended well; there is nothing to go on with", FAILURE)
+    if not state.cwd or not Path(state.cwd).is_dir():
+        raise CliError(f"{clean(state.cwd)}, where {paths.id} ran, is gone", FAILURE)
+
+
+@contextlib.contextmanager
+def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
+    """Only one goes on with a build: two would write into the same folder. The file takes that one's ID."""
+    opener = lambda path, flags: os.open(path, flags | os.O_CREAT, 0o600)  # noqa: E731  (open's own way to set a mode)
+    with open(paths.successor, "r+", encoding="utf-8", errors="replace", opener=opener) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as err:
+            raise CliError(f"somebody goes on with {paths.id} right now", FAILURE) from err
+        other = file.read(MAX_ID)
+        if other and "/" not in other and (builds_dir() / other).is_dir():
+            live = is_live(build_paths(other))
+            how = f"look at it with: stoker attach {other}" if live else f"go on with that: stoker run --resume {other}"
+            raise CliError(f"{other} has gone on with {paths.id} already; {how}", FAILURE)
+        file.seek(0)
+        file.truncate()
+        yield file
+
+
+def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spec:
+    """The build that goes on: what the earlier one was, what has changed by the words now, and the remedy."""
+    old = _object(paths.spec)
+    _check_alone(old)
+    environ = load_environment(paths.environment, os.environ)
+    lost = environ is None
+    known: Mapping[str, str] = os.environ if environ is None else environ
+    spec = _again(args, old, paths, known)
+    if lost:
+        note = f"{paths.id} kept no environment; it goes on in this one"
+        spec = replace(spec, note="; ".join(n for n in (spec.note, note) if n))
+    if not args.remedy:
+        return replace(spec, decided=Decided(_login_name(), f"go on with {paths.id}", "asked for"))
+    found = state.diagnosis
+    if found is None or found.cause is None or found.action is None:
+        raise CliError(f"there is no remedy for {paths.id} that is safe; mend it, then: stoker run --resume {paths.id}")
+    step = old["steps"][state.step.index - 1] if state.step is not None else old
+    spec = remedied(spec, found.action, found.cause.rule, str(step["cwd"]), known)
+    why = f"asked for, since {paths.id} failed: {found.cause.title}"
+    return replace(spec, decided=Decided(_login_name(), words_of(found.action), why))
+
+
+def _check_alone(old: Mapping[str, Any]) -> None:
+    """The same command must not run in the same folder already, however it was started."""
+    for build in list_builds():
+        other = _object(build_paths(build.id).spec) if build.live else {}
+        if other and other.get("cwd") == old.get("cwd") and other.get("words") == old.get("words"):
+            raise CliError(f"{build.id} runs the same there; look at it with: stoker attach {build.id}", FAILURE)
+
+
+def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, environ: Mapping[str, str]) -> Spec:
+    """The earlier build once more, from the step that has not ended well."""
+    jobs = old["jobs"] if args.jobs is None else args.jobs
+    memory = _bytes_of(args.memory) or old["memory"]
+    cwd, name = str(old["cwd"]), args.name or str(old["name"])
+    if old["profile"] is None:
+        words, width = tuple(old["words"]), _window(cwd, jobs, memory)
+        run = prepared(words, width, jobs, environ)
+        return Spec(run.words, cwd, name, words, run.environment, jobs, memory, width, note=run.note, environ=environ)
+    from stoker.cli.steps import plan_of, spec_of
+
+    origin = old["profile"]
+    by_path = len(old["words"]) > 3 and "/" in old["words"][3]
+    asked = argparse.Namespace(profile=origin["path"] if by_path else origin["name"], set=[], resume=True)
+    _check_newest(origin["name"], cwd, paths)
+    plan = plan_of(asked, (), cwd)
+    memory = memory or plan.profile.memory
+    width = _window(cwd, jobs, memory)
+    base = Spec(plan.words, cwd, name, jobs=jobs, memory=memory, window=width)
+    return replace(spec_of(plan, base, environ), environ=environ)
+
+
+def _check_newest(profile: str, folder: str, paths: BuildPaths) -> None:
+    """A profile's build goes on where the newest one of that profile stopped."""
+    from stoker.record.resume import last_build_of
+
+    newest = last_build_of(profile, folder)
+    if newest is not None and newest.id != paths.id:
+        raise CliError(f"{newest.id} is a later build of {profile} there; stoker run --resume {newest.id}", FAILURE)
+
+
+def _login_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"

@@ -1,0 +1,39 @@
+"""The last lines about a build that failed: its cause, and the commands that mend it or go on. Pure.
+
+Unaware of screens. Nothing in the lines can harm a terminal.
+"""
+
+from __future__ import annotations
+
+from stoker.model.diagnosis import Cause, words_of
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+
+MAX_WORDS = 300
+
+
+def closing_lines(state: BuildState) -> list[str]:
+    """What a person reads last; empty for a build that ended well or still runs."""
+    if state.outcome not in ("failed", "stopped"):
+        return []
+    found, name = state.diagnosis, clean(state.id)
+    lines = []
+    if found is not None and found.cause is not None:
+        lines.append(f"{clean(found.cause.title)}; what to do: stoker diagnose {name}")
+        lines += [clean(fact, MAX_WORDS) for fact in found.facts[:1]]
+    elif state.outcome == "failed":
+        lines.append(f"the cause is not known; look at: stoker log {name}")
+    if found is not None and found.action is not None:
+        lines.append(f"to {clean(words_of(found.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
+    else:
+        when = "when that is mended, " if state.outcome == "failed" else "to "
+        lines.append(f"{when}go on with: stoker run --resume {name}")
+    return lines
+
+
+def place_of(cause: Cause) -> str:
+    """Where the output tells of a cause: its line, how often, and the job."""
+    parts = [] if cause.line is None else [f"line {cause.line}"]
+    if cause.count > 1:
+        parts[-1:] = [f"{parts[-1] if parts else 'there'} and {cause.count - 1} more"]
+    return ", ".join([*parts, *([clean(cause.job, MAX_WORDS)] if cause.job else [])])

@@ -1,0 +1,116 @@
+"""The diagnosis as lines: the causes that can be picked, and everything about the picked one. Pure.
+
+Unaware of Textual, and of how a cause is found and mended.
+"""
+
+from __future__ import annotations
+
+from stoker.model.diagnosis import Cause, Diagnosis, words_of
+from stoker.model.text import clean
+from stoker.show.closing import place_of
+from stoker.show.tui import views
+from stoker.show.tui.glyphs import Glyphs
+from stoker.show.tui.lines import BLANK, Line, Part, elide_end, elide_middle, fit, pad, width_of, wrap
+
+LABEL = 8
+"""Cells of `why`, `remedy` and their like."""
+
+PROSE_LINES = 4
+FACT_LINES = 2
+LEAST_CONTEXT = 3
+"""Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
+
+ROOMY = 30
+"""Screen height from which there are blank lines between the parts."""
+
+MAX_TEXT = 500
+
+
+def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool) -> Line:
+    """One cause in the list."""
+    tail = "" if cause.line is None else f"  line {cause.line}"
+    tail += f" and {cause.count - 1} more" if cause.count > 1 else ""
+    mark = Part(f"{g.fail} ", "error bold") if first else Part(f"{g.dot} ", "text_dim")
+    title = elide_end(clean(cause.title), width - 4 - len(tail), g.ellipsis)
+    text = Part(title, "text bold" if first else "text")
+    line = fit((Part(f"{g.pointer if chosen else ' '} "), mark, text), width - len(tail))
+    line = (*line, Part(tail, "text_dim"))
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
+    """The first cause in one line; `tail` stays whole."""
+    cause = found.cause
+    text = clean(cause.title) if cause is not None else "the output tells no cause that is known"
+    text = elide_end(text, width - 2 - len(tail), g.ellipsis)
+    ink = "error bold" if cause is not None else "text"
+    return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
+
+
+def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
+    """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
+
+    What can be done is kept whatever the size; of the output as much is shown as there is room for.
+    """
+    first = found.cause is cause
+    gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
+    below = [*gap, *_prose("why", cause.why, width), *_prose("remedy", cause.remedy, width)]
+    for number, fact in enumerate(found.facts if first else ()):
+        below += _labelled("" if number else "figures", wrap(clean(fact, MAX_TEXT), width - LABEL, FACT_LINES))
+    if first:
+        below += [*gap, *_keys(found, keys, width, g)]
+    above = [*gap, _place_line(cause, width, g)]
+    room = rows - len(above) - len(below)
+    context = _context(cause, width, max(LEAST_CONTEXT, room), g)
+    lines = [*above, *context, *below]
+    if len(lines) > rows and first:  # the keys are the last thing to go
+        tail = len(_keys(found, keys, width, g))
+        lines = [*lines[: max(0, rows - tail)], *lines[len(lines) - tail :]]
+    return lines[: max(0, rows)]
+
+
+def _place_line(cause: Cause, width: int, g: Glyphs) -> Line:
+    place = elide_middle(place_of(cause), max(0, width - 24), g.ellipsis)
+    return views.section("in the output", width, g, (Part(f" {place}", "text_dim"),) if place else ())
+
+
+def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """The lines around the place, the place among them whatever is left out."""
+    if not cause.context or cause.line is None:
+        text = clean(cause.text, MAX_TEXT)
+        return [(Part(elide_end(text, width, g.ellipsis)),)] if text else []
+    at = cause.line - cause.context_line
+    first = max(0, min(at - rows // 3, len(cause.context) - rows))
+    numbers = len(str(cause.context_line + len(cause.context)))
+    shown = enumerate(cause.context[first : first + rows], first)
+    return [_context_line(cause, i, text, numbers, width, g, here=i == at) for i, text in shown]
+
+
+def _context_line(cause: Cause, i: int, text: str, numbers: int, width: int, g: Glyphs, *, here: bool) -> Line:
+    head = f"{g.pointer if here else ' '} {pad(str(cause.context_line + i), numbers, right=True)}  "
+    text = clean(cause.text if here and len(text) > width else text, MAX_TEXT)
+    body = elide_end(text, width - width_of((Part(head),)), g.ellipsis)
+    return Part(head, "error bold" if here else "text_dim"), Part(body, "error bold" if here else "text")
+
+
+def _prose(label: str, text: str, width: int) -> list[Line]:
+    return _labelled(label, wrap(clean(text, 2000), width - LABEL, PROSE_LINES))
+
+
+def _labelled(label: str, pieces: list[str]) -> list[Line]:
+    heads = [label, *[""] * len(pieces)]
+    return [(Part(pad(heads[i], LABEL), "accent"), Part(piece)) for i, piece in enumerate(pieces)]
+
+
+def _keys(found: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) -> list[Line]:
+    """What a key does about it; without keys (a replay, a viewer that only looks), what could be done."""
+    remedy, go_on = keys
+    lines: list[Line] = []
+    if found.action is not None:
+        words = wrap(clean(words_of(found.action), MAX_TEXT), width - LABEL, FACT_LINES)
+        label = remedy or "safe"
+        lines += [(Part(pad(label if not n else "", LABEL), "accent bold"), Part(w)) for n, w in enumerate(words)]
+    if go_on:
+        words_on = "go on as it was: the same command, from the step that failed"
+        lines.append((Part(pad(go_on, LABEL), "accent bold"), Part(elide_end(words_on, width - LABEL, g.ellipsis))))
+    return lines
