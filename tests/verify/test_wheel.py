@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import tracemalloc
 import zipfile
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from stoker.verify.elf import Dynamic
 from stoker.verify.report import Problem, Report
 from stoker.verify.source import BytesSource, Deadline, DeflatedSource, UnreadableError
-from stoker.verify.tags import broken_by, parse_platform, strictest
+from stoker.verify.tags import broken_by, fitting, parse_platform, strictest
 from stoker.verify.verify import Wish, verify
 
 Write = Callable[..., Path]
@@ -114,6 +115,10 @@ def test_names_that_leave_the_folder_are_told(wheel: Write) -> None:
         ("manylinux2014_x86_64", ("GLIBCXX_3.4.21", "CXXABI_1.3.7"), ["GLIBCXX_3.4.21"]),
         ("manylinux_2_28_x86_64", ("GLIBCXX_3.4.24", "CXXABI_1.3.11", "GCC_7.0.0"), []),
         ("manylinux_2_28_x86_64", ("GLIBC_PRIVATE", "CXXABI_FLOAT128", "OTHER_9.9"), []),
+        ("manylinux_2_35_x86_64", ("GLIBC_ABI_DT_RELR",), ["GLIBC_ABI_DT_RELR"]),
+        ("manylinux_2_36_x86_64", ("GLIBC_ABI_DT_RELR", "GLIBC_2.36"), []),
+        ("manylinux_2_12_x86_64", ("ZLIB_1.2.3.4",), ["ZLIB_1.2.3.4"]),
+        ("manylinux_2_17_x86_64", ("ZLIB_1.2.3.4",), []),
         ("musllinux_1_2_x86_64", ("GLIBC_2.2.5",), ["GLIBC_2.2.5"]),
         ("linux_x86_64", ("GLIBC_2.99",), []),
     ],
@@ -123,6 +128,33 @@ def test_a_platform_tag_is_held_against_the_symbols(tag: str, versions: tuple[st
     assert promise is not None
 
     assert broken_by(promise, Dynamic(versions=(("libc.so.6", versions),)), frozenset()) == beyond
+
+
+@pytest.mark.parametrize(
+    ("versions", "tag"),
+    [
+        (("GLIBC_2.2.5", "GLIBC_2.25", "GLIBCXX_3.4.21"), "manylinux_2_26_x86_64"),  # pyzmq 27.3.0, as auditwheel says
+        (("GLIBC_2.14", "GLIBCXX_3.4.21", "CXXABI_1.3.9"), "manylinux_2_24_x86_64"),  # levenshtein 0.27.5
+        (("GLIBC_2.27", "GCC_4.8.0", "QUADMATH_1.0"), "manylinux_2_27_x86_64"),  # numpy 2.4.6
+        (("GLIBC_2.34", "GCC_4.2.0"), "manylinux_2_34_x86_64"),  # cryptography 50.0.2
+        (("GLIBC_ABI_DT_RELR",), "manylinux_2_36_x86_64"),
+        ((), "manylinux_2_5_x86_64"),
+        (("GLIBCXX_3.4.99",), ""),
+    ],
+)
+def test_the_tag_that_fits_is_the_lowest_that_holds_all_symbols(versions: tuple[str, ...], tag: str) -> None:
+    assert fitting(versions, "x86_64") == tag
+
+
+def test_a_linux_wheel_is_told_the_tag_that_its_symbols_allow(wheel: Write, cc: Compile) -> None:
+    library = cc("_C.so", "#include <math.h>\ndouble f(double x) { return pow(x, x); }", "-lm").read_bytes()
+
+    report = report_of(wheel({"pack/_C.so": library}, "pack-1.0-py3-none-linux_x86_64.whl"))
+
+    (problem,) = [p for p in report.all_problems if "linux tag" in p.what]
+    found = re.search(r"--platform-tag manylinux_2_(\d+)_x86_64", problem.remedy)
+    assert found is not None
+    assert int(found[1]) >= 31, "this pow came with glibc 2.29, and no distribution has 2.29 or 2.30"
 
 
 def test_a_library_that_travels_along_sets_no_limit() -> None:

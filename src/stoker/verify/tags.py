@@ -27,16 +27,27 @@ class Promise(NamedTuple):
 
 _POLICIES: tuple[tuple[tuple[int, int], dict[str, Version]], ...] = (
     ((2, 5), {"GLIBCXX": (3, 4, 8), "CXXABI": (1, 3, 1), "GCC": (4, 2, 0)}),
-    ((2, 12), {"GLIBCXX": (3, 4, 13), "CXXABI": (1, 3, 3), "GCC": (4, 3, 0)}),
-    ((2, 17), {"GLIBCXX": (3, 4, 19), "CXXABI": (1, 3, 7), "GCC": (4, 8, 0)}),
+    ((2, 12), {"GLIBCXX": (3, 4, 13), "CXXABI": (1, 3, 3), "GCC": (4, 3, 0), "ZLIB": (1, 2, 2, 4)}),
+    ((2, 17), {"GLIBCXX": (3, 4, 19), "CXXABI": (1, 3, 7), "GCC": (4, 8, 0), "ZLIB": (1, 2, 5, 2)}),
     ((2, 24), {"GLIBCXX": (3, 4, 22), "CXXABI": (1, 3, 10), "GCC": (4, 8, 0)}),
-    ((2, 27), {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}),
+    ((2, 26), {}),
+    ((2, 27), {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0), "ZLIB": (1, 2, 9)}),
+    ((2, 28), {}),
     ((2, 31), {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (7, 0, 0)}),
     ((2, 34), {"GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (7, 0, 0)}),
     ((2, 35), {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
+    ((2, 36), {}),
+    ((2, 37), {"ZLIB": (1, 2, 12)}),
+    ((2, 38), {}),
     ((2, 39), {"GLIBCXX": (3, 4, 33), "CXXABI": (1, 3, 15), "GCC": (14, 0, 0)}),
+    ((2, 40), {}),
+    ((2, 41), {}),
 )
-"""What a distribution with a glibc this old brings of the C++ runtime: the policies that auditwheel 6 checks."""
+"""What a distribution with a glibc this old brings of the C++ runtime and of zlib, where that changes. Each of these is
+the C library of some distribution; they are the policies that auditwheel 6.8 checks."""
+
+_FEATURES: dict[str, tuple[int, int]] = {"GLIBC_ABI_DT_RELR": (2, 36)}
+"""Versions that are no numbers, and the glibc that brought them (its NEWS: packed relocations)."""
 
 SYSTEM_LIBRARIES = frozenset(
     (
@@ -69,16 +80,30 @@ def strictest(promises: Iterable[Promise]) -> Promise | None:
 
 def broken_by(promise: Promise, dynamic: Dynamic, own: frozenset[str]) -> list[str]:
     """The symbol versions that a binary needs beyond the promise. `own` names the libraries that travel along."""
-    needed = [v for library, versions in dynamic.versions if library not in own for v in versions]
+    needed = needs(dynamic, own)
     if promise.kind == "musllinux":
         return sorted(v for v in needed if v.startswith("GLIBC_"))[:1]
-    if promise.kind != "manylinux":
-        return []
-    limits: dict[str, Version] = {"GLIBC": promise.libc}
-    for libc, versions in _POLICIES:
-        if libc <= promise.libc:
+    return _beyond(needed, _limits(promise.libc)) if promise.kind == "manylinux" else []
+
+
+def needs(dynamic: Dynamic, own: frozenset[str]) -> list[str]:
+    """The symbol versions that a binary needs of the system."""
+    return [v for library, versions in dynamic.versions if library not in own for v in versions]
+
+
+def fitting(needed: Sequence[str], machine: str) -> str:
+    """The manylinux tag that promises no more than these symbol versions need; empty if none is known."""
+    libc = next((libc for libc, _ in _POLICIES if not _beyond(needed, _limits(libc))), None)
+    return f"manylinux_{libc[0]}_{libc[1]}_{machine}" if libc is not None else ""
+
+
+def _limits(libc: tuple[int, int]) -> dict[str, Version]:
+    """The newest version of each library that a system with such a glibc has for sure."""
+    limits: dict[str, Version] = {"GLIBC": libc}
+    for known, versions in _POLICIES:
+        if known <= libc:
             limits |= versions
-    return _beyond(needed, limits)
+    return limits
 
 
 def _beyond(needed: Sequence[str], limits: dict[str, Version]) -> list[str]:
@@ -86,9 +111,9 @@ def _beyond(needed: Sequence[str], limits: dict[str, Version]) -> list[str]:
     worst: dict[str, tuple[Version, str]] = {}
     for text in needed:
         name, _, number = text.partition("_")
-        if name not in limits or not re.fullmatch(r"\d+(\.\d+){0,3}", number):
-            continue
-        version = tuple(int(part) for part in number.split("."))
-        if version > limits[name]:
+        version: Version | None = _FEATURES.get(text)
+        if re.fullmatch(r"\d+(\.\d+){0,3}", number):
+            version = tuple(int(part) for part in number.split("."))
+        if version is not None and name in limits and version > limits[name]:
             worst[name] = max(worst.get(name, ((), "")), (version, text))
     return [text for _, text in sorted(worst.values())]

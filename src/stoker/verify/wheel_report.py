@@ -147,6 +147,7 @@ class _Reader:
             members.setdefault(PurePosixPath(member.filename).name, []).append(member.filename)
         promises = [p for p in map(tags.parse_platform, platforms(self.wheel)) if p is not None]
         self._check_purity(promises)
+        self._check_linux_tag(promises, frozenset(members))
         requires = "\n".join(self.wheel.field("Requires-Dist", "METADATA"))
         return [self._link(b, promises, members, requires) for b in self.binaries]
 
@@ -155,11 +156,20 @@ class _Reader:
         if linked and not promises and "any" in platforms(self.wheel):
             what = "is tagged for any platform and holds a shared library for one"
             self._problem("tag", "warning", self.path, what, "tag it: wheel tags --platform-tag")
-        if any(p.kind == "linux" for p in promises):
-            remedy = "to publish it, auditwheel repair, or wheel tags --platform-tag manylinux_2_28_x86_64"
-            self.problems.append(
-                Problem("info", self.path, "has a linux tag: good for this machine, refused by PyPI", remedy)
-            )
+
+    def _check_linux_tag(self, promises: list[tags.Promise], own: frozenset[str]) -> None:
+        """A word on what the tag could be: what the symbols of all binaries together need."""
+        linux = next((p for p in promises if p.kind == "linux"), None)
+        if linux is None:
+            return
+        needed = [v for b in self.binaries if b.dynamic is not None for v in tags.needs(b.dynamic, own)]
+        tag = tags.fitting(needed, linux.machine)
+        what, remedy = "has a linux tag: good for this machine, refused by PyPI", "to publish it, auditwheel repair"
+        if tag:
+            remedy = f"{remedy}; by its symbols alone: wheel tags --platform-tag {tag}"
+        else:
+            what = f"{what}; its symbols are newer than those of any manylinux tag"
+        self.problems.append(Problem("info", self.path, what, remedy))
 
     def _link(
         self, binary: Binary, promises: list[tags.Promise], members: dict[str, list[str]], requires: str
@@ -178,7 +188,9 @@ class _Reader:
         if promise and beyond:
             tag = f"{promise.kind}_{promise.libc[0]}_{promise.libc[1]}"
             what = f"needs {', '.join(beyond)}, more than the tag {tag} promises: it will not load on such a system"
-            found.append(Problem("warning", report.path, what, "build on an older system, or raise the tag"))
+            fits = tags.fitting(tags.needs(dynamic, frozenset(members)), promise.machine)
+            remedy = f"build on an older system{f', or raise the tag to {fits}' if fits else ''}"
+            found.append(Problem("warning", report.path, what, remedy))
         found += [
             Problem("warning", report.path, f"its RPATH holds {entry!r}, which means nothing on another machine",
                     "set $ORIGIN-relative paths: patchelf --set-rpath")
