@@ -33,7 +33,7 @@ ASK_PER_LOOK = 100
 ASK_IN_VAIN, ASK_FEW = 100, 10
 """After so many answers without any history, only so many are asked at a look."""
 
-MAX_LATE, LATE_SECONDS = 20_000, 90.0
+MAX_LATE, LATE_SECONDS = 20_000, 270.0
 """Ends remembered for a plan that is still being made, and for how long: PLAN_TIMEOUT and a little."""
 
 MEMORY_SHARE = 0.8

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from stoker.decide.durations import Typical, residual
@@ -23,6 +24,10 @@ SOURCES: tuple[Source, ...] = ("class", "log", "other flags", "history")
 
 LEAST_SECONDS = 0.001
 
+_EDGE_BITS = 32
+_EDGE = (1 << _EDGE_BITS) - 1
+"""A rank's lower bits, which hold the edge."""
+
 
 class Kind(NamedTuple):
     """Jobs that are expected alike: the same source, tool and, where only the class is known, folder."""
@@ -34,13 +39,17 @@ class Kind(NamedTuple):
 
 @dataclass(slots=True)
 class Sum:
-    """Jobs of a kind in one group that are still to start: their number, and what their source says of them."""
+    """Jobs of a kind in one group that are still to start: their number, and what their source says of them.
+
+    `by_length`, made when it is first wanted, has them all, the longest first, and perhaps some that have gone since.
+    """
 
     jobs: int = 0
     seconds: float = 0.0
     square: float = 0.0
     longest: float = 0.0
     memory: float = 0.0
+    by_length: list[int] | None = None
 
 
 class Remaining:
@@ -146,6 +155,8 @@ class Remaining:
         total.square += seconds**2
         total.longest = max(total.longest, seconds)
         total.memory += seconds * self._bytes[edge]
+        if total.by_length is not None:
+            heappush(total.by_length, self._rank(edge))
 
     def _count_out(self, edge: int) -> None:
         group, kind, seconds = self.graph.groups[edge], self._kind(edge), self._seconds[edge]
@@ -158,8 +169,27 @@ class Remaining:
         total.square -= seconds**2
         total.memory -= seconds * self._bytes[edge]
         if kind.source != "class" and seconds >= total.longest:
-            others = (e for e in self._members[group] if self._state[e] == WAITING and e != edge)
-            total.longest = max(self._seconds[e] for e in others if self._kind(e) == kind)
+            total.longest = self._longest_but(edge, group, kind, total)
+
+    def _longest_but(self, leaving: int, group: int, kind: Kind, total: Sum) -> float:
+        """The longest of a kind without one that leaves.
+
+        A scheduler may take the longest first: to look through all others each time would cost their number squared.
+        """
+        if total.by_length is None:
+            total.by_length = [self._rank(edge) for edge in self._members[group] if self._waits(edge, kind)]
+            heapify(total.by_length)
+        heap = total.by_length
+        while (edge := heap[0] & _EDGE) == leaving or heap[0] != self._rank(edge) or not self._waits(edge, kind):
+            heappop(heap)
+        return self._seconds[edge]
+
+    def _waits(self, edge: int, kind: Kind) -> bool:
+        return self._state[edge] == WAITING and self._kind(edge) == kind
+
+    def _rank(self, edge: int) -> int:
+        """Sorts the longest first; one number, since there may be a hundred thousand."""
+        return (-round(1000 * self._seconds[edge]) << _EDGE_BITS) | edge
 
     # -- the forecast's view -----------------------------------------------------------------------------------
 

@@ -25,8 +25,9 @@ from stoker.model.events import Tool
 from stoker.sense.plan_graph import PlanGraph
 from stoker.sense.shell import shell_text
 
-PLAN_TIMEOUT = 60
-"""Seconds for a plan. PyTorch's takes a few; a graph that needs more is not worth the build's CPU."""
+PLAN_TIMEOUT = 240
+"""Seconds for a plan. PyTorch's takes a few, 100,000 edges some 20 of CPU: at the lowest priority beside compilers on
+every core, that is several times as long."""
 
 _TOOLS: tuple[Tool, ...] = get_args(Tool)
 _RECORD = struct.Struct(">8sIHBx")
