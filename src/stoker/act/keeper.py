@@ -3,10 +3,11 @@
 It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
 when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and writes
 the build's exit status: that of the first step that fails. It knows nothing of journals or viewers, and of jobs only
-that the engine may leave some behind. Of stoker it imports its two neighbours, which are as plain, so that no fault
+that the engine may leave some behind. Of stoker it imports its neighbours, which are as plain, so that no fault
 elsewhere can reach it.
 
-Files in FOLDER: reads spec.json {"steps", "first", "engine"}, a step being {"command", "cwd", "environment"}; writes
+Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
+"environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
 keeper.json when a step has started, ended.json when its command has failed and the engine is asked what to do, and
 exit.json when the build has ended; reads the answer from verdict.json {"attempt", "again", "exit_code"}, the last set
 where the command's own status is not to count. SIGUSR1 means that there is something to read. The build's output goes
@@ -25,6 +26,7 @@ import time
 if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+from stoker.act import ramdisk
 from stoker.act.guard import Guard
 from stoker.act.minder import Minder, read_gate, restore_signals
 from stoker.act.tree import Ending, Key, Processes, descendants, start_ticks
@@ -75,6 +77,7 @@ class Keeper:
         self.log_start = 0
         self.past: list[dict[str, object]] = []
         self.build_pid = 0
+        self.ramdisk = str((self.spec.get("ramdisk") or {}).get("folder", ""))
         self.exit_code: int | None = None
         self.build_signal: int | None = None
         self.asked_at: float | None = None
@@ -101,6 +104,7 @@ class Keeper:
             self.hear_verdict()
             self.minder.look()
         self.minder.set_all_going()
+        self.let_go_of_ramdisk()
         self.write_exit_file()
         self.minder.await_last_words()
 
@@ -229,6 +233,7 @@ class Keeper:
             return
         self.asked_at = None
         if verdict.get("again") is True and not self.stop:
+            self.clear_ramdisk()
             self.start_build()
             self.minder.wake()
         elif isinstance(code := verdict.get("exit_code"), int):
@@ -245,6 +250,22 @@ class Keeper:
             return dict(verdict) if verdict["attempt"] == self.attempt else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
+
+    # -- temporary files ---------------------------------------------------------------------------------------
+
+    def clear_ramdisk(self) -> None:
+        """Before a command starts anew: what killed compilers have left there would hold memory."""
+        if self.ramdisk and not self.tree():
+            ramdisk.clear(self.ramdisk)
+
+    def let_go_of_ramdisk(self) -> None:
+        """At the end, unless a daemon that the build leaves behind keeps temporary files there.
+
+        Whatever goes wrong with it, the exit status must be told.
+        """
+        with contextlib.suppress(Exception):
+            if self.ramdisk and not ramdisk.users(self.ramdisk, self.tree()):
+                ramdisk.remove(self.ramdisk)
 
     # -- stopping ----------------------------------------------------------------------------------------------
 

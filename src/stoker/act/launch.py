@@ -16,10 +16,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from stoker.act.cache_log import cache_log_of
+from stoker.act import ramdisk
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree, start_ticks
@@ -58,6 +59,15 @@ class Step:
     retries: int | None = None
     scheduler: str = "any"
     remedy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RamDisk:
+    """A tmpfs for the temporary files of all steps, and the bytes that they may take; `folder` once it is made."""
+
+    parent: str
+    size: int
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ class Spec:
     environ: Mapping[str, str] | None = None
     alone: tuple[str, ...] = ()
     decided: Decided | None = None
+    ramdisk: RamDisk | None = None
     cache: str = ""
 
 
@@ -126,6 +137,7 @@ def launch(spec: Spec) -> BuildPaths:
         private_dir(state_dir())
         private_dir(builds_dir())
         paths = _make_folder(spec.name)
+        spec = _with_ramdisk(spec, paths)
         base = os.environ if spec.environ is None else spec.environ
         log = cache_log_of({**base, **spec.environment}, spec.cwd)
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
@@ -204,6 +216,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "alone": list(spec.alone),
         "decided": asdict(spec.decided) if spec.decided is not None else None,
         "cache": spec.cache,
+        "ramdisk": asdict(spec.ramdisk) if spec.ramdisk is not None else None,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
         "engine": [sys.executable, "-P", "-m", "stoker.engine"],
@@ -212,6 +225,20 @@ def _spec_file(spec: Spec) -> dict[str, object]:
 
 def _step_of(step: Step) -> dict[str, object]:
     return {**asdict(step), "words": list(step.words or step.command)}
+
+
+def _with_ramdisk(spec: Spec, paths: BuildPaths) -> Spec:
+    """The folder for temporary files made and told to each step that has no TMPDIR of its own."""
+    if spec.ramdisk is None:
+        return spec
+    try:
+        folder = ramdisk.make(spec.ramdisk.parent, str(paths.root))
+    except OSError as err:
+        text = f"no RAM disk in {spec.ramdisk.parent}: {err.strerror}; TMPDIR stays as it is"
+        return replace(spec, ramdisk=None, notices=(*spec.notices, text))
+    own = {"TMPDIR": ramdisk.tmpdir(folder)}
+    steps = tuple(replace(step, environment={**own, **step.environment}) for step in spec.steps)
+    return replace(spec, steps=steps, ramdisk=replace(spec.ramdisk, folder=folder))
 
 
 def _reserve(paths: BuildPaths) -> None:

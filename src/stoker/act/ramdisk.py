@@ -1,8 +1,8 @@
 """A build's folder for temporary files in a tmpfs: made, looked for, and removed. Stdlib only, as the keeper.
 
-Made as FOLDER/tmp, which is the build's TMPDIR, beside FOLDER/build, which names the build's own folder. Unaware of
-which file system is the right one and of how much is in it. Removing follows no link, leaves what is mounted in there,
-and touches nothing but FOLDER.
+Made as FOLDER/tmp, which is the build's TMPDIR, beside FOLDER/build, which names the build's own folder and the PID
+namespace: containers may share a tmpfs and do not see each other's processes. Unaware of which file system is the right
+one and of how much is in it. Removing follows no link, leaves what is mounted in there, and touches nothing but FOLDER.
 """
 
 import contextlib
@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator
 PREFIX = "stoker-ram-"
 TMP, OWNER = "tmp", "build"
 
-MAX_NAME = 4096
-"""Bytes of a path (PATH_MAX), and so of the file that names a build's folder."""
+MAX_NAME = 8192
+"""Bytes of the file that names a build's folder: a path has at most 4096 (PATH_MAX)."""
 
 
 def make(parent: str, build: str) -> str:
     """A new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)  # 0700
     with open(os.path.join(folder, OWNER), "wb") as file:
-        file.write(os.fsencode(build))
+        file.write(os.fsencode(f"{_namespace()}\n{build}"))
     os.mkdir(os.path.join(folder, TMP), 0o700)
     return folder
 
@@ -33,7 +33,10 @@ def tmpdir(folder: str) -> str:
 
 
 def found_in(parent: str) -> Iterator[tuple[str, str]]:
-    """Folders of this kind and of our own in `parent`, each with the folder of the build that it was made for."""
+    """Folders of this kind and of our own in `parent`, each with the folder of the build that it was made for.
+
+    Not those of builds in other PID namespaces, which would seem dead to us.
+    """
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not entry.name.startswith(PREFIX):
@@ -41,7 +44,9 @@ def found_in(parent: str) -> Iterator[tuple[str, str]]:
             with contextlib.suppress(OSError):
                 os.close(_opened(entry.path))
                 with open(os.path.join(entry.path, OWNER), "rb") as file:
-                    yield entry.path, os.fsdecode(file.read(MAX_NAME))
+                    namespace, _, build = os.fsdecode(file.read(MAX_NAME)).partition("\n")
+                if namespace == _namespace():
+                    yield entry.path, build
 
 
 def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
@@ -88,6 +93,10 @@ def clear(folder: str) -> None:
             _empty(inner)
         finally:
             os.close(inner)
+
+
+def _namespace() -> str:
+    return os.readlink("/proc/self/ns/pid")
 
 
 def _opened(folder: str) -> int:

@@ -57,7 +57,9 @@ def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
         window = _window(folder, args.jobs, memory or plan.profile.memory)
         base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
         made = spec_of(plan, base, os.environ)
-        return made if args.no_doctor else replace(made, notices=_examined(plan, made, folder, args))
+        if args.no_doctor:
+            return made
+        return replace(made, notices=(*made.notices, *_examined(plan, made, folder, args)))
 
     return _run(args, spec)
 
@@ -113,10 +115,13 @@ def _show(paths: BuildPaths, screen: Screen) -> int:
 
 
 def _start(spec: Callable[[str], Spec]) -> BuildPaths:
+    from stoker.cli.ramdisk import sweep
+
     try:
         cwd = os.getcwd()
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
             prune_builds()
+            sweep(os.environ)
         return launch(spec(cwd))
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err

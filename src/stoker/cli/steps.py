@@ -14,6 +14,7 @@ from pathlib import Path
 from stoker.act.launch import Origin, Spec, Step
 from stoker.cli.errors import NOT_FOUND, USAGE, CliError
 from stoker.cli.profiles import load_or_fail
+from stoker.cli.ramdisk import ramdisk_for
 from stoker.cli.window import Prepared, prepared
 from stoker.config.choices import level_of
 from stoker.config.profiles import profile as profiles
@@ -63,8 +64,12 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
         notes += [run.note] if run.note else []
         steps.append(_step(step, profile, run, base.cwd))
+    disk = ramdisk_for(profile.tmp, known, memory)
+    notes += [disk.note] if disk.note else []
     return replace(
         base,
+        ramdisk=disk.wish,
+        notices=(*base.notices, *disk.warnings),
         words=plan.words,
         environment=added.variables,
         note="; ".join(dict.fromkeys(notes)),

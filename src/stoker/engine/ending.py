@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from typing import Any
 
 from stoker.act.handover import Ended
@@ -15,8 +16,13 @@ from stoker.model.state import BuildState
 KILLED = 128 + signal.SIGKILL
 
 
-def ending_of(paths: BuildPaths, state: BuildState) -> BuildEnded:
-    """The last event of a journal; without an exit file the keeper was killed and the status is lost."""
+def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) -> BuildEnded:
+    """The last event of a journal; `written` are the bytes that went to disks."""
+    return replace(_outcome(paths, state), written=written)
+
+
+def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
+    """Without an exit file the keeper was killed and the status is lost."""
     try:
         ended: dict[str, Any] = json.loads(paths.exit.read_bytes())
     except (OSError, ValueError):

@@ -34,6 +34,7 @@ from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.log_watch import LogWatch
 from stoker.engine.observer import Observer
 from stoker.engine.people import login_name
+from stoker.engine.ramdisk import reader_of
 from stoker.engine.recovery import Recovery
 from stoker.engine.steps import Steps, changes, known_run
 from stoker.model import events as ev
@@ -124,7 +125,7 @@ class Engine:
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
         roots = self._steps.roots(self._keeper.top, known_run(self._keeper.runs, self._state))
-        self._machine = machine = MachineReader(roots.top, roots.cwd)
+        self._machine = machine = MachineReader(roots.top, roots.cwd, ramdisk=reader_of(self._spec))
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
@@ -368,7 +369,7 @@ class Engine:
         first = observer.first_sid
         self._write(observer.finish(now), now)
         self._write(await self._cache.finish(), now)
-        ending = ending_of(self._paths, self._state)
+        ending = ending_of(self._paths, self._state, observer.sampler.count_written())
         alone = self._recovery.was_run_alone()
         async for events in findings(self._paths, self._spec, self._state, ending, alone):
             self._write(events, time.time())
@@ -387,6 +388,7 @@ class Engine:
             return
         force = arguments.get("force", False) is True
         self._governor.open = True
+        self._governor.end_guests()
         try:
             stop_build(self._paths, force)
         except NothingToStopError as err:

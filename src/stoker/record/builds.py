@@ -128,7 +128,7 @@ def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> NoSuch
 
 def is_live(paths: BuildPaths) -> bool:
     """Whether the keeper or the build still runs, and the journal does not yet tell the build's end."""
-    return _glance(paths.journal).end is None and _runs(paths)
+    return _glance(paths.journal).end is None and runs(paths)
 
 
 def known_state(paths: BuildPaths) -> BuildState:
@@ -143,11 +143,11 @@ def final_state(paths: BuildPaths) -> BuildState:
     Raises JournalError for a journal of another version.
     """
     # The order matters: what was running when we looked may have written its end before we read.
-    runs = _runs(paths)
+    running = runs(paths)
     state = known_state(paths)
     if state.over:
         return state
-    if runs:
+    if running:
         # The keeper waits for the engine's last words: jobs that ended last may not be in the journal yet.
         return state
     event, at = _end(_read_exit(paths), state.time)
@@ -184,7 +184,7 @@ def _summary(paths: BuildPaths) -> BuildSummary:
     glance = _glance(paths.journal)
     begun = glance.begun.event if glance.begun is not None else None
     bare = _state_without_journal(paths)
-    live = glance.end is None and _runs(paths)
+    live = glance.end is None and runs(paths)
     end = glance.end
     if end is None and not live:
         event, at = _end(_read_exit(paths), glance.last_time or bare.started)
@@ -264,7 +264,7 @@ def _record(line: bytes) -> Record | None:
         return None
 
 
-def _runs(paths: BuildPaths) -> bool:
+def runs(paths: BuildPaths) -> bool:
     """Whether the keeper or the build is there, or may be about to be."""
     keeper = _read_object(paths.keeper)
     if keeper:
