@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from stoker.act.cache_log import cache_log_of
 from stoker.act import ramdisk
+from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree, start_ticks
