@@ -38,7 +38,7 @@ def test_the_longest_is_that_of_those_that_wait(path: Path, data: st.DataObject,
     waiting = dict(enumerate(seconds))
     sources = dict.fromkeys(waiting, "log")
     for edge in data.draw(st.permutations(range(len(seconds)))):
-        if data.draw(st.booleans()):
+        for _ in range(data.draw(st.integers(0, 4))):
             other, expected = data.draw(st.sampled_from(sorted(waiting))), data.draw(SECONDS)
             remaining.expect(other, "history", expected, 1.0)
             waiting[other], sources[other] = expected, "history"
