@@ -12,7 +12,7 @@ import pytest
 
 from stoker.config.errors import ConfigError
 from stoker.decide.death_texts import told_by
-from stoker.diagnose.rule import Pattern, Rule, load_rules, shipped_rules
+from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
 
 RULES = shipped_rules()
@@ -156,3 +156,35 @@ def test_the_page_lists_every_rule_with_its_title() -> None:
     page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text()
     for rule in RULES:
         assert f"| `{rule.id}` | {rule.title} |" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ("action: reboot", "cannot be 'reboot'"),
+        ("action: set-variable", "goes with"),
+        ("variable: A_B=1", "goes with"),
+        ("action: retry\n  variable: A_B=1", "goes with"),
+        ("action: set-variable\n  variable: PATH=/tmp", "is not set by a rule"),
+        ("action: set-variable\n  variable: LD_PRELOAD=x.so", "is not set by a rule"),
+        ("action: set-variable\n  variable: 'A_B=$(rm -rf /)'", "is not set by a rule"),
+        ("action: set-variable\n  variable: A_B", "is not set by a rule"),
+        ("action: set-variable\n  variable: [A_B=1]", "is a list"),
+    ],
+)
+def test_an_action_is_a_known_word_and_a_variable_harmless(tmp_path: Path, more: str, fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        load_rules(_file(tmp_path, f"{GOOD}  {more}\n"))
+
+
+def test_a_variable_is_read(tmp_path: Path) -> None:
+    more = "  action: set-variable\n  variable: CMAKE_POLICY_VERSION_MINIMUM=3.5\n"
+    (rule,) = load_rules(_file(tmp_path, GOOD + more))
+    assert (rule.action, rule.variable) == ("set-variable", "CMAKE_POLICY_VERSION_MINIMUM=3.5")
+
+
+def test_every_action_stands_in_a_rule_and_in_the_documentation() -> None:
+    used = {rule.action for rule in RULES}
+    assert used == set(ACTIONS)
+    page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text(encoding="utf-8")
+    assert [action for action in ACTIONS if f"`{action}`" not in page] == []

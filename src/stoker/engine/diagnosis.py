@@ -39,8 +39,9 @@ MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refus
 MAX_KILLED_TOLD = 4
 MAX_NAME = 200
 
+TOO_LARGE = "It was killed with nothing beside it: that job by itself needs more memory than the build may hold."
 NO_ROOM = (
-    "It does not fit even alone. Give the build more memory (a larger machine, a higher limit of the container, swap), "
+    "Give the build more memory (a larger machine, a higher limit of the container, swap), "
     'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
 )
 
@@ -65,7 +66,7 @@ def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[s
     if deaths.jobs:
         causes = _memory_first(causes, state, deaths, rules)
     action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if causes else None
-    return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths.jobs)), action, complete))
+    return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths)), action, complete))
 
 
 def _rule(rules: Sequence[Rule], name: str) -> Rule:
@@ -128,7 +129,7 @@ def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules:
     told = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
     first = told[0] if told else _silent(deaths.jobs, state, rules)
     if deaths.were_alone:
-        first = replace(first, remedy=NO_ROOM)
+        first = replace(first, why=TOO_LARGE, remedy=NO_ROOM)
     return [first, *(cause for cause in causes if cause.rule != first.rule)]
 
 
@@ -144,15 +145,14 @@ def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule])
 _BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown sender", "shed": "by stoker for memory"}
 
 
-def _facts(state: BuildState, dead: Sequence[KilledJob]) -> list[str]:
-    """Who was killed, at what size, of how much, and why it was not tried again."""
+def _facts(state: BuildState, deaths: Deaths) -> list[str]:
+    """Why it was not tried again, who was killed at what size, and of how much."""
     facts = [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
-    for job in dead[:MAX_KILLED_TOLD]:
-        held = f" at {format_bytes(job.rss)}" if job.rss else ""
-        facts.append(f"{clean(job.output, MAX_NAME)} was killed {_BY[job.by]}{held}")
-    if len(dead) > MAX_KILLED_TOLD:
-        facts.append(f"{len(dead) - MAX_KILLED_TOLD} more were killed")
-    if dead and state.machine is not None:
+    if not deaths.were_alone:  # else the reason has the figures already
+        for job in deaths.jobs[:MAX_KILLED_TOLD]:
+            held = f" at {format_bytes(job.rss)}" if job.rss else ""
+            facts.append(f"{clean(job.output, MAX_NAME)} was killed {_BY[job.by]}{held}")
+    if deaths.jobs and state.machine is not None:
         limit = state.machine.memory_limit_source
         where = "the machine" if limit == "machine" else f"the cgroup {clean(limit, MAX_NAME)}"
         facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")

@@ -1,0 +1,171 @@
+"""Why a build failed, by what it printed and what was killed: the journal's own words about real logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stoker.engine import diagnosis
+from stoker.engine.diagnosis import NO_ROOM, find_causes
+from stoker.engine.recovery import GIVEN_UP
+from stoker.model import events as ev
+from stoker.model.diagnosis import MAX_CAUSES, MAX_CONTEXT, Action
+from stoker.model.reduce import reduce_all
+from stoker.model.state import BuildState
+from support.gitrepo import with_submodules
+
+MIB = 2**20
+LOGS = Path(__file__).parents[1] / "diagnose" / "logs"
+SUBMODULE = b"  /src/third_party/gloo\n  does not contain a CMakeLists.txt file.\n"
+KILLED = b"g++: fatal error: Killed signal terminated program cc1plus\n"
+
+
+def state_of(*events: ev.Event, attempt: int = 1, log_start: int = 0) -> BuildState:
+    begun: tuple[ev.Event, ...] = (
+        ev.BuildStarted("b1", "b", ("ninja",), "/src", "/log", "host", 8, 2**34, "0"),
+        ev.StepStarted(1, 1, "b", ("ninja",), 1, attempt, None, log_start),
+    )
+    return reduce_all(ev.Record(n, float(n), event) for n, event in enumerate([*begun, *events], 1))
+
+
+def log(folder: Path, *parts: bytes) -> Path:
+    path = folder / "output.log"
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+def ran(count: int) -> ev.Sampled:
+    """A second in which so many jobs ran, of a build that may hold 600 MiB."""
+    machine = ev.MachineSample(0.0, (), 8.0, 600 * MIB, 0, 600 * MIB, "/docker/x")
+    return ev.Sampled(machine, (), 0, 0, 0, "", 0)
+
+
+def failed(data: bytes, output: str, start: bytes) -> ev.FailureFound:
+    at = data.index(start)
+    return ev.FailureFound(output, "c++ ...", 1, (), at, len(data))
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in LOGS.glob("*.log"))[::7])
+def test_the_place_is_where_the_line_is(tmp_path: Path, name: str) -> None:
+    data = (LOGS / name).read_bytes()
+    found = find_causes(log(tmp_path, data), state_of(), str(tmp_path))
+    assert found.complete
+    assert len(found.causes) <= MAX_CAUSES
+    for cause in found.causes:
+        assert cause.line is not None
+        assert cause.offset is not None
+        lines = data.split(b"\n")
+        assert data[cause.offset :].split(b"\n")[0] == lines[cause.line - 1]
+        here = cause.context[cause.line - cause.context_line]
+        assert len(cause.context) <= MAX_CONTEXT
+        assert here.strip()[:20] in " ".join(cause.text.split()) or cause.text.strip()[:20] in here
+
+
+def test_what_an_attempt_before_died_of_is_not_the_cause(tmp_path: Path) -> None:
+    path = log(tmp_path, KILLED, b"[1/2] cc\n", b"a.cpp:3:1: error: no such name\n")
+    found = find_causes(path, state_of(attempt=2, log_start=len(KILLED)), str(tmp_path))
+    assert [(c.rule, c.line) for c in found.causes] == [("compile-error", 3)]
+    assert found.causes[0].context[0] == "[1/2] cc"
+
+
+def test_the_job_is_the_failed_step_that_said_so(tmp_path: Path) -> None:
+    data = b"[1/9] ok\nFAILED: x/a.o \nc++ a\na.cpp:3:1: error: no such name\n"
+    state = state_of(failed(data, "x/a.o", b"FAILED"))
+    assert find_causes(log(tmp_path, data), state, str(tmp_path)).causes[0].job == "x/a.o"
+
+
+def test_nothing_known_and_nothing_to_read_are_told_apart(tmp_path: Path) -> None:
+    assert find_causes(log(tmp_path, b"all is quiet\n"), state_of(), str(tmp_path)).complete
+    assert not find_causes(tmp_path / "gone.log", state_of(), str(tmp_path)).complete
+
+
+def test_of_a_large_output_the_part_before_the_first_failure_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnosis, "MAX_BYTES", 2 * MIB)
+    noise = b"[1/9] Building CXX object\n" * 150_000
+    data = noise + b"FAILED: a.o \na.cpp:3:1: error: no such name\n" + noise
+    found = find_causes(log(tmp_path, data), state_of(failed(data, "a.o", b"FAILED")), str(tmp_path))
+    assert not found.complete
+    assert [(c.rule, c.line, c.job) for c in found.causes] == [("compile-error", 150_002, "a.o")]
+    assert find_causes(log(tmp_path, noise, KILLED), state_of(), str(tmp_path)).causes[0].rule == "compiler-killed"
+
+
+def test_a_hostile_output_comes_out_harmless_and_bounded(tmp_path: Path) -> None:
+    nasty = b"\x1b]52;c;cm0=\x07\x1b[2J\xe2\x80\xae[/red] " + b"z" * 100_000 + b"\n"
+    found = find_causes(log(tmp_path, nasty, KILLED, nasty * 3), state_of(), str(tmp_path))
+    (cause,) = found.causes
+    assert all(line.isprintable() and len(line) <= 301 for line in cause.context)
+
+
+# -- what is safe to do about it -------------------------------------------------------------------------------
+
+
+def test_submodules_come_from_git_and_not_from_the_output(tmp_path: Path) -> None:
+    clone = with_submodules(tmp_path, "deps/one", "deps/two")
+    path = log(tmp_path, b"  /src/third_party/--upload-pack=evil\n", SUBMODULE)
+    (clone / "build").mkdir()
+    found = find_causes(path, state_of(), str(clone / "build"))
+    assert found.action == Action("update-submodules", names=("deps/one", "deps/two"))
+    assert find_causes(path, state_of(), "/").action is None
+
+
+@pytest.mark.parametrize(("level", "offered"), [(8, 4), (3, 1), (1, None)])
+def test_fewer_jobs_are_half_as_many_and_none_where_one_ran(tmp_path: Path, level: int, offered: int | None) -> None:
+    path = log(tmp_path, b"g++: internal compiler error: Segmentation fault signal terminated program cc1plus\n")
+    action = find_causes(path, state_of(ev.LevelSet("auto", level)), str(tmp_path)).action
+    assert action == (None if offered is None else Action("retry-at-lower-level", level=offered))
+
+
+def test_without_a_level_the_cores_count(tmp_path: Path) -> None:
+    found = find_causes(log(tmp_path, KILLED), state_of(), str(tmp_path))
+    assert found.action == Action("retry-at-lower-level", level=4)
+
+
+# -- deaths ----------------------------------------------------------------------------------------------------
+
+
+def deaths(data: bytes, *killed: ev.JobKilled, why: str, more: tuple[ev.Event, ...] = ()) -> BuildState:
+    failures = [failed(data, k.output, b"FAILED: %s" % k.output.encode()) for k in killed]
+    return state_of(ran(1), *failures, *killed, *more, ev.Decided("governor", GIVEN_UP, why))
+
+
+def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(tmp_path: Path) -> None:
+    data = b"a.cpp:3:1: error: of a configure check\nFAILED: a.o \n" + KILLED
+    why = "1 compiler was killed for memory: a.o; the profile allows no further attempt at this step"
+    state = deaths(data, ev.JobKilled("a.o", "memory", 589 * MIB), why=why)
+    found = find_causes(log(tmp_path, data), state, str(tmp_path))
+    assert [c.rule for c in found.causes] == ["compiler-killed", "compile-error"]
+    assert (found.causes[0].job, found.causes[0].line) == ("a.o", 3)
+    assert found.facts == (
+        why,
+        "a.o was killed for want of memory at 589 MiB",
+        "the build may hold 600 MiB (the cgroup /docker/x)",
+    )
+    assert found.action == Action("retry-alone", names=("a.o",))
+
+
+def test_what_does_not_fit_even_alone_is_not_tried_again(tmp_path: Path) -> None:
+    data = b"FAILED: a.o \n" + KILLED
+    why = "a.o was killed for memory even alone, at 589 MiB of 600 MiB"
+    state = deaths(data, ev.JobKilled("a.o", "memory", 589 * MIB), why=why)
+    found = find_causes(log(tmp_path, data), state, str(tmp_path), frozenset({"a.o"}))
+    assert found.action is None
+    assert found.causes[0].remedy == NO_ROOM
+    assert found.facts[0] == why
+
+
+def test_deaths_of_which_the_output_is_silent_are_told(tmp_path: Path) -> None:
+    data = b"FAILED: a.o \ncc a\n"
+    state = deaths(data, ev.JobKilled("a.o", "memory"), why="x")
+    cause = find_causes(log(tmp_path, data), state, str(tmp_path)).causes[0]
+    assert (cause.rule, cause.job, cause.line, cause.offset) == ("compiler-killed", "a.o", None, 0)
+
+
+def test_an_error_beside_a_death_is_the_cause(tmp_path: Path) -> None:
+    data = b"FAILED: b.o \nb.cpp:3:1: error: no such name\nFAILED: a.o \n" + KILLED
+    state = deaths(
+        data, ev.JobKilled("a.o", "memory"), why="b.o failed by itself", more=(failed(data, "b.o", b"FAILED: b.o"),)
+    )
+    assert find_causes(log(tmp_path, data), state, str(tmp_path)).causes[0].rule == "compile-error"
