@@ -257,3 +257,39 @@ def test_whatever_finished_expectations_stay_finite_and_positive(
             assert 0 < curve.duration < math.inf
             assert all(0 <= p.size < math.inf and 0 <= p.age < math.inf for p in curve.points)
             assert all(0 <= s < math.inf for s in (curve.spread, curve.time_spread, curve.bias))
+
+
+# -- other priors in mid-build -----------------------------------------------------------------------------------------
+
+
+def one_class(peak: float, output: str = "*.o") -> Priors:
+    return Priors([Prior("mine", Curve(measured(peak, 60)), 0.3, 0.3, output=output)])
+
+
+def test_other_priors_count_at_once_for_what_was_asked_before() -> None:
+    learner = Learner(one_class(1 * GIB))
+    before, version = learner.expect("a.o", "cxx"), learner.version
+    assert learner.set_priors(one_class(4 * GIB))
+    assert learner.version > version
+    assert before.peak == pytest.approx(1 * GIB)
+    assert learner.expect("a.o", "cxx").peak == pytest.approx(4 * GIB)
+
+
+def test_the_same_priors_change_nothing() -> None:
+    priors = one_class(GIB)
+    learner = Learner(priors)
+    curve, version = learner.expect("a.o", "cxx"), learner.version
+    assert not learner.set_priors(priors)
+    assert learner.version == version
+    assert learner.expect("a.o", "cxx") is curve
+
+
+def test_what_a_class_was_taught_outlives_its_figures_but_not_its_patterns() -> None:
+    learner = Learner(one_class(1 * GIB))
+    for number in range(40):
+        learner.observe(f"kernel_{number}.o", "cxx", measured(3 * GIB, 60))
+    learner.set_priors(one_class(1.2 * GIB))
+    assert learner.expect("kernel_99.o", "cxx").peak == pytest.approx(3 * GIB, rel=0.15)
+    learner.set_priors(one_class(1 * GIB, output="*.oo"))
+    learner.set_priors(one_class(1 * GIB))
+    assert learner.expect("kernel_99.o", "cxx").peak == pytest.approx(1 * GIB, rel=0.15)
