@@ -25,7 +25,10 @@ REST_SECONDS = 60.0
 on without one for this long."""
 
 LAST_WORDS_SECONDS = 30.0
-"""How long the engine may take to write the end of the journal once the build is over."""
+"""How long the engine may be silent, once the build is over, before it has written the end of the journal."""
+
+LONGEST_WORDS_SECONDS = 180.0
+"""How long it may take for that in all: it verifies what was built for up to two minutes (engine/verification.py)."""
 
 LISTEN_SECONDS = 5.0
 """How often the engine is listened for: one small read, and no reason to wake a machine more often."""
@@ -146,12 +149,14 @@ class Minder:
 
     def await_last_words(self) -> None:
         """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
-        deadline = time.monotonic() + LAST_WORDS_SECONDS
+        give_up_at = time.monotonic() + LONGEST_WORDS_SECONDS
+        self._silence = 0.0
         if self.pid:
             signal_tree([self.pid], signal.SIGCONT)
         else:
             self.start()
-        while self.pid and time.monotonic() < deadline:
+        while self.pid and self._silence < LAST_WORDS_SECONDS and time.monotonic() < give_up_at:
+            self._listen()
             status = self.reap()
             if status == 0:
                 return

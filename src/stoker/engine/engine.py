@@ -82,6 +82,7 @@ class Engine:
         self._state: BuildState = load_state(paths.journal)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._bell = Bell()
+        self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace = Pace()
         self._following = Following(paths, self._spec, self._steps)
         self._expectations = Expectations(self._following.priors, History(history_path()))
@@ -371,8 +372,9 @@ class Engine:
         self._write(await self._cache.finish(), now)
         ending = ending_of(self._paths, self._state, observer.sampler.count_written())
         alone = self._recovery.was_run_alone()
-        async for events in findings(self._paths, self._spec, self._state, ending, alone):
-            self._write(events, time.time())
+        async with self._keeper.beating():
+            async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
+                self._write(events, time.time())
         self._write([*self._step_ended(first, ending.exit_code), ending], time.time())
         self._journal.close()
         if ending.outcome == "done":
@@ -388,6 +390,7 @@ class Engine:
             return
         force = arguments.get("force", False) is True
         self._governor.open = True
+        self._enough.set()
         self._governor.end_guests()
         try:
             stop_build(self._paths, force)

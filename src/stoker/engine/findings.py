@@ -6,6 +6,7 @@ engine to start. Unaware of the journal's writing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -16,11 +17,16 @@ from stoker.model.state import BuildState
 
 
 async def findings(
-    paths: BuildPaths, spec: Mapping[str, Any], state: BuildState, ending: BuildEnded, alone: frozenset[str]
+    paths: BuildPaths,
+    spec: Mapping[str, Any],
+    state: BuildState,
+    ending: BuildEnded,
+    alone: frozenset[str],
+    enough: asyncio.Event,
 ) -> AsyncIterator[list[Event]]:
     """Events as there is something to tell; nothing that an engine before this one has found out already.
 
-    `alone` are the outputs that were made alone in the last attempt.
+    `alone` are the outputs that were made alone in the last attempt. No more is verified once `enough` is set.
     """
     what = "verification" if ending.outcome == "done" else "diagnosis"
     yield let_go(spec)
@@ -28,7 +34,7 @@ async def findings(
         if ending.outcome == "done" and state.verification is None:
             from stoker.engine.verification import verify_build
 
-            async for events in verify_build(paths.journal, spec, spec.get("since") or state.started):
+            async for events in verify_build(paths.journal, spec, state.started, enough):
                 yield events
         elif ending.outcome == "failed" and ending.exit_code is not None and state.diagnosis is None:
             from stoker.engine.diagnosis import diagnose_build

@@ -5,9 +5,10 @@ Unaware of how jobs are found and of what is decided.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
 from stoker.engine.governor import Governor
 from stoker.sense.schedulers import Key
+
+BEAT_SECONDS = 1.0
+"""How often an engine shows that it is there: as often as it looks at a build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,21 @@ class KeeperLink:
     def beat(self) -> None:
         """Let the keeper know that an engine looks at the build: from now on it asks what to do about a failure."""
         self._handover.beat()
+
+    @contextlib.asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """While something takes its time: go on to show the keeper that this engine is there."""
+
+        async def beat() -> None:
+            while True:
+                self.beat()
+                await asyncio.sleep(BEAT_SECONDS)
+
+        task = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            task.cancel()
 
     def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
         """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""

@@ -25,7 +25,12 @@ from stoker.model.verification import Verification, bounded
 from stoker.verify.archs import ArchError, parse_arch_list
 
 VERIFY_SECONDS = 15.0
-"""With the search for files less than 20 s, which the build's exit waits at most: a library of 1 GB takes 50 ms."""
+"""For what was found by the journal. With the search for files less than 20 s, which the build's exit waits at most: a
+library of 1 GB takes 50 ms."""
+
+NAMED_SECONDS = 120.0
+"""For what a profile names, which somebody wants to know: each member of a wheel is inflated and hashed, and torch's
+takes 19 s on two busy cores."""
 
 NICENESS = 10
 """Behind whatever else the machine has to do, as `nice` without a number (nice(1))."""
@@ -38,12 +43,17 @@ _CHUNK = 1 << 16
 _ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 
 
-async def verify_build(journal: Path, spec: Mapping[str, Any], since: float) -> AsyncIterator[list[Event]]:
-    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to tell."""
+async def verify_build(
+    journal: Path, spec: Mapping[str, Any], since: float, enough: asyncio.Event
+) -> AsyncIterator[list[Event]]:
+    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to tell.
+
+    Ends early when `enough` is set.
+    """
     written = await asyncio.to_thread(what_to_verify, journal, spec, since)
     yield announcement(written)
     if written.paths:
-        yield await verify_written(written, os.environ)
+        yield await verify_written(written, os.environ, enough)
 
 
 def announcement(written: Written) -> list[Event]:
@@ -63,7 +73,7 @@ def announcement(written: Written) -> list[Event]:
     return events
 
 
-async def verify_written(written: Written, environment: Mapping[str, str]) -> list[Event]:
+async def verify_written(written: Written, environment: Mapping[str, str], enough: asyncio.Event) -> list[Event]:
     """The verdict, or why there is none. `environment` is the build's, where its list of architectures stands."""
     events: list[Event] = []
     arch_list = environment.get(_ARCH_LIST, "").strip()
@@ -73,8 +83,9 @@ async def verify_written(written: Written, environment: Mapping[str, str]) -> li
         events.append(Noticed("warning", f"{_ARCH_LIST} is not checked: {err}"))
         arch_list = ""
     wanted = [f"--arch-list={arch_list}"] if arch_list else []
+    seconds = VERIFY_SECONDS if written.by_journal else NAMED_SECONDS
     try:
-        found = await _ask(["--json", *wanted, *(str(p) for p in written.paths)])
+        found = await _ask(["--json", *wanted, *(str(p) for p in written.paths)], seconds, enough)
     except _NoReportError as err:
         text = f"verification gave no result: {err}; by hand: stoker verify {written.paths[0]}"
         return [*events, Noticed("warning", text)]
@@ -85,7 +96,7 @@ class _NoReportError(Exception):
     """Why there is no report, in a few words."""
 
 
-async def _ask(words: Sequence[str]) -> Verification:
+async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> Verification:
     # -P: as for the engine itself, the working folder must not shadow our modules.
     command = [sys.executable, "-P", "-m", "stoker", "verify", *words]
     try:
@@ -94,13 +105,15 @@ async def _ask(words: Sequence[str]) -> Verification:
         )
     except OSError as err:
         raise _NoReportError(f"it cannot be started: {err.strerror}") from err
+    reading, asked = asyncio.create_task(_read(process)), asyncio.create_task(enough.wait())
     try:
-        async with asyncio.timeout(VERIFY_SECONDS):
-            out, complaint = await _read(process)
-            await process.wait()
-    except TimeoutError as err:
-        raise _NoReportError(f"not done after {VERIFY_SECONDS:.0f} s") from err
+        await asyncio.wait((reading, asked), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            raise _NoReportError("it was stopped" if enough.is_set() else f"not done after {seconds:.0f} s")
+        out, complaint = reading.result()
     finally:
+        reading.cancel()
+        asked.cancel()
         await _end(process)
     try:
         return decode(Verification, json.loads(out))
@@ -114,6 +127,7 @@ async def _read(process: Process) -> tuple[bytes, bytes]:
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
     out, complaint = await asyncio.gather(_bounded(process.stdout, MAX_REPORT), _bounded(process.stderr, MAX_COMPLAINT))
+    await process.wait()
     if len(out) > MAX_REPORT:
         raise _NoReportError("the report is too long")
     return out, complaint
