@@ -173,7 +173,7 @@ async def test_whatever_goes_wrong_is_a_notice(
     monkeypatch.setattr("sys.executable", program(tmp_path, body))
     if "sleep" in body:
         monkeypatch.setattr(verification, "VERIFY_SECONDS", 1.0)
-    (notice,) = await verify_written(Written((tmp_path / "k.so",), nvcc=True), {}, asyncio.Event())
+    (notice,) = await verify_written(Written((tmp_path / "k.so",), nvcc=True), "", "", asyncio.Event())
     assert isinstance(notice, ev.Noticed)
     assert why in notice.text
     assert f"stoker verify {tmp_path / 'k.so'}" in notice.text
@@ -181,7 +181,7 @@ async def test_whatever_goes_wrong_is_a_notice(
 
 async def test_a_program_that_is_not_there_is_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "nothing"))
-    (notice,) = await verify_written(Written((tmp_path / "k.so",), nvcc=True), {}, asyncio.Event())
+    (notice,) = await verify_written(Written((tmp_path / "k.so",), nvcc=True), "", "", asyncio.Event())
     assert isinstance(notice, ev.Noticed)
     assert "cannot be started" in notice.text
 
@@ -192,7 +192,7 @@ async def test_somebody_who_stops_the_build_need_not_wait_for_it(
     here = tmp_path / "here"
     monkeypatch.setattr("sys.executable", program(tmp_path, f"touch {here}; sleep 600 & wait"))
     enough = asyncio.Event()
-    verifying = asyncio.create_task(verify_written(Written((tmp_path / "x.whl",), nvcc=False), {}, enough))
+    verifying = asyncio.create_task(verify_written(Written((tmp_path / "x.whl",), nvcc=False), "", "", enough))
     await asyncio.to_thread(until, here.exists, "a verification")
     enough.set()
     (notice,) = await verifying
@@ -204,11 +204,12 @@ async def test_the_list_of_the_build_is_passed_on(tmp_path: Path, monkeypatch: p
     note = tmp_path / "words"
     monkeypatch.setattr("sys.executable", program(tmp_path, f'echo "$*" > {note}; echo \'{{"ok": true}}\''))
     written = Written((tmp_path / "k.so",), nvcc=True, left_out=4)
-    (event,) = await verify_written(written, {"TORCH_CUDA_ARCH_LIST": " 8.0;9.0+PTX "}, asyncio.Event())
+    (event,) = await verify_written(written, "ARCHS", "8.0;90+PTX", asyncio.Event())
     assert isinstance(event, ev.Verified)
     assert event.found.ok
     assert event.found.left_out == 4
     assert note.read_text() == f"-P -m stoker verify --json --arch-list=8.0;9.0+PTX {tmp_path / 'k.so'}\n"
-    refused, event = await verify_written(written, {"TORCH_CUDA_ARCH_LIST": "All"}, asyncio.Event())
+    refused, event = await verify_written(written, "ARCHS", "All", asyncio.Event())
     assert isinstance(refused, ev.Noticed)
+    assert refused.text.startswith("ARCHS is not checked: 'All' means something else")
     assert "arch-list" not in note.read_text()

@@ -16,6 +16,7 @@ from stoker.verify.archs import (
     parse_arch_list,
     ptx_runs,
     toolkit_of_ptx,
+    with_dots,
 )
 
 
@@ -40,6 +41,20 @@ from stoker.verify.archs import (
 )
 def test_an_architecture_list_means_what_pytorch_makes_of_it(text: str, names: str) -> None:
     assert " ".join(w.name for w in parse_arch_list(text)) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "dotted"),
+    [
+        ("80;90;100;120", "8.0;9.0;10.0;12.0"),
+        ("90a 120f+PTX", "9.0a 12.0f+PTX"),
+        ("8.0;10.0+PTX 8.6(8.0)", "8.0;10.0+PTX 8.6(8.0)"),
+        ("Ampere;sm_90;1234;8", "Ampere;sm_90;1234;8"),
+        ("", ""),
+    ],
+)
+def test_numbers_without_a_dot_are_capabilities_too(text: str, dotted: str) -> None:
+    assert with_dots(text) == dotted
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,8 @@ class Spec:
 
     `steps` are run instead of `command` where there are any, from the one with the number `first` (from 1) on, and each
     only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well; what
-    was written since the Unix time `since` counts as its own (None: since it began).
+    was written since the Unix time `since` counts as its own (None: since it began). `arch_list` is the variable of the
+    environment that says for which GPUs is built.
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
     `window` how wide schedulers were made, `note` a sentence that the person should read, `notices` warnings.
@@ -122,6 +123,7 @@ class Spec:
     steps: tuple[Step, ...] = ()
     first: int = 1
     verify: tuple[str, ...] = ()
+    arch_list: str = "TORCH_CUDA_ARCH_LIST"
     since: float | None = None
     profile: Origin | None = None
     environ: Mapping[str, str] | None = None
@@ -211,6 +213,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "steps": [_step_of(step) for step in steps],
         "first": spec.first,
         "verify": list(spec.verify),
+        "arch_list": spec.arch_list,
         "since": spec.since,
         "profile": asdict(spec.profile) if spec.profile is not None else None,
         "alone": list(spec.alone),

@@ -76,6 +76,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         steps=tuple(steps),
         first=_first(steps, plan),
         verify=profile.verify,
+        arch_list=profile.arch_list,
         since=plan.since,
         cache=added.cache,
         memory=memory,

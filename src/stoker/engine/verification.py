@@ -22,7 +22,7 @@ from stoker.engine.written import Written, what_to_verify
 from stoker.model.codec import CodecError, decode
 from stoker.model.events import Event, Noticed, Verified
 from stoker.model.verification import Verification, bounded
-from stoker.verify.archs import ArchError, parse_arch_list
+from stoker.verify.archs import ArchError, parse_arch_list, with_dots
 
 VERIFY_SECONDS = 15.0
 """For what was found by the journal. With the search for files less than 20 s, which the build's exit waits at most: a
@@ -40,7 +40,6 @@ MAX_REPORT = 2 << 20
 
 MAX_COMPLAINT = 1 << 16
 _CHUNK = 1 << 16
-_ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
 
 
 async def verify_build(
@@ -53,7 +52,8 @@ async def verify_build(
     written = await asyncio.to_thread(what_to_verify, journal, spec, since)
     yield announcement(written)
     if written.paths:
-        yield await verify_written(written, os.environ, enough)
+        arch_list = spec.get("arch_list", "TORCH_CUDA_ARCH_LIST")
+        yield await verify_written(written, arch_list, os.environ.get(arch_list, "").strip(), enough)
 
 
 def announcement(written: Written) -> list[Event]:
@@ -73,19 +73,20 @@ def announcement(written: Written) -> list[Event]:
     return events
 
 
-async def verify_written(written: Written, environment: Mapping[str, str], enough: asyncio.Event) -> list[Event]:
-    """The verdict, or why there is none. `environment` is the build's, where its list of architectures stands."""
+async def verify_written(written: Written, variable: str, wanted: str, enough: asyncio.Event) -> list[Event]:
+    """The verdict, or why there is none. `wanted` are the architectures that the build was to make, as `variable` has
+    them."""
     events: list[Event] = []
-    arch_list = environment.get(_ARCH_LIST, "").strip()
     try:
-        parse_arch_list(arch_list) if arch_list else ()
+        wanted = with_dots(wanted)
+        parse_arch_list(wanted) if wanted else ()
     except ArchError as err:
-        events.append(Noticed("warning", f"{_ARCH_LIST} is not checked: {err}"))
-        arch_list = ""
-    wanted = [f"--arch-list={arch_list}"] if arch_list else []
+        events.append(Noticed("warning", f"{variable} is not checked: {err}"))
+        wanted = ""
+    listed = [f"--arch-list={wanted}"] if wanted else []
     seconds = VERIFY_SECONDS if written.by_journal else NAMED_SECONDS
     try:
-        found = await _ask(["--json", *wanted, *(str(p) for p in written.paths)], seconds, enough)
+        found = await _ask(["--json", *listed, *(str(p) for p in written.paths)], seconds, enough)
     except _NoReportError as err:
         text = f"verification gave no result: {err}; by hand: stoker verify {written.paths[0]}"
         return [*events, Noticed("warning", text)]

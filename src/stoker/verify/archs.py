@@ -16,6 +16,8 @@ Kind = Literal["cubin", "ptx"]
 _NAME = re.compile(r"(?:sm_|compute_|lto_)?(\d{1,3})(?:\.(\d))?([af]?)", re.ASCII)
 _ITEM = re.compile(r"(\d{1,2}\.\d[af]?)(?:\((\d{1,2}\.\d[af]?)\))?", re.ASCII)
 
+_NUMBER = re.compile(r"(?<![\w.])(\d{1,2})(\d)(?=[af]?(?:[;\s+]|$))", re.ASCII)
+
 TORCH_NAMES: dict[str, tuple[str, str]] = {
     "Kepler+Tesla": ("3.7", ""),
     "Kepler": ("3.5", "3.5"),
@@ -121,6 +123,11 @@ def parse_arch_list(text: str) -> tuple[Wanted, ...]:
     for item in re.split(r"[ \t;]+", text.strip(" \t;")):
         wanted.update(dict.fromkeys(_item(item)))
     return tuple(wanted)
+
+
+def with_dots(text: str) -> str:
+    """A list of architectures as PyTorch has it (9.0;12.0) from one as CMake and flash-attention have it (90;120)."""
+    return _NUMBER.sub(lambda found: f"{found[1]}.{found[2]}", text)
 
 
 def _item(item: str) -> list[Wanted]:

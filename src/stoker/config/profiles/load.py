@@ -70,7 +70,7 @@ def read_profile(
     _settle_variables(merged, variables)
     filled = merged.changed(variables.text, variables.words)
     profile = read(filled, Profile, name=path.stem, path=path, chosen=chosen)
-    _check_environment(filled)
+    _check_environment(filled, profile)
     _check_steps(filled, profile)
     return profile, errors
 
@@ -160,12 +160,14 @@ def _chosen(merged: Section, variables: Variables, given: Mapping[str, str]) -> 
     return frozenset(names)
 
 
-def _check_environment(filled: Section) -> None:
+def _check_environment(filled: Section, profile: Profile) -> None:
     sections = [filled.section("env"), *(step.section("env") for _, step in filled.section("steps").sections())]
     for section in sections:
         for name in section.names():
             if not _ENVIRONMENT.fullmatch(name):
                 section.fail(name, f"{name!r} cannot be the name of an environment variable")
+    if not _ENVIRONMENT.fullmatch(profile.arch_list):
+        filled.fail("arch_list", f"{profile.arch_list!r} cannot be the name of an environment variable")
 
 
 def _check_steps(filled: Section, profile: Profile) -> None:

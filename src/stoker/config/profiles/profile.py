@@ -97,4 +97,8 @@ class Profile:
         default=(), metadata=_doc("classes of jobs, before all others; see prediction.md")
     )
     verify: tuple[str, ...] = field(default=(), metadata=_doc("patterns of paths that are verified after a good build"))
+    arch_list: str = field(
+        default="TORCH_CUDA_ARCH_LIST",
+        metadata=_doc("the variable of the environment that says for which GPUs; what is verified must hold them"),
+    )
     checks: Checks = field(default=Checks(), metadata=_doc("what the build needs"))
