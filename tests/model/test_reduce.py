@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from stoker.model import events as ev
 from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
 from stoker.model.progress import progress_of
+from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
@@ -119,6 +121,24 @@ def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
     assert len(state.timeline) <= MAX_TIMELINE
     assert max(p.memory_used for p in state.timeline) == 9 << 30
     assert [p.time for p in state.timeline] == sorted(p.time for p in state.timeline)
+
+
+def test_a_ram_disks_peak_outlives_it_and_the_last_count_of_what_was_written_is_the_one_of_the_end() -> None:
+    def sample(used: int, written: int) -> ev.Sampled:
+        machine = replace(MACHINE, ramdisk=RamDisk("/dev/shm/x", used, 4 << 30))
+        return ev.Sampled(machine, (), 0, 1, written, "", 0)
+
+    state = reduce_all(records([*BEGIN, sample(100, 5), sample(900, 7), sample(200, 9)]))
+    assert (state.ramdisk_peak, state.build_written) == (900, 9)
+    disk = status_of(state, 0.0)["ramdisk"]
+    assert (disk["path"], disk["used"], disk["size"], disk["peak"]) == ("/dev/shm/x", 200, 4 << 30, 900)
+    ended = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", written=11)))
+    assert (ended.ramdisk_peak, ended.build_written) == (900, 11)
+    assert status_of(ended, 0.0)["ramdisk"]["used"] == 0
+    lost = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("failed", None, "lost")))
+    assert lost.build_written == 9
+    assert decode_record(encode_record(ev.Record(1, 1.0, sample(100, 5)))).event == sample(100, 5)
+    assert status_of(reduce_all(records(BEGIN)), 0.0)["ramdisk"] is None
 
 
 def test_a_recursive_make_with_thousands_of_sub_makes_stays_bounded_and_counts_all() -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
+from stoker.model.ramdisk import RamDisk
 from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
 from stoker.model.update import Link, Update
 from stoker.model.verification import HeldArch, JudgedDevice, Problem, RequestedArch, Verification, VerifiedFile
@@ -51,6 +52,20 @@ def test_progress_counts_what_runs_and_what_waits() -> None:
     tell(renderer, state())
     line = tell(renderer, state(1, jobs=jobs, estimate=None), 60)[0]
     assert line == "1/100  1 %  2 running  1 on deck  1 frozen  mem 18.2/23.4 GiB"
+
+
+def test_temporary_files_in_memory_are_told_and_what_they_and_the_disk_took_in_the_end() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    machine = state().machine
+    assert machine is not None
+    machine = replace(machine, ramdisk=RamDisk("/dev/shm/x", 2**29, 4 * 2**30))
+    line = tell(renderer, state(1, machine=machine, estimate=None), 60)[0]
+    assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  RAM disk 0.5/4.0 GiB"
+    end = replace(done(), machine=machine, build_written=3 * 2**30, ramdisk_peak=2**30)
+    assert tell(renderer, end, 754, "ended")[-1] == (
+        "stoker: done in 12:34, 100 jobs, peak 5.0 GiB, 3.0 GiB written to disk, at most 1.0 GiB in the RAM disk"
+    )
 
 
 def test_without_a_scheduler_it_tells_what_runs() -> None:

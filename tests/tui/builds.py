@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
 from stoker.model import events as ev
+from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
@@ -190,7 +191,12 @@ FROZEN_JID = 3
 NOW = 3723.0
 
 
-def governed(count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = None) -> Story:
+RAMDISK = RamDisk("/dev/shm/stoker-ram-x", int(0.7 * GIB), 4 * GIB, 20 * GIB)
+
+
+def governed(
+    count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = None, ramdisk: RamDisk | None = None
+) -> Story:
     """A build short of memory, an hour in: one job is frozen, and many are on deck."""
     story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 128))
     story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}), ev.LevelSet("auto", 16))
@@ -214,9 +220,13 @@ def governed(count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = 
     held = sum(job.rss for job in job_samples(count))
     own = held + int(1.5 * GIB)  # ninja, its shells, and what lives beside the jobs
     used = own + int(4.8 * GIB)
-    machine = replace(MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used)
+    machine = replace(
+        MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used, ramdisk=ramdisk
+    )
     promised = held + count * int(1.1 * GIB)
     sample = replace(sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB))
+    if ramdisk is not None:
+        sample = replace(sample, reserve=int(3.8 * GIB), ramdisk_reserve=int(0.5 * GIB))
     samples = tuple(replace(s, state="frozen") if s.jid == FROZEN_JID else s for s in sample.jobs)
     return story.add(NOW, replace(sample, jobs=samples))
 
@@ -251,6 +261,12 @@ def failed(count: int = 0) -> Story:
         command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o {name}"
         story.add(3724, ev.FailureFound(name, command, 1, EXCERPT, 20_000, 20_400))
     return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
+
+
+def done_with_ramdisk() -> Story:
+    """A build that ended well, with temporary files in memory."""
+    story = running(0, replace(MACHINE, ramdisk=RAMDISK))
+    return story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
 
 
 def done() -> Story:

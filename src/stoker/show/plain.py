@@ -300,6 +300,8 @@ def _progress_text(state: BuildState, now: float) -> str:
     if state.machine is not None:
         used, budget = state.machine.memory_used / _GIB, state.machine.memory_budget / _GIB
         parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
+        if (disk := state.machine.ramdisk) is not None and not state.over:
+            parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
     if state.estimate is not None:
         gone = now - state.estimate.time
         low, high = (max(0.0, seconds - gone) for seconds in (state.estimate.low, state.estimate.high))
@@ -309,7 +311,7 @@ def _progress_text(state: BuildState, now: float) -> str:
 
 def _ending(state: BuildState) -> list[Span]:
     took = format_duration((state.ended or state.time) - state.started)
-    peak = f", peak {format_bytes(state.build_peak_rss)}" if state.build_peak_rss else ""
+    peak = _used(state)
     if state.outcome == "done":
         return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
     told = state.reason in ("", f"exit status {state.exit_code}")
@@ -321,6 +323,16 @@ def _ending(state: BuildState) -> list[Span]:
     status = "" if state.exit_code is None else f" with exit status {state.exit_code}"
     where = f"; output: {clean(state.log_path)}"
     return [Span("stoker: "), Span("failed", _BAD), Span(f"{status} after {took}{peak}{reason}{where}")]
+
+
+def _used(state: BuildState) -> str:
+    """What the build took at most, and what it wrote; nothing of what is not known."""
+    figures = (
+        (state.build_peak_rss, "peak {}"),
+        (state.build_written, "{} written to disk"),
+        (state.ramdisk_peak, "at most {} in the RAM disk"),
+    )
+    return "".join(f", {words.format(format_bytes(size))}" for size, words in figures if size)
 
 
 def _jobs(count: int) -> str:

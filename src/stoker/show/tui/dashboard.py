@@ -230,7 +230,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             "memory",
             f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
         ),
-        ("written", format_bytes(state.build_written)),
+        ("written", _written(state)),
         ("command", views.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
     ]
@@ -246,6 +246,11 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
             lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
     return lines + _rankings(state, width, height - len(lines), g)
+
+
+def _written(state: BuildState) -> str:
+    in_memory = f" to disk, at most {format_bytes(state.ramdisk_peak)} in the RAM disk" if state.ramdisk_peak else ""
+    return format_bytes(state.build_written) + in_memory
 
 
 def _not_run(left: int) -> str:

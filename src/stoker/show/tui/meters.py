@@ -1,4 +1,4 @@
-"""The dashboard's meters as lines: memory, CPU, GPUs, disk and level. Pure: moment and width in, lines out.
+"""The dashboard's meters as lines: memory, CPU, GPUs, RAM disk, disk and level. Pure: moment and width in, lines out.
 
 Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
 """
@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from stoker.model.events import GpuSample, MachineSample
 from stoker.model.progress import progress_of
+from stoker.model.ramdisk import RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
@@ -37,6 +38,9 @@ LONG_LIMIT_WIDTH = 110
 DISK_LOW = 5 * 2**30
 """Bytes free below which the disk is worth a warning: a CUDA build writes a few GiB in its last links."""
 
+RAMDISK_LOW = 0.1
+"""Share of a RAM disk's size that its file system has left at least while all is well."""
+
 STALL_PERCENT = 1.0
 """Share of time stalled on memory from which it is worth a word; below it PSI is noise."""
 
@@ -52,7 +56,8 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     bar = bar_width(width)
     gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
     told = explained(state, rows)
-    level, disk = _level(m, width, bar, g), _disk(state, machine, width)
+    apart = machine.ramdisk is not None and rows >= 5 + told + (len(gpus) or bool(machine.gpu_note))
+    level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g)]
     lines += [_memory_legend(state, machine, width, g)] if told else []
     lines.append(_cpu(machine, width, bar, g))
@@ -60,6 +65,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     if not gpus and machine.gpu_note and room >= 2:
         gpus = [_row("gpu", (Part(clean(machine.gpu_note, 200), "text_dim"),), width)]
     lines += gpus[: max(0, room - 1) if len(gpus) >= room else len(gpus)]
+    lines += [_ramdisk(state, machine.ramdisk, width, bar, g)] if apart and machine.ramdisk is not None else []
     if len(lines) + 1 < rows:
         lines.append(disk)
     return [*lines, level][:rows]
@@ -69,7 +75,7 @@ def meter_rows(state: BuildState, height: int) -> int:
     """How many lines the meters deserve on a screen of `height` lines."""
     machine = state.machine
     gpus = 0 if machine is None else len(machine.gpus) or bool(machine.gpu_note)
-    wanted = 4 + gpus
+    wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
     return max(3, min(wanted, most)) + (is_governed(state) and machine is not None and height >= 22)
 
@@ -234,7 +240,41 @@ def _gpu(gpu: GpuSample, width: int, bar: int, g: Glyphs, *, several: bool) -> L
     return _metered(label, meter_bar([((use or 0) / 100, g.full, "gpu")], bar, g), value, details, width)
 
 
-def _disk(state: BuildState, machine: MachineSample, width: int) -> Line:
+def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) -> Line:
+    """What temporary files take of the memory; the file system itself may be smaller than what it may hold."""
+    details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk_peak), "text"))]
+    if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
+        details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
+    if state.ramdisk_reserve:
+        details.append((Part(format_bytes(state.ramdisk_reserve), "text"), Part(" kept for it", "text_dim")))
+    shares = [(disk.used / max(1, disk.size), g.full, "disk")]
+    return _metered("ramdisk", meter_bar(shares, bar, g), of_total(disk.used, disk.size), details, width)
+
+
+def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk, width: int, g: Glyphs) -> Line:
+    """Both in one line, for small screens: what does not fit whole is left out."""
+    facts: list[tuple[str, str, str]] = []
+    if machine.disk_free is not None:
+        ink = "warn bold" if machine.disk_free < DISK_LOW else "text"
+        facts.append((format_bytes(machine.disk_free), ink, " free"))
+    facts.append((of_total(disk.used, disk.size), "text", " in RAM"))
+    if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
+        facts.append((f"{g.warn} {format_bytes(disk.free)} left", "warn bold", ""))
+    facts.append((format_bytes(state.build_written), "text", " written"))
+    if machine.disk_write_rate is not None:
+        facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", ""))
+    parts: list[Part] = []
+    for figure, ink, words in facts:
+        fact = [Part(figure, ink), Part(words, "text_dim"), GAP]
+        if LABEL_WIDTH + width_of(parts) + width_of(fact[:2]) <= width:
+            parts += fact
+    return _row("disk", parts, width)
+
+
+def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyphs | None) -> Line:
+    """The disk that is built on; `for_both`, the RAM disk too, which has no line of its own."""
+    if for_both is not None and machine.ramdisk is not None:
+        return _disk_with_ramdisk(state, machine, machine.ramdisk, width, for_both)
     parts: list[Part] = []
     if machine.disk_write_rate is not None:
         parts += [Part(f"{format_bytes(machine.disk_write_rate)}/s", "disk"), Part(" written", "text_dim"), GAP]
