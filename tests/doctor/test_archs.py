@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from stoker.doctor.check import Check
 from stoker.doctor.facts import Command, Cuda, Toolkit
 from stoker.doctor.judge_archs import NAME, judge_archs
-from stoker.doctor.need import Knobs, Need
+from stoker.doctor.need import Cost, Knobs, Need
 from stoker.verify.archs import Arch, parse_arch_list
 from stoker.verify.devices import Device
 
@@ -136,3 +137,84 @@ def test_no_list_breaks_the_judge(text: str) -> None:
         for toolkit in (CUDA_13, None):
             check = judge(text, H100, toolkit=toolkit, knobs=knobs)
             assert check is None or check.status == "ok" or check.remedy
+
+
+def all_of(text: str, need: Need, toolkit: Toolkit | None = CUDA_13, **env: str) -> dict[str, Check]:
+    cuda = Cuda(toolkit, (), device_note="no driver")
+    return {check.name: check for check in judge_archs(cuda, need, {need.arch_variable: text, **env})}
+
+
+@pytest.mark.parametrize(("text", "status"), [("9.0a", "ok"), ("10.0f", "fail"), ("8.0a", "fail"), ("12.0f", "ok")])
+def test_code_for_one_gpu_or_a_family_is_what_this_toolkits_ptxas_takes(text: str, status: str) -> None:
+    codes = (*ARCHS_13, Arch(9, 0, "a"), Arch(12, 0, "f"))
+    toolkit = Toolkit(Command("nvcc", "/nvcc", (13, 0)), "PATH", archs=ARCHS_13, codes=codes)
+    check = judge(text, toolkit=toolkit)
+    assert check is not None
+    assert check.status == status
+
+
+def test_where_ptxas_does_not_tell_the_versions_count() -> None:
+    old = Toolkit(Command("nvcc", "/nvcc", (11, 8)), "PATH", archs=ARCHS_12)
+    refused = judge("9.0a", toolkit=old)
+    assert refused is not None
+    assert refused.status == "fail", "sm_90a came with CUDA 12.0"
+    taken = judge("9.0a", toolkit=CUDA_128)
+    assert taken is not None
+    assert taken.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("switch", "archs", "told"),
+    [("1", "7.0 7.5", True), ("1", "7.5;8.6", False), ("", "7.5", False), ("0", "7.5", False)],
+)
+def test_attention_kernels_for_gpus_that_cannot_run_them(switch: str, archs: str, told: bool) -> None:
+    need = Need(knobs="pytorch", what="PyTorch")
+    found = all_of(archs, need, CUDA_128, USE_FLASH_ATTENTION=switch)
+    assert ("USE_FLASH_ATTENTION" in found) is told
+    assert not told or found["USE_FLASH_ATTENTION"].status == "warn"
+
+
+FLASH = Need(
+    knobs="extension",
+    arch_variable="FLASH_ATTN_CUDA_ARCHS",
+    arch_choice=("80", "90", "100", "120"),
+    arch_default="80;90",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "part"),
+    [
+        ("", "ok", "80;90, its own list"),
+        ("80;120", "ok", "80;120"),
+        ("86;90", "warn", "86: it knows 80 90 100 120"),
+        ("86", "fail", "none of 80 90 100 120"),
+        ("8.0", "fail", "none of 80 90 100 120"),
+    ],
+)
+def test_flash_attention_has_a_list_of_its_own(text: str, status: str, part: str) -> None:
+    found = all_of(text, FLASH)
+    assert set(found) == {"FLASH_ATTN_CUDA_ARCHS"}
+    assert found["FLASH_ATTN_CUDA_ARCHS"].status == status
+    assert part in found["FLASH_ATTN_CUDA_ARCHS"].why
+
+
+def test_what_flash_attention_leaves_out_and_does_not_read_is_told() -> None:
+    old = Toolkit(Command("nvcc", "/nvcc", (12, 4)), "PATH", archs=(Arch(8, 0), Arch(9, 0)))
+    found = all_of("90;120", FLASH, old, TORCH_CUDA_ARCH_LIST="9.0")
+    assert "cannot compile for 120, which is left out" in found["FLASH_ATTN_CUDA_ARCHS"].why
+    assert found["FLASH_ATTN_CUDA_ARCHS"].remedy == 'export FLASH_ATTN_CUDA_ARCHS="90"'
+    assert found["TORCH_CUDA_ARCH_LIST"].remedy == "unset TORCH_CUDA_ARCH_LIST"
+
+
+def test_the_cost_is_told_with_its_source_and_what_is_not_known() -> None:
+    cost = Cost(48, 9000.0, "by somebody", rest=24, cores=4.0, library="lib.so", sizes=(("8.0", 3 * 2**20),))
+    need = Need(knobs="pytorch", what="PyTorch", cost=cost)
+    found = all_of("8.0;9.0+PTX", need)["architectures"]
+    assert found.status == "ok"
+    assert "2 x 2 h 30 min = 5 h 00 min of CPU time, 75 min at best on 4 cores" in found.why
+    assert "for 48 CUDA files (by somebody); 24 more have no figure yet" in found.why
+    assert "lib.so of the last build holds 8.0 3.0 MiB; 9.0 not built here before" in found.why
+    both = replace(need, cost=replace(cost, sizes=(("8.0", 3 * 2**20), ("9.0", 2**20))))
+    assert all_of("9.0", both)["architectures"].why.endswith("9.0 1.0 MiB, of which 1.0 MiB are asked for")
+    assert "architectures" not in all_of("8.0;9.0", Need(knobs="pytorch", what="PyTorch")), "nothing is made up"

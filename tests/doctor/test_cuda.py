@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from stoker.doctor.check import Check
-from stoker.doctor.facts import Cuda
+from stoker.doctor.facts import Cuda, Place, Surroundings
+from stoker.doctor.find_cuda import ask_toolkit
 from stoker.doctor.judge_cuda import judge_cuda
 from stoker.doctor.need import Need
 from stoker.doctor.toolkits import limits_in, limits_of
@@ -270,3 +274,27 @@ def test_a_driver_too_old_for_the_toolkit_is_a_warning(clinic: Clinic) -> None:
     assert judged(Cuda(kit, (), devices=(device,)))["GPU"].status == "warn"
     newer = Device("Some GPU", Arch(9, 0), cuda=(13, 2))
     assert judged(Cuda(kit, (), devices=(newer,)))["GPU"].status == "ok"
+
+
+def test_the_table_says_what_the_toolkit_of_this_machine_says() -> None:
+    header = Path("/usr/local/cuda/include/crt/host_config.h")
+    version = re.search(r"#define CUDA_VERSION (\d+)", text_of(header.parents[1] / "cuda.h"))
+    if version is None:
+        pytest.skip("no CUDA toolkit in /usr/local/cuda")
+    table = limits_of((int(version[1]) // 1000, int(version[1]) % 1000 // 10))
+    told = limits_in(header.read_text(), str(header))
+    assert (table.gcc, table.clang) in ((told.gcc, told.clang), (None, None))
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def test_the_real_nvccs_architectures_are_known_with_those_for_one_gpu_alone(clinic: Clinic) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("nvcc is not on PATH")
+    found = ask_toolkit(Place("PATH", "", nvcc), Surroundings(clinic.need, dict(os.environ), 60.0))
+    assert Arch(9, 0) in found.archs
+    assert Arch(9, 0, "a") in found.codes
+    assert {arch.capability for arch in found.codes} == {arch.capability for arch in found.archs}

@@ -229,6 +229,27 @@ def test_an_extension_of_torch_is_known_by_its_setup(clinic: Clinic) -> None:
     assert (need.knobs, need.python_headers, need.temporary) == ("extension", "must", "/var/tmp")
 
 
+SETUP = """from torch.utils.cpp_extension import CUDAExtension
+def cuda_archs():
+    return os.getenv("FLASH_ATTN_CUDA_ARCHS", "80;90;100").split(";")
+if "80" in cuda_archs():
+    pass
+if bare_metal_version >= Version("11.8") and "90" in cuda_archs():
+    pass
+"""
+
+
+def test_flash_attentions_own_list_is_read_from_its_setup(clinic: Clinic) -> None:
+    clinic.file("setup.py", SETUP)
+    (clinic.tree / "csrc/flash_attn").mkdir(parents=True)
+    need = recognise(str(clinic.tree), {})
+    assert (need.arch_variable, need.arch_choice) == ("FLASH_ATTN_CUDA_ARCHS", ("80", "90"))
+    assert need.arch_default == "80;90;100"
+    clinic.file("setup.py", SETUP.replace("FLASH_ATTN_CUDA_ARCHS", "OTHER"))
+    need = recognise(str(clinic.tree), {})
+    assert (need.arch_variable, need.arch_choice) == ("TORCH_CUDA_ARCH_LIST", ())
+
+
 def test_any_other_tree_and_a_build_folder_itself(clinic: Clinic) -> None:
     assert recognise(str(clinic.tree), {}).build == f"{clinic.tree}/build"
     clinic.file("CMakeCache.txt")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stoker.doctor.check import Check
 from stoker.doctor.facts import Environment
-from stoker.doctor.judge_switches import OF_CUDA, judge_switches
+from stoker.doctor.judge_switches import OF_CUDA, PARTS, THROTTLES, judge_switches
 from stoker.doctor.need import GIB, Job, Knobs, Need
 from stoker.doctor.switches import switch
 from support.clinic import Clinic
@@ -122,6 +122,29 @@ def test_a_compiler_launcher_that_is_not_there_fails(clinic: Clinic) -> None:
     check = clinic.check("compiler launchers")
     assert check.status == "warn"
     assert check.remedy == "export CMAKE_CUDA_COMPILER_LAUNCHER='no-such-cache;--flag'"
+
+
+def test_switches_that_mean_nothing_beside_others() -> None:
+    for name, of in PARTS.items():
+        check = judge({name: "1", of: "OFF"})[name]
+        assert check.status == "warn"
+        assert of in check.why
+        assert name not in judge({name: "1", of: "ON"})
+        assert name not in judge({name: "0", of: "OFF"})
+    assert judge({"USE_CUDNN": "0"})["USE_CUDNN"].status == "warn"
+    assert "USE_CUDNN" not in judge({"USE_CUDNN": "0", "USE_CUDA": "0"})
+
+
+@pytest.mark.parametrize("name", THROTTLES)
+def test_pytorchs_own_limits_on_attention_kernels(clinic: Clinic, name: str) -> None:
+    clinic.wants(knobs="pytorch", cuda="may")
+    clinic.env[name] = "2"
+    assert "this tree does not read it" in clinic.check(name).why
+    clinic.file(THROTTLES[name][0], f"if(DEFINED ENV{{{name}}})")
+    check = clinic.check(name)
+    assert check.status == "warn"
+    assert "'2' holds attention kernels back by number" in check.why
+    assert check.remedy == f"unset {name}"
 
 
 WORDS = ["1", "0", "ON", "off", "Yes", "no", "TRUE", "false", "y", "N", "IGNORE", "notfound", "x-NOTFOUND", "2", "0.0"]

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
+    from stoker.cli.costs import with_cost
     from stoker.cli.needs import with_history, with_profile
     from stoker.cli.profiles import load_or_fail
     from stoker.cli.screen import in_colour
@@ -36,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     profile = load_or_fail(args.profile, dict(args.set), faulty=USAGE) if args.profile is not None else None
     env = dict(os.environ) if profile is None else added_by(profile, os.environ).to(os.environ)
     tree = recognise(_here(), env)
-    found = examine(with_history(tree if profile is None else with_profile(tree, profile, env)), env)
+    need = with_history(tree if profile is None else with_profile(tree, profile, env))
+    found = examine(with_cost(need, env), env)
     if args.json:
         print(json.dumps(to_json(found), indent=2))
     else:

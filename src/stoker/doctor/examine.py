@@ -18,7 +18,7 @@ from stoker.doctor.facts import Environment, Surroundings
 from stoker.doctor.find_cache import find_caches
 from stoker.doctor.find_cuda import find_cuda, include_folders
 from stoker.doctor.find_machine import read_limits, read_memory, read_volumes
-from stoker.doctor.find_source import look_at_source, read_cache
+from stoker.doctor.find_source import look_at_source, read_cache, read_text
 from stoker.doctor.find_tools import find_tools, which
 from stoker.doctor.install import MANAGERS
 from stoker.doctor.judge_archs import judge_archs
@@ -26,7 +26,7 @@ from stoker.doctor.judge_caches import judge_caches
 from stoker.doctor.judge_cuda import judge_cuda
 from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volumes
 from stoker.doctor.judge_source import judge_source
-from stoker.doctor.judge_switches import judge_switches, launcher_names, launcher_program
+from stoker.doctor.judge_switches import THROTTLES, judge_switches, launcher_names, launcher_program
 from stoker.doctor.judge_tools import judge_tools
 from stoker.doctor.need import Need
 
@@ -96,7 +96,14 @@ def find_environment(here: Surroundings) -> Environment:
     limit = memory.total if memory.limit is None else memory.limit.limit
     fresh = os.path.isfile(f"{here.need.source}/CMakeLists.txt") and not read_cache(here.need.build)
     rocm = os.path.isdir(here.env.get("ROCM_PATH") or "/opt/rocm")  # where its packages install it
-    return Environment(here.env, launchers, limit, fresh, rocm)
+    throttles = {
+        name: _reads(here.need.source, places, name) for name, places in THROTTLES.items() if here.env.get(name)
+    }
+    return Environment(here.env, launchers, limit, fresh, rocm, throttles)
+
+
+def _reads(folder: str, places: Iterable[str], name: str) -> bool:
+    return any(name in read_text(f"{folder}/{place}") for place in places)
 
 
 def _cuda(here: Surroundings) -> Iterator[Check]:

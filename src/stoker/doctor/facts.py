@@ -6,7 +6,7 @@ Unaware of how they were found and of what they mean for a build.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from stoker.doctor.need import Need, Version
@@ -120,6 +120,8 @@ class Toolkit:
     origin: str
     root: str = ""
     archs: tuple[Arch, ...] = ()
+    codes: tuple[Arch, ...] = ()
+    """Those that its ptxas makes machine code for, with the ones for one GPU ("a") and for a family ("f")."""
     limits: HostLimits = HostLimits()
     header: Version = ()
 
@@ -242,3 +244,5 @@ class Environment:
     """Whether CMake will read these variables: it reads them once, where there is no cache of it yet."""
     rocm: bool = False
     """Whether ROCm is installed."""
+    throttles: Mapping[str, bool] = field(default_factory=dict)
+    """PyTorch's own limits on attention kernels that are set, and whether this tree reads them."""

@@ -20,6 +20,9 @@ from stoker.verify.devices import local_devices
 USUAL_ROOT = "/usr/local/cuda"
 HOST_VARIABLES = ("CUDAHOSTCXX", "CMAKE_CUDA_HOST_COMPILER", "CUDA_HOST_COMPILER", "NVCC_CCBIN")
 
+_CODES = re.compile(r"--gpu-name.*?Allowed values[^:]*:(.*?)Default", re.DOTALL)
+"""The same words in the ptxas of CUDA 11.7 to 13.5."""
+
 _CCBIN = re.compile(r"(?:^|\s)(?:-ccbin|--compiler-bindir)[ =](\S+)")
 _HEADERS = {"cudnn": ("cudnn_version.h", "CUDNN"), "nccl": ("nccl.h", "NCCL")}
 _RELEASE = re.compile(r"release (\d+\.\d+)", re.ASCII)
@@ -84,12 +87,15 @@ def ask_toolkit(place: Place, here: Surroundings) -> Toolkit:
     dry = ask([place.nvcc, "--dryrun", "-E", "-x", "cu", os.devnull], here.env, here.patience)
     top = _TOP.search(dry.text)
     root = os.path.normpath(top[1].strip()) if top else place.root
+    # `nvcc --list-gpu-code` leaves out what is for one GPU or a family alone; its ptxas names all that it takes.
+    codes = _CODES.search(ask([f"{root}/bin/ptxas", "--help"], here.env, here.patience).text)
     nvcc = version.result(wait)
     return Toolkit(
         nvcc=nvcc,
         origin=place.origin,
         root=root,
-        archs=tuple(_archs(archs.result(wait).text)),
+        archs=tuple(_archs(archs.result(wait).text, "compute_")),
+        codes=tuple(_archs(re.sub(r"['\",]", " ", codes[1]), "sm_")) if codes is not None else (),
         limits=_limits(root, nvcc.version),
         header=_header_version(root),
     )
@@ -105,9 +111,9 @@ def _version_of(nvcc: str, here: Surroundings) -> Command:
     return Command("nvcc", nvcc, number, told.problem or ("" if number else "it tells no version"), told.late)
 
 
-def _archs(text: str) -> Iterator[Arch]:
+def _archs(text: str, prefix: str) -> Iterator[Arch]:
     for word in text.split():
-        if word.startswith("compute_"):
+        if word.startswith(prefix):
             try:
                 yield parse_arch(word)
             except ArchError:

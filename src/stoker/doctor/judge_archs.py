@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Cuda, Toolkit
+from stoker.doctor.judge_cost import judge_cost
 from stoker.doctor.judge_cuda import grave
 from stoker.doctor.judge_tools import dotted
 from stoker.doctor.need import Need
-from stoker.verify.archs import Arch, ArchError, Wanted, cubin_runs, parse_arch_list, ptx_runs
+from stoker.doctor.switches import switch
+from stoker.verify.archs import Arch, ArchError, Wanted, cubin_runs, parse_arch, parse_arch_list, ptx_runs
 from stoker.verify.devices import Device
 
 NAME = "TORCH_CUDA_ARCH_LIST"
@@ -18,17 +20,22 @@ NAME = "TORCH_CUDA_ARCH_LIST"
 _BY_MACHINE = ("Auto", "Common", "All")
 """Words of PyTorch's build (select_compute_arch.cmake) that mean something else on every machine."""
 
-_SPECIFIC_FROM = (9, 0)
-"""The first capability with code for it alone (9.0a)."""
-
+_SPECIFIC_FROM, _SPECIFIC_CUDA = (9, 0), (12, 0)
 _FAMILY_FROM, _FAMILY_CUDA = (10, 0), (12, 9)
-"""The first capability with code for its family (10.0f), and the CUDA that brought it."""
+"""The first capabilities with code for them alone (9.0a) and for a family (10.0f), and the CUDA that brought it: by the
+ptxas of CUDA 11.7 to 13.5. Only where the toolkit's own ptxas does not tell."""
+
+_FLASH_FROM = (8, 0)
+"""The oldest architecture that has kernels for flash attention (flash-attention's README)."""
 
 
 def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
     """The list of architectures, or what it means that there is none."""
     text = env.get(NAME, "").strip()
     if need.cuda == "no":
+        return
+    if need.arch_choice:
+        yield from _own_variable(cuda, need, env)
         return
     if need.gpu_or and not cuda.devices and not any(env.get(name, "").strip() for name in need.gpu_or):
         first = need.gpu_or[0]
@@ -56,6 +63,50 @@ def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Chec
         yield grave(need, NAME, str(err), _suggested(cuda))
         return
     yield _list(text, wanted, cuda, need)
+    yield from _attention(wanted, need, env)
+    yield from judge_cost([w.arch.number for w in wanted if w.kind == "cubin"], need)
+
+
+def _own_variable(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+    """A variable with words such as 80, of which those that the build does not know are passed over without a word."""
+    name, text = need.arch_variable, env.get(need.arch_variable, "") or need.arch_default
+    words = [word for word in text.split(";") if word]
+    known = [parse_arch(word) for word in words if word in need.arch_choice]
+    unknown = [word for word in words if word not in need.arch_choice]
+    refused = [a for a in known if cuda.toolkit is not None and not _compiles(a, cuda.toolkit)]
+    kept = [arch for arch in known if arch not in refused]
+    left_out = [d for d in cuda.devices if not any(cubin_runs(arch, d.arch) for arch in kept)]
+    remedy = f'export {name}="{";".join(need.arch_choice if not kept else (_word(arch) for arch in kept))}"'
+    if not kept:
+        yield fail(name, f"{text!r} holds none of {' '.join(need.arch_choice)} that this nvcc compiles for", remedy)
+        return
+    if unknown:
+        yield warn(
+            name, f"{', '.join(unknown)}: it knows {' '.join(need.arch_choice)}, and builds nothing else", remedy
+        )
+    elif refused and env.get(name):
+        why = f"nvcc {dotted(cuda.toolkit.nvcc.version)} cannot compile for" if cuda.toolkit else "not compiled for"
+        yield warn(name, f"{why} {', '.join(map(_word, refused))}, which is left out", remedy)
+    elif left_out:
+        device = left_out[0]
+        yield warn(name, f"nothing in {text!r} runs on this machine's {device.name} ({device.arch.number})", "")
+    else:
+        yield ok(name, f"{text}{'' if env.get(name) else ', its own list'}")
+    if env.get(NAME):
+        yield warn(NAME, f"{env[NAME]!r} is not read by this build, which goes by {name}", f"unset {NAME}")
+    yield from judge_cost([arch.number for arch in kept], need)
+
+
+def _word(arch: Arch) -> str:
+    return f"{arch.major}{arch.minor}"
+
+
+def _attention(wanted: Sequence[Wanted], need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+    """Kernels that are asked for, for GPUs that cannot run them."""
+    name = "USE_FLASH_ATTENTION"
+    if need.knobs == "pytorch" and switch(env.get(name)) and all(w.arch.capability < _FLASH_FROM for w in wanted):
+        why = f"on, but its kernels run from {_FLASH_FROM[0]}.{_FLASH_FROM[1]} on, and {NAME} ends before"
+        yield warn(name, why, f"export {name}=0")
 
 
 def _list(text: str, wanted: Sequence[Wanted], cuda: Cuda, need: Need) -> Check:
@@ -90,8 +141,10 @@ def _compiles(arch: Arch, toolkit: Toolkit) -> bool:
         return True
     if arch.capability not in {known.capability for known in toolkit.archs}:
         return False
+    if arch.variant and toolkit.codes:
+        return arch in toolkit.codes
     if arch.variant == "a":
-        return arch.capability >= _SPECIFIC_FROM
+        return arch.capability >= _SPECIFIC_FROM and toolkit.nvcc.version >= _SPECIFIC_CUDA
     if arch.variant == "f":
         return arch.capability >= _FAMILY_FROM and toolkit.nvcc.version >= _FAMILY_CUDA
     return True

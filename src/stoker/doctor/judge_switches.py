@@ -20,7 +20,7 @@ GENERATORS = ("Ninja", "Unix Makefiles", "Ninja Multi-Config")
 
 OF_CUDA = (
     "USE_CUDNN", "USE_NCCL", "USE_SYSTEM_NCCL", "USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION", "USE_CUSPARSELT",
-    "USE_CUFILE", "USE_NVSHMEM",
+    "USE_CUFILE", "USE_NVSHMEM", "USE_CUDSS",
 )  # fmt: skip
 """PyTorch's options that mean nothing without USE_CUDA (its CMakeLists.txt)."""
 
@@ -28,6 +28,24 @@ LAUNCHERS: Mapping[str, str] = {
     title: f"CMAKE_{language}_COMPILER_LAUNCHER" for title, language in (("C", "C"), ("C++", "CXX"), ("CUDA", "CUDA"))
 }
 """Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
+
+PARTS: Mapping[str, str] = {
+    "USE_GLOO": "USE_DISTRIBUTED", "USE_MPI": "USE_DISTRIBUTED", "USE_TENSORPIPE": "USE_DISTRIBUTED",
+    "USE_UCC": "USE_DISTRIBUTED", "USE_STATIC_CUDNN": "USE_CUDNN", "USE_SYSTEM_NCCL": "USE_NCCL",
+    "USE_STATIC_NCCL": "USE_NCCL", "USE_SYSTEM_UCC": "USE_UCC", "USE_MKLDNN_CBLAS": "USE_MKLDNN",
+}  # fmt: skip
+"""PyTorch's options that mean nothing without another one (cmake_dependent_option in its CMakeLists.txt)."""
+
+_NINJA_STEP = "tools/build_pytorch_libs.py"
+_ATEN = "aten/src/ATen/CMakeLists.txt"
+
+THROTTLES: Mapping[str, tuple[str, ...]] = {
+    "FLASH_ATTENTION_MAX_JOBS": (_ATEN, "CMakeLists.txt", "pyproject.toml"),
+    "FA_MAX_JOBS": (_ATEN, "CMakeLists.txt"),
+    "BUILD_CUSTOM_STEP": (_NINJA_STEP,),
+}
+"""PyTorch's own limits on its attention kernels, and the files of the tree that would read them: a job pool (its pull
+requests 192305 and 162253), and before that a ninja of its own ahead of the build (issue 190663)."""
 
 _SWITCH = re.compile(r"(USE|BUILD|WITH)_[A-Z0-9_]+", re.ASCII)
 _WORDY = frozenset({"BUILD_TYPE", "BUILD_ENVIRONMENT", "BUILD_CUSTOM_STEP", "BUILD_NUMBER", "BUILD_ID", "BUILD_URL"})
@@ -46,6 +64,8 @@ def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
         *_words(environment.values, need),
         *_cuda_off(environment),
         *_pytorch(environment.values, need),
+        *_contradictions(environment.values, need),
+        *_throttles(environment, need),
         *_threads(environment.values, need),
         *_launchers(environment, need),
     ]
@@ -138,6 +158,31 @@ def _pytorch(values: Mapping[str, str], need: Need) -> Iterator[Check]:
         yield warn("CMAKE_INSTALL_PREFIX", why, "unset CMAKE_INSTALL_PREFIX")
     if switch(values.get("BUILD_TEST", "1")) is not False:
         yield warn("BUILD_TEST", "not off: hundreds of test programs are built and linked too", "export BUILD_TEST=0")
+
+
+def _contradictions(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+    """Switches that mean nothing, or not what they say, beside others."""
+    if need.knobs != "pytorch":
+        return
+    for name, of in PARTS.items():
+        if switch(values.get(name)) and switch(values.get(of)) is False:
+            yield warn(name, f"on, which means nothing while {of} is off", f"unset {name}  # or: unset {of}")
+    if switch(values.get("USE_CUDA")) is not False and switch(values.get("USE_CUDNN")) is False:
+        why = "off: torch.backends.cudnn is missing from what is built, and convolutions are slow"
+        yield warn("USE_CUDNN", why, "unset USE_CUDNN")
+
+
+def _throttles(environment: Environment, need: Need) -> Iterator[Check]:
+    """PyTorch's own limits on attention kernels: by number, which stoker does by memory."""
+    if need.knobs != "pytorch" or need.cuda == "no":
+        return
+    for name, read in environment.throttles.items():
+        value = environment.values[name]
+        if not read:
+            yield warn(name, f"{value!r} does nothing: this tree does not read it", f"unset {name}")
+        else:
+            why = f"{value!r} holds attention kernels back by number, whatever is free; stoker does it by memory"
+            yield warn(name, why, f"unset {name}")
 
 
 def _threads(values: Mapping[str, str], need: Need) -> Iterator[Check]:

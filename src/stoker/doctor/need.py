@@ -40,6 +40,23 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What one GPU architecture costs: CPU seconds for `files` CUDA files, and where that is from.
+
+    `rest` are the CUDA files of which nothing is known. `cores` may be used, 0: not known. `sizes` are the bytes of
+    machine code by architecture ("9.0") in `library`, which the last build made; empty without one.
+    """
+
+    files: int = 0
+    seconds: float = 0.0
+    origin: str = ""
+    rest: int = 0
+    cores: float = 0.0
+    library: str = ""
+    sizes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """What a build wants. Sizes are in bytes, folders absolute; the defaults are for a build nothing is known of."""
 
@@ -84,6 +101,12 @@ class Need:
     libraries: tuple[str, ...] = ()
     """CUDA libraries that are worth a word: cudnn, nccl."""
     knobs: Knobs = ""
+    arch_variable: str = "TORCH_CUDA_ARCH_LIST"
+    """Where the build reads GPU architectures from."""
+    arch_choice: tuple[str, ...] = ()
+    arch_default: str = ""
+    """The words that it knows there, and what it takes without any; empty where these are PyTorch's."""
+    cost: Cost = Cost()
     gcc: Version = ()
     clang: Version = ()
     cmake: Version = ()

@@ -26,6 +26,8 @@ _PYTHON = re.compile(
 )
 """In pyproject.toml, and in the setup.py of older trees."""
 
+FLASH_ARCHS = "FLASH_ATTN_CUDA_ARCHS"
+
 GCC_FOR_CXX20 = (11, 3)
 """The oldest gcc for PyTorch's headers since they want C++20 (its CMakeLists.txt; vLLM's says the same)."""
 
@@ -53,9 +55,19 @@ def _kind(folder: str, env: Mapping[str, str]) -> Need:
     python = any(os.path.isfile(f"{folder}/{name}") for name in ("setup.py", "pyproject.toml"))
     headers: Want = "may" if python else "no"
     if "torch.utils.cpp_extension" in read_text(f"{folder}/setup.py"):
-        job = FLASH_ATTENTION if os.path.isdir(f"{folder}/csrc/flash_attn") else None
-        return Need(what="an extension of PyTorch", knobs="extension", python_headers="must", job=job)
+        need = Need(what="an extension of PyTorch", knobs="extension", python_headers="must")
+        return _flash_attention(need, folder) if os.path.isdir(f"{folder}/csrc/flash_attn") else need
     return Need(python_headers=headers, cmake_tool="no" if python else "may")
+
+
+def _flash_attention(need: Need, folder: str) -> Need:
+    """flash-attention has a variable of its own for architectures; its setup.py tells which of them it knows."""
+    text = read_text(f"{folder}/setup.py")
+    default = re.search(rf'getenv\("{FLASH_ARCHS}", "([\d;]+)"\)', text, re.ASCII)
+    if default is None:
+        return replace(need, job=FLASH_ATTENTION)
+    choice = tuple(dict.fromkeys(re.findall(r'"(\d+)" in cuda_archs\(\)', text, re.ASCII)))
+    return replace(need, job=FLASH_ATTENTION, arch_variable=FLASH_ARCHS, arch_choice=choice, arch_default=default[1])
 
 
 def _pytorch(folder: str, env: Mapping[str, str]) -> Need:
