@@ -1,4 +1,4 @@
-"""Profile, priors and settings edited while a real build runs: jobs go or stay at once, and decisions say who and why."""
+"""Profile, priors, settings edited while a real build runs: jobs go or stay at once, and decisions say who and why."""
 
 from __future__ import annotations
 
