@@ -220,9 +220,7 @@ def governed(
     held = sum(job.rss for job in job_samples(count))
     own = held + int(1.5 * GIB)  # ninja, its shells, and what lives beside the jobs
     used = own + int(4.8 * GIB)
-    machine = replace(
-        MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used, ramdisk=ramdisk
-    )
+    machine = replace(MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used, ramdisk=ramdisk)
     promised = held + count * int(1.1 * GIB)
     sample = replace(sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB))
     if ramdisk is not None:
