@@ -281,6 +281,20 @@ def test_a_prior_tells_something_at_once_but_not_much(plan_of: Write) -> None:
     assert found.high > 200.0
 
 
+def test_other_priors_in_mid_build_change_what_is_told(plan_of: Write) -> None:
+    seconds = 10.0
+
+    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+        return flat(GIB, seconds, "prior cxx")
+
+    build = Build(Forecast(expect), plan_of(objects(40), [()]))
+    before = build.left(0.0).seconds
+    seconds = 40.0
+    assert build.left(5.0).seconds < 1.5 * before
+    build.forecast.ask_again()
+    assert build.left(10.0).seconds > 2.5 * before
+
+
 def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
     def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
         return flat(48 * GIB, 10.0, "history")

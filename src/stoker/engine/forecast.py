@@ -93,7 +93,9 @@ class Forecast:
         """What is expected of jobs has changed: what was learnt of it is forgotten, and learnt anew look by look."""
         self._priors.clear()
         self._held.clear()
-        self._asking = {sid: _scattered(len(remaining.graph)) for sid, remaining in self._plans.items()}
+        for sid, remaining in self._plans.items():
+            remaining.ask_again()
+            self._asking[sid] = _scattered(len(remaining.graph))
 
     # -- news --------------------------------------------------------------------------------------------------
 

@@ -96,6 +96,10 @@ class Remaining:
         self._asked[edge] = True
         return True
 
+    def ask_again(self) -> None:
+        """Nobody has asked yet."""
+        self._asked = bytearray(len(self._asked))
+
     def begin(self, edge: int) -> None:
         """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""
         if self._state[edge] == WAITING:
