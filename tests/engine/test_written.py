@@ -209,6 +209,12 @@ async def test_the_list_of_the_build_is_passed_on(tmp_path: Path, monkeypatch: p
     assert event.found.ok
     assert event.found.left_out == 4
     assert note.read_text() == f"-P -m stoker verify --json --arch-list=8.0;9.0+PTX {tmp_path / 'k.so'}\n"
+    problem = '{"severity": "error", "file": "k.so", "what": "no", "remedy": "build with 9.0 in TORCH_CUDA_ARCH_LIST"}'
+    monkeypatch.setattr("sys.executable", program(tmp_path, f'echo \'{{"ok": false, "problems": [{problem}]}}\''))
+    (event,) = await verify_written(written, "ARCHS", "8.0", asyncio.Event())
+    assert isinstance(event, ev.Verified)
+    assert event.found.problems[0].remedy == "build with 9.0 in ARCHS", "which this build goes by"
+    monkeypatch.setattr("sys.executable", program(tmp_path, f'echo "$*" > {note}; echo \'{{"ok": true}}\''))
     refused, event = await verify_written(written, "ARCHS", "All", asyncio.Event())
     assert isinstance(refused, ev.Noticed)
     assert refused.text.startswith("ARCHS is not checked: 'All' means something else")

@@ -137,6 +137,18 @@ def test_every_line_that_can_be_wrapped_fits_a_terminal(stoker: Stoker, cc: Comp
     assert all(len(line) <= 80 or " " not in line.strip() for line in text.splitlines())
 
 
+def test_a_long_reason_is_wrapped_below_its_heading(stoker: Stoker, nvcc: Compile) -> None:
+    library = nvcc("flash_attn_2_cuda.cpython-311.o", "-c", "-arch=sm_80")
+
+    status, text = stoker(str(library), "--device", "7.5")
+
+    assert status == 1
+    assert all(len(line) <= 80 for line in text.splitlines())
+    head, first, second = text.splitlines()[2:5]
+    assert first[head.index("Why") :].startswith("no code for sm_75:")
+    assert second[: head.index("Why")].isspace()
+
+
 def test_a_folder_gives_what_was_linked(nvcc: Compile, tmp_path: Path) -> None:
     made = nvcc("one.o", "-c", "-arch=sm_80")
     (tmp_path / "build/deep").mkdir(parents=True)

@@ -72,6 +72,14 @@ def test_a_file_that_cannot_run_is_named_with_what_it_holds_and_the_remedy() -> 
     assert "9.0" in problem.remedy
 
 
+def test_a_member_of_a_wheel_and_a_gpu_without_a_name_are_told_briefly() -> None:
+    nameless = Device("compute capability 9.0", parse_arch("9.0"))
+    report, [problem] = judge_device([binary("sm_80", path="dist/pack-1.0-cp311.whl::pack/_C.so")], nameless)
+
+    assert report.why == "no code for sm_90: _C.so, with sm_80"
+    assert problem.what == "will not run on compute capability 9.0: it holds sm_80"
+
+
 def test_one_library_that_cannot_run_spoils_the_verdict() -> None:
     report, _ = judge_device([binary("sm_90", path="a.so"), binary("sm_80", path="b.so")], device("9.0"))
 

@@ -35,6 +35,9 @@ takes 19 s on two busy cores."""
 NICENESS = 10
 """Behind whatever else the machine has to do, as `nice` without a number (nice(1))."""
 
+ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
+"""The variable that `stoker verify` speaks of; most projects go by it."""
+
 MAX_REPORT = 2 << 20
 """Bytes of JSON that are read: 200 files take half of it."""
 
@@ -52,7 +55,7 @@ async def verify_build(
     written = await asyncio.to_thread(what_to_verify, journal, spec, since)
     yield announcement(written)
     if written.paths:
-        arch_list = spec.get("arch_list", "TORCH_CUDA_ARCH_LIST")
+        arch_list = spec.get("arch_list", ARCH_LIST)
         yield await verify_written(written, arch_list, os.environ.get(arch_list, "").strip(), enough)
 
 
@@ -90,7 +93,17 @@ async def verify_written(written: Written, variable: str, wanted: str, enough: a
     except _NoReportError as err:
         text = f"verification gave no result: {err}; by hand: stoker verify {written.paths[0]}"
         return [*events, Noticed("warning", text)]
-    return [*events, Verified(bounded(replace(found, left_out=written.left_out)))]
+    found = _in_its_words(replace(found, left_out=written.left_out), variable)
+    return [*events, Verified(bounded(found))]
+
+
+def _in_its_words(found: Verification, variable: str) -> Verification:
+    """Remedies that name the variable which this build goes by."""
+    problems = (
+        replace(p, what=p.what.replace(ARCH_LIST, variable), remedy=p.remedy.replace(ARCH_LIST, variable))
+        for p in found.problems
+    )
+    return replace(found, problems=tuple(problems))
 
 
 class _NoReportError(Exception):

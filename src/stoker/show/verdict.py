@@ -16,6 +16,9 @@ _WIDTH = 80
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Paths stay whole, so that they can be copied."""
 
+_NARROWEST = 30
+"""Columns that a table's last one has at least, even if the line gets longer than the others."""
+
 _MAX_FILES = 12
 _MAX_NAMES = 3
 _MAX_PROBLEMS = 30
@@ -129,8 +132,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     if not body:
         return []
     widths = [max(len(row[i]) for row in [list(head), *body]) for i in range(len(head) - 1)]
-    return ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
-            for row in [list(head), *body]]  # fmt: skip
+    left = sum(widths) + 2 * len(widths)
+    lines = []
+    for row in [list(head), *body]:
+        first, *more = textwrap.wrap(row[-1], max(_NARROWEST, _WIDTH - left), **_WHOLE) or [""]
+        lines.append("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), first]).rstrip())
+        lines += [" " * left + text for text in more]
+    return lines
 
 
 def _count(number: int, one: str, many: str) -> str:

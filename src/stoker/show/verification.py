@@ -106,8 +106,8 @@ def device_name(device: JudgedDevice) -> str:
 
 
 def short_name(path: str) -> str:
-    """A path's last part."""
-    return path.rpartition("/")[2] or path
+    """A path's last part, be it of a file or of a wheel's member."""
+    return path.rpartition("::")[2].rpartition("/")[2] or path
 
 
 def distinct(found: Verification) -> list[tuple[int, JudgedDevice, int]]:

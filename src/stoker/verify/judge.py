@@ -150,7 +150,7 @@ def _verdict(
 
 
 def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> Problem:
-    name = f"{device.name} ({device.arch.number})"
+    name = device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
     if found.old_driver and not found.none:
         needed = max(toolkit_of_ptx(c.version) for m in file.modules for c in m.codes if c.kind == "ptx")
         return Problem(
@@ -222,7 +222,7 @@ def _held(files: Iterable[FileReport]) -> str:
 
 
 def _names(files: Sequence[FileReport]) -> str:
-    first = files[0].path.rsplit("/", 1)[-1]
+    first = files[0].path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 

@@ -196,9 +196,9 @@ def _device_line(device: JudgedDevice, count: int, width: int, g: Glyphs) -> Lin
 
 def _problem_line(group: ProblemGroup, width: int, g: Glyphs) -> Line:
     mark = {"error": g.fail, "warning": g.warn, "info": g.info}[group.severity]
-    place = clean(short_name(group.files[0]), 60) if group.files else ""
-    if len(group.files) > 1:
-        place += f" and {len(group.files) - 1} more"
+    more = f" and {len(group.files) - 1} more" if len(group.files) > 1 else ""
+    name = clean(short_name(group.files[0]), MAX_NAME) if group.files else ""
+    place = elide_path(name, max(12, width // 3 - len(more)), g.ellipsis) + more
     text = f"{place}: {clean(group.what, MAX_NAME)}" if place else clean(group.what, MAX_NAME)
     return Part(f"{mark} ", f"{SEVERITY_INKS[group.severity]} bold"), Part(elide_end(text, width - 2, g.ellipsis))
 
