@@ -114,7 +114,7 @@ def test_a_profiles_checks_are_made_each_one(capsys: pytest.CaptureFixture[str],
     found = {check["name"]: check for check in data["checks"]}
     for name in (
         *("build folder", "memory", "command no-such-command", "header no_such_header.h", "file no/such/file"),
-        *("module no_such_module", "nvcc", "cmake", "MAX_JOBS"),
+        *("python modules", "nvcc", "cmake", "MAX_JOBS"),
     ):
         assert found[name]["status"] == "fail", name
     assert "99.2" in found["cmake"]["why"]
@@ -164,6 +164,16 @@ def test_rows_fit_80_columns_and_only_commands_go_on() -> None:
     assert all(len(line) <= 80 for line in lines if "->" not in line)
     assert sum("->" in line for line in lines) == 2
     assert "\x1b" not in "".join(lines)
+
+
+def test_limits_that_are_well_are_one_row() -> None:
+    checks = [ok("limit: stack", "8.0 MiB"), ok("cmake", "3.25"), warn("limit: files", "few"), ok("limit: CPU", "none")]
+    lines = render(examination("x", checks), colour=False).splitlines()
+    assert [" ".join(line.split()) for line in lines[2:]] == [
+        "warn limit: files few",
+        "ok limits stack 8.0 MiB; CPU none",
+        "ok cmake 3.25",
+    ]
 
 
 def test_in_colour_only_the_verdicts_are_coloured() -> None:

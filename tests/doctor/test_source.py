@@ -160,8 +160,9 @@ def test_another_generator_than_before(clinic: Clinic) -> None:
 
 def test_files_of_the_need(clinic: Clinic) -> None:
     clinic.file("there.txt")
-    clinic.wants(files=("there.txt", "gone.txt"))
+    clinic.wants(files=("there.txt", "gone.txt", "gone-too"))
     found = clinic.examine()
+    assert "no gone.txt and no gone-too in" in one(found, "file gone.txt").why
     assert one(found, "file gone.txt").status == "fail"
     assert all(check.name != "file there.txt" for check in found.checks)
 

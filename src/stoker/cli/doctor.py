@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import replace
 
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.cli.limits import settings
@@ -39,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     tree = recognise(_here(), env)
     need = with_history(tree if profile is None else with_profile(tree, profile, env))
     found = examine(with_cost(need, env), env)
+    if profile is None and not tree.knobs and not tree.cmake:
+        found = replace(found, what="a build; this folder holds none that is known, and -p NAME asks for one")
     if args.json:
         print(json.dumps(to_json(found), indent=2))
     else:

@@ -85,9 +85,7 @@ def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
     words = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in plan.settings.items()]
     doctor = " ".join(["stoker doctor -p", shlex.quote(plan.profile.name), *words])
     rest = f"{len(failed)} of {total} checks fail" if len(failed) > 1 else f"1 of {total} checks fails"
-    # Where the tree is not what it should be, all else that fails may come of that.
-    first = min(failed, key=lambda check: not check.name.startswith(("file ", "submodules")))
-    return f"not started. {_sentence(first)} ({rest}: {doctor}; past them: --no-doctor)"
+    return f"not started. {_sentence(failed[0])} ({rest}: {doctor}; past them: --no-doctor)"
 
 
 def _sentence(check: Check) -> str:

@@ -8,6 +8,9 @@ from typing import Literal
 
 Status = Literal["ok", "warn", "fail"]
 
+OF_THE_TREE = ("file ", "submodules")
+"""How the names of those checks begin that tell whether the sources are there."""
+
 _GRAVEST_FIRST: dict[Status, int] = {"fail": 0, "warn": 1, "ok": 2}
 
 
@@ -39,8 +42,12 @@ class Examination:
 
 
 def examination(what: str, checks: Iterable[Check]) -> Examination:
-    """The checks in the order in which a person wants to read them."""
-    return Examination(what, tuple(sorted(checks, key=lambda check: _GRAVEST_FIRST[check.status])))
+    """The checks in the order in which a person wants to read them: in the wrong folder, all else follows from that."""
+
+    def place(check: Check) -> tuple[int, bool]:
+        return _GRAVEST_FIRST[check.status], not check.name.startswith(OF_THE_TREE)
+
+    return Examination(what, tuple(sorted(checks, key=place)))
 
 
 def ok(name: str, why: str) -> Check:

@@ -32,6 +32,10 @@ _PACKAGES: Mapping[str, Mapping[str, str]] = {
 """What packages are called where they are not called as the thing itself; "" is for all other managers."""
 
 
+PACKAGES: Mapping[str, str] = {"yaml": "pyyaml", "PIL": "pillow", "skbuild": "scikit-build", "Cython": "cython"}
+"""Python packages that are not called as the module that they bring."""
+
+
 def install(thing: str, manager: str) -> str:
     """The command that installs a thing; with an unknown manager, words that say what to install."""
     names = _PACKAGES.get(thing, {})

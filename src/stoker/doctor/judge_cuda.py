@@ -181,7 +181,7 @@ def _no_library(name: str, need: Need, env: Mapping[str, str]) -> Check:
 
 def _gpu(cuda: Cuda) -> Check:
     if not cuda.devices:
-        return ok("GPU", f"none here ({cuda.device_note}); none is needed to build")
+        return ok("GPU", f"none here: {cuda.device_note}; none is needed to build")
     named = ", ".join(dict.fromkeys(f"{device.name} ({device.arch.number})" for device in cuda.devices))
     served = next((device.cuda for device in cuda.devices if device.cuda), None)
     version = cuda.toolkit.nvcc.version if cuda.toolkit else ()

@@ -21,18 +21,24 @@ GRAVE_SECONDS = 60.0
 def judge_source(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
     """What is wrong with the files before a compiler has seen them."""
     yield from _submodules(source, need)
-    yield from (_absent(name, source, need) for name in source.absent)
+    yield from _absent(source, need)
     yield _clock(source, need)
     yield from _cache(source, need, env)
 
 
-def _absent(name: str, source: Source, need: Need) -> Check:
-    module = next((path for path in source.missing if f"{name}/".startswith(f"{path}/")), "")
-    if module and source.is_checkout:
-        fetch = f"git -C {shlex.quote(need.source)} submodule update --init --recursive {shlex.quote(module)}"
-        return fail(f"file {name}", f"the submodule {module} was not fetched", fetch)
-    why = f"there is no {name} in {need.source}: not the right folder, or not the whole tree"
-    return fail(f"file {name}", why, f"ls {shlex.quote(need.source)}")
+def _absent(source: Source, need: Need) -> Iterator[Check]:
+    """Files of the need that are not there: of a submodule that was not fetched, or all of them for one reason."""
+    rest = []
+    for name in source.absent:
+        module = next((path for path in source.missing if f"{name}/".startswith(f"{path}/")), "")
+        if module and source.is_checkout:
+            fetch = f"git -C {shlex.quote(need.source)} submodule update --init --recursive {shlex.quote(module)}"
+            yield fail(f"file {name}", f"the submodule {module} was not fetched", fetch)
+        else:
+            rest.append(name)
+    if rest:
+        no = f"there is no {' and no '.join(rest)} in {need.source}"
+        yield fail(f"file {rest[0]}", f"{no}: not the right folder, or not the whole tree", "cd ...  # to the checkout")
 
 
 def _submodules(source: Source, need: Need) -> Iterator[Check]:

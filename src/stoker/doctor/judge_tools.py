@@ -7,7 +7,7 @@ from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Command, Compiler, Tools
-from stoker.doctor.install import find_package, install
+from stoker.doctor.install import PACKAGES, find_package, install
 from stoker.doctor.need import Need, Version, Want
 
 CXX17_GCC = (7,)
@@ -168,10 +168,13 @@ def _modules(tools: Tools) -> Iterator[Check]:
     python = tools.python.command
     if python.problem:
         return
-    for name, there in tools.modules.items():
-        if not there:
-            why = f"{python.path} has no module {name}"
-            yield fail(f"module {name}", why, f"{quote(python.path)} -m pip install {name}")
+    missing = [name for name, there in tools.modules.items() if not there]
+    if missing:
+        packages = " ".join(PACKAGES.get(name, name.partition(".")[0]) for name in missing)
+        why = f"{python.path} has no module {' '.join(missing)}"
+        yield fail("python modules", why, f"{quote(python.path)} -m pip install {packages}")
+    elif tools.modules:
+        yield ok("python modules", " ".join(tools.modules))
 
 
 def _headers(tools: Tools, need: Need) -> Iterator[Check]:

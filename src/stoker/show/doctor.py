@@ -6,7 +6,8 @@ Unaware of how anything was found.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from stoker.doctor.check import Check, Examination, Status
 from stoker.model.text import Ink, Span, clean, sgr
@@ -19,12 +20,13 @@ _INKS: dict[Status, Ink] = {
     "ok": Ink(fg="green"),
 }
 _MARK, _NAME = 4, 20
+_LIMIT = "limit: "
 
 
 def render(found: Examination, *, colour: bool) -> str:
     """The whole table, ending with a newline. Nothing in it can harm a terminal."""
     lines = [_headline(found), ""]
-    for check in found.checks:
+    for check in _folded(found.checks):
         lines += _rows(check, colour=colour)
     return "\n".join(lines) + "\n"
 
@@ -33,6 +35,16 @@ def _headline(found: Examination) -> str:
     fails, warns = found.count("fail"), found.count("warn")
     parts = [f"{count} {word}" for count, word in ((fails, "must be mended"), (warns, "to know of")) if count]
     return f"{'Ready' if found.ok else 'Not ready'} for {found.what}{': ' if parts else ''}{', '.join(parts)}."
+
+
+def _folded(checks: Sequence[Check]) -> Iterator[Check]:
+    """All limits that are well on one row: nobody looks for one of them."""
+    well = [check for check in checks if check.status == "ok" and check.name.startswith(_LIMIT)]
+    for check in checks:
+        if check not in well:
+            yield check
+        elif check is well[0]:
+            yield replace(check, name="limits", why="; ".join(f"{c.name.removeprefix(_LIMIT)} {c.why}" for c in well))
 
 
 def _rows(check: Check, *, colour: bool) -> Iterator[str]:
