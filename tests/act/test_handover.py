@@ -40,8 +40,9 @@ def jobs(paths: BuildPaths) -> list[Key]:
 
 
 def test_the_keeper_reads_what_the_engine_wrote(paths: BuildPaths) -> None:
-    Handover(paths).write_gate(3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)])
-    assert read_gate(str(paths.root)) == (3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)])
+    Handover(paths).write_gate(3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)], {(9, 10): (3, 4), (11, 12): (3, 4)})
+    gate = read_gate(str(paths.root))
+    assert gate == (3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)], {(3, 4): [(9, 10), (11, 12)]})
 
 
 def test_a_job_whose_scheduler_was_killed_stays_on_the_list_while_it_lives(

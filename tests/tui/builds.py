@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
 from stoker.model import events as ev
+from stoker.model.cache import CacheUse
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -227,6 +228,22 @@ def governed(
         sample = replace(sample, reserve=int(3.8 * GIB), ramdisk_reserve=int(0.5 * GIB))
     samples = tuple(replace(s, state="frozen") if s.jid == FROZEN_JID else s for s in sample.jobs)
     return story.add(NOW, replace(sample, jobs=samples))
+
+
+CACHE = CacheUse(
+    "ccache", 1003, 201, 12, size=int(11.4 * GIB), size_limit=25 * GIB, saved_seconds=5130.0, saved_jobs=968
+)
+
+
+def cached() -> Story:
+    """The same build behind a compiler cache that knows most of it."""
+    return governed().add(NOW, ev.CacheUsed(CACHE))
+
+
+def done_cached() -> Story:
+    """A build that ended well, most of it from a compiler cache."""
+    story = running(0).add(3738, ev.CacheUsed(CACHE))
+    return story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, ""))
 
 
 def governed_jobs(count: int, on_deck: int) -> list[ev.Event]:

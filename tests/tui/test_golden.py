@@ -37,6 +37,8 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "governed-timeline": (builds.governed, ("t",)),
     "governed-decisions": (builds.governed, ("d",)),
     "governed-job": (lambda: builds.governed(3, 30), ("end", "enter")),
+    "cached": (builds.cached, ()),
+    "cached-end": (builds.done_cached, ()),
     "ramdisk": (lambda: builds.governed(ramdisk=builds.RAMDISK), ()),
     "ramdisk-full": (lambda: builds.governed(ramdisk=replace(builds.RAMDISK, free=200 * builds.MIB)), ()),
     "ramdisk-end": (builds.done_with_ramdisk, ()),

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.act.tree import Processes, descendants, start_ticks
+from stoker.act.tree import Key, Processes, descendants, signal_tree, start_ticks
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it
@@ -24,11 +24,15 @@ ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A job's first process. `leads` says that it leads a process group of its own, as ninja's jobs do."""
+    """A job's first process. `leads` says that it leads a process group of its own, as ninja's jobs do.
+
+    `guests` are processes elsewhere that work for it, below a server that must never be stopped itself.
+    """
 
     pid: int
     start_ticks: int
     leads: bool
+    guests: tuple[Key, ...] = ()
 
     @property
     def lives(self) -> bool:
@@ -78,8 +82,28 @@ def kill(target: Target) -> bool:
         return False
     below = descendants(target.pid)
     sent = _send(target, signal.SIGKILL)
-    _each(below, signal.SIGKILL)
+    _each([*below, *Processes().trees(target.guests)], signal.SIGKILL)
     return sent
+
+
+def hold_guests(guests: Iterable[Key]) -> None:
+    """Stop what works elsewhere for jobs that are stopped."""
+    _each(Processes().trees(guests), signal.SIGSTOP)
+
+
+def release_guests(guests: Iterable[Key]) -> None:
+    """Set it going, also where its job has ended: nobody else would."""
+    _each(reversed(Processes().trees(guests)), signal.SIGCONT)
+
+
+def nudge(processes: Iterable[Key]) -> None:
+    """Set going processes that were seen just now, and only them; cheap where they are not stopped."""
+    _each((pid for pid, _ in processes), signal.SIGCONT)
+
+
+def end_guests(targets: Iterable[Target]) -> None:
+    """SIGTERM to what works elsewhere for jobs that are being ended."""
+    signal_tree(Processes().trees(key for target in targets for key in target.guests), signal.SIGTERM)
 
 
 def offer_to_the_kernel(target: Target) -> None:

@@ -10,9 +10,10 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from stoker.act.minder import read_gate
@@ -46,17 +47,25 @@ class Handover:
         with contextlib.suppress(OSError):
             self._file("heartbeat").touch(0o600)
 
-    def write_gate(self, level: int, schedulers: Sequence[Key], stopped: Sequence[Key], jobs: Sequence[Key]) -> None:
+    def write_gate(
+        self,
+        level: int,
+        schedulers: Sequence[Key],
+        stopped: Sequence[Key],
+        jobs: Sequence[Key],
+        guests: Mapping[Key, Key] = MappingProxyType({}),
+    ) -> None:
         """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
 
-        `jobs` are those of living schedulers. One whose scheduler was killed stays on the list while it lives: the
-        keeper ends what is left when the command has ended. Does nothing if nothing has changed; a full disk is tried
-        again at the next call.
+        `guests` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of living
+        schedulers. One whose scheduler was killed stays on the list while it lives: the keeper ends what is left when
+        the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
         """
         known = set(jobs)
         left = [key for key in self._jobs if key not in known and start_ticks(key[0]) == key[1]]
         self._jobs = [*jobs, *left]
-        told = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": self._jobs}
+        told: dict[str, object] = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": self._jobs}
+        told["guests"] = [[*job, *guest] for guest, job in guests.items()]
         if told != self._told:
             with contextlib.suppress(OSError):
                 self._write("gate.json", told)

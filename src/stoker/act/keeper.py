@@ -110,7 +110,7 @@ class Keeper:
 
     def build_is_over(self) -> bool:
         """The command has ended for good; after a stop, everything that it left behind must have ended too."""
-        return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.tree())
+        return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.ours())
 
     def patience(self) -> float:
         """Seconds to sleep when nothing happens."""
@@ -278,11 +278,16 @@ class Keeper:
     def press_stop(self) -> None:
         """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""
         if self.stop:
-            self.stop.press(self.tree())
+            self.stop.press(self.ours())
 
     def tree(self) -> list[int]:
         """Every live descendant but the engine's branch."""
         return descendants(os.getpid(), self.minder.pid)
+
+    def ours(self) -> list[int]:
+        """Those that end with the build: not a compiler cache's server, nor what it does, for whomever that is."""
+        processes = Processes()
+        return processes.below(os.getpid(), self.minder.pid, *processes.servers(os.getpid()))
 
     # -- waiting -----------------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ def launch(spec: Spec) -> BuildPaths:
         base = os.environ if spec.environ is None else spec.environ
         log = cache_log_of({**base, **spec.environment}, spec.cwd)
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
-            json.dump(_spec_file(spec), file)
+            json.dump({**_spec_file(spec), **log.spec}, file)
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(str(runtime_dir() / f"{paths.id}.sock"))
         _reserve(paths)

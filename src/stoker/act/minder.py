@@ -3,8 +3,9 @@
 Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
 engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.
 
-Files in FOLDER: reads gate.json {"level", "schedulers", "stopped", "jobs"}, the last three lists of [pid, start],
-and the time of heartbeat, which an engine touches at every look.
+Files in FOLDER: reads gate.json {"level", "schedulers", "stopped", "jobs", "guests"}, lists of [pid, start], the last
+one of [job's pid, its start, pid, start]: what a cache's server runs for stopped jobs; and the time of heartbeat, which
+an engine touches at every look.
 """
 
 import json
@@ -54,6 +55,11 @@ class Gate(NamedTuple):
     schedulers: list[Key]
     stopped: list[Key]
     jobs: list[Key]
+    guests: dict[Key, list[Key]]
+
+    def pids(self, processes: Processes, key: Key) -> list[int]:
+        """The processes of a job, and those that a cache's server runs for it."""
+        return [*processes.job(key), *processes.trees(self.guests.get(key, ()))]
 
 
 def read_gate(folder: str) -> Gate | None:
@@ -61,8 +67,13 @@ def read_gate(folder: str) -> Gate | None:
     try:
         with open(os.path.join(folder, "gate.json"), "rb") as file:
             told = json.load(file)
-        lists = [[(int(pid), int(start)) for pid, start in told[name]] for name in ("schedulers", "stopped", "jobs")]
-        return Gate(int(told["level"]), *lists)
+        schedulers, stopped, jobs = (
+            [(int(pid), int(start)) for pid, start in told[name]] for name in ("schedulers", "stopped", "jobs")
+        )
+        guests: dict[Key, list[Key]] = {}
+        for job, job_start, pid, start in told.get("guests", ()):
+            guests.setdefault((int(job), int(job_start)), []).append((int(pid), int(start)))
+        return Gate(int(told["level"]), schedulers, stopped, jobs, guests)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -186,7 +197,7 @@ class Minder:
         """Nobody will let jobs go any more: everything that may be stopped goes on."""
         gate = read_gate(self._folder)
         processes = Processes()
-        held = [pid for key in (gate.stopped if gate else ()) for pid in processes.job(key)]
+        held = [pid for key in gate.stopped for pid in gate.pids(processes, key)] if gate else []
         signal_tree([*held, *self._tree()], signal.SIGCONT)
 
     def _listen(self) -> None:
@@ -213,14 +224,14 @@ class Minder:
         stopped = [*listed, *(key for key in stopped_jobs(processes, gate.schedulers) if key not in listed)]
         free = max(0, level - running_jobs(processes, gate.schedulers))
         for key in stopped[:free]:
-            signal_tree(processes.job(key), signal.SIGCONT)
+            signal_tree(gate.pids(processes, key), signal.SIGCONT)
         return len(stopped) > free
 
     def _set_going_what_is_not_known(self) -> None:
         """What an engine stopped and had no time to write down would stay stopped."""
         gate = read_gate(self._folder)
         processes = Processes()
-        known = {pid for key in (gate.stopped if gate else ()) for pid in processes.job(key)}
+        known = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate else set[int]()
         signal_tree([pid for pid in self._tree() if pid not in known], signal.SIGCONT)
 
 

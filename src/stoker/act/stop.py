@@ -43,7 +43,7 @@ def set_going(paths: BuildPaths) -> int:
     if not roots:
         raise NothingToStopError(f"{paths.id} does not run any more")
     processes, gate = Processes(), read_gate(str(paths.root))
-    held = {pid for key in (gate.stopped if gate is not None else ()) for pid in processes.job(key)}
+    held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
     found = held.union(roots, *(processes.below(root) for root in roots))
     stopped = [pid for pid in found if (fields := stat_fields(pid)) and fields[0] == b"T"]
     signal_tree(stopped, signal.SIGCONT)

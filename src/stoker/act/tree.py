@@ -13,6 +13,10 @@ Key = tuple[int, int]
 """A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
 
 
+SERVER = b"sccache"
+"""The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
+
+
 class Process(NamedTuple):
     """One process at the moment of a scan."""
 
@@ -40,12 +44,12 @@ class Processes:
         """The direct children that are no zombies."""
         return [child for child in self._children.get(pid, ()) if self._known[child].state != b"Z"]
 
-    def below(self, root: int, spared: int = 0) -> list[int]:
-        """Pids of all processes below `root` that are no zombies, leaving out `spared` and what is below it."""
+    def below(self, root: int, *spared: int) -> list[int]:
+        """Pids of all processes below `root` that are no zombies, leaving out `spared` and what is below them."""
         found: list[int] = []
         todo = [root]
         while todo:
-            below = [pid for pid in self._children.get(todo.pop(), ()) if pid != spared]
+            below = [pid for pid in self._children.get(todo.pop(), ()) if pid not in spared]
             todo += below
             found += [pid for pid in below if self._known[pid].state != b"Z"]
         return found
@@ -67,6 +71,18 @@ class Processes:
         if self._known[key[0]].group == key[0]:
             found.update(pid for pid in self._groups[key[0]] if self._known[pid].state != b"Z")
         return sorted(found)
+
+    def trees(self, keys: Iterable[Key]) -> list[int]:
+        """Pids of those of these processes that live, and of all below them."""
+        return sorted({pid for key in keys if self.lives(key) for pid in (key[0], *self.below(key[0]))})
+
+    def servers(self, root: int) -> list[int]:
+        """Children of `root` that serve others too, and came to it when they had put themselves in the background.
+
+        A client of such a server has words behind its name, and the server has none.
+        """
+        named = [pid for pid in self.children(root) if _read(pid, "comm") == SERVER]
+        return [pid for pid in named if b"\0" not in _read(pid, "cmdline")]
 
     def strays(self, root: int) -> list[int]:
         """Pids below `root`, zombies left out, that are not in a process group led by it."""
@@ -104,6 +120,15 @@ class Ending:
         self._asked.update(pids)
 
 
+def _read(pid: int, name: str) -> bytes:
+    """One of a process's files in /proc, without what ends it; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read().rstrip(b"\0\n")
+    except OSError:
+        return b""
+
+
 def stat_fields(pid: int) -> list[bytes]:
     """The fields of /proc/PID/stat behind the command's name: state, ppid, ...; empty if the process is gone."""
     try:
@@ -119,9 +144,9 @@ def start_ticks(pid: int) -> int | None:
     return int(fields[19]) if fields and fields[0] != b"Z" else None
 
 
-def descendants(root: int, spared: int = 0) -> list[int]:
-    """Pids of all processes below `root` that are not zombies, leaving out `spared` and what is below it."""
-    return Processes().below(root, spared)
+def descendants(root: int, *spared: int) -> list[int]:
+    """Pids of all processes below `root` that are not zombies, leaving out `spared` and what is below them."""
+    return Processes().below(root, *spared)
 
 
 def signal_tree(pids: Iterable[int], signum: int) -> None:

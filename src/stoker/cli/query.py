@@ -25,6 +25,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import final_state, is_live, list_builds
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
+from stoker.show.cache import closing_lines
 from stoker.show.level import PAUSES, setting
 from stoker.show.verification import headline
 
@@ -102,6 +103,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.estimate is not None and not state.over:
         gone = now - state.estimate.time
         lines.append(f"  left      {format_band(state.estimate.low - gone, state.estimate.high - gone)}")
+    lines += _cache_lines(state)
     if state.over:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
     lines += [f"  failed    {clean(f.output)}" for f in state.failures[:5]]
@@ -127,6 +129,11 @@ def _governed_lines(state: BuildState) -> list[str]:
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
         lines.append(f"  memory    {used}{promised}{reserve}")
     return lines
+
+
+def _cache_lines(state: BuildState) -> list[str]:
+    """What a compiler cache did, if one was at work."""
+    return [f"  {title:<9} {text}" for title, text in closing_lines(state.cache)] if state.cache is not None else []
 
 
 def log(args: argparse.Namespace) -> int:

@@ -29,6 +29,7 @@ from stoker.engine.findings import findings
 from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
+from stoker.engine.guests import end_guests
 from stoker.engine.hand import carry_out, counts
 from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.log_watch import LogWatch
@@ -391,9 +392,9 @@ class Engine:
         force = arguments.get("force", False) is True
         self._governor.open = True
         self._enough.set()
-        self._governor.end_guests()
         try:
             stop_build(self._paths, force)
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
+        end_guests(self._governor.deck)
         self._write([ev.StopRequested(login_name(uid), force)], time.time())

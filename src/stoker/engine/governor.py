@@ -19,6 +19,7 @@ from stoker.decide.situation import Situation
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
+from stoker.engine.guests import GuestHolder
 from stoker.engine.newborn import member_of
 from stoker.model import events as ev
 from stoker.model import state as state_of
@@ -64,6 +65,7 @@ class Governor:
         """Told of each job that is killed on purpose, before it is: its output, who kills it, the bytes it holds."""
         self.pool: Pool | None = None
         """Lends slots that no candidate wants to tools inside jobs."""
+        self.guests = GuestHolder()
         self.version = 0
         """Grows with every change to who is stopped."""
         self._seen = MemoryLimit("", 1, 0)
@@ -136,11 +138,19 @@ class Governor:
                 grew = use.cpu_seconds - member.age
                 member.use(use)
                 self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
+                self.guests.see(member, use)
                 if member.state != "running" and use.state == "running" and member.counts:
                     events += self._escaped(member, grew)
                 elif member.state == "running" and use.state == "frozen" and member.counts:
                     events += self._stuck(member)
+                elif member.state == "on_deck" and use.guests and member.counts:
+                    events += self._begun(member)
         return events
+
+    def _begun(self, member: Member) -> list[ev.Event]:
+        """It had asked a cache's server for its compilation before it was stopped: that runs, so the job does."""
+        member.ended = not all(gate.thaw([member.target]))
+        return [] if member.ended else [self.moved(member, "running")]
 
     def _escaped(self, member: Member, grew: float) -> list[ev.Event]:
         """Something of it forked while it was being stopped, or the keeper let it go while we were away.
@@ -249,6 +259,7 @@ class Governor:
         """Ask and act until nothing more is decided, reading memory anew each time."""
         events: list[ev.Event] = []
         if self.open:
+            self.guests.settle(())
             return events
         for _ in range(MAX_ROUNDS):
             view = self.view()
@@ -258,6 +269,7 @@ class Governor:
                 events += self._carry_out(decision)
             if self._settled(view, decisions):
                 break
+        self.guests.settle(self.deck)
         self._lend()
         return events
 

@@ -44,7 +44,7 @@ class KeeperLink:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._handover = Handover(paths)
-        self._gate_version = -1
+        self._gate_version = (-1, -1)
         self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
         self.lives = self.is_there()
         """Whether the keeper was there when it was looked after last."""
@@ -120,15 +120,17 @@ class KeeperLink:
     def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
         """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
         self._handover.beat()
-        if governor.version == self._gate_version:
+        version = (governor.version, governor.guests.version)
+        if version == self._gate_version:
             return
-        self._gate_version = governor.version
+        self._gate_version = version
         stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
         self._handover.write_gate(
             0 if governor.paused == "hard" else governor.level,
             list(schedulers),
             [m.job.key for m in stopped],
             [m.job.key for m in governor.deck],
+            governor.guests.held,
         )
 
     def asked(self) -> Ended | None:

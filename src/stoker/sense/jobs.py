@@ -14,6 +14,7 @@ from typing import Literal
 
 from stoker.model.events import Tool
 from stoker.sense.classify import classify, describe, programs_of
+from stoker.sense.guests import SERVER, Guest, Guests
 from stoker.sense.phase import phase_of
 from stoker.sense.processes import CLK_TCK, PROC, Process, children_of, read_cmdline, start_wall
 from stoker.sense.schedulers import Key, Scheduler
@@ -49,7 +50,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
-    """What a running job's process tree uses now: bytes, percent of one core, seconds of CPU so far."""
+    """What a running job's process tree uses now: bytes, percent of one core, seconds of CPU so far.
+
+    `guests` are trees of processes elsewhere that work for it: a cache's server runs its compiler. They count in all
+    figures.
+    """
 
     job: Job
     rss: int
@@ -58,6 +63,7 @@ class JobUse:
     cpu_seconds: float
     phase: str
     state: Literal["running", "frozen"]
+    guests: tuple[tuple[Key, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,9 @@ class JobTracker:
         self._wrappers: set[Key] = set()
         self._newborn: set[Key] = set()
         self._held_schedulers: set[Key] = set()
+        self._guests = Guests(proc_root)
+        self._hosted: dict[Key, tuple[Key, int]] = {}
+        self._spent: dict[Key, int] = {}
 
     def meet(self, process: Process, scheduler: Scheduler, now: float) -> JobUse | None:
         """A scheduler's child that was born between two scans, at Unix time `now`.
@@ -112,7 +121,7 @@ class JobTracker:
         children = children_of(processes.values())
         boottime = time.clock_gettime(time.CLOCK_BOOTTIME)
         started: list[Job] = []
-        running: dict[Key, JobUse] = {}
+        found: dict[Key, tuple[Job, list[Process], list[Key]]] = {}
         nested: dict[Key, Key] = {}
         for scheduler in schedulers.values():
             for process in children.get(scheduler.pid, ()):
@@ -127,7 +136,9 @@ class JobTracker:
                     started.append(job)
                 tree, inner = _tree(process, children, schedulers)
                 nested.update(dict.fromkeys(inner, key))
-                running[key] = self._use(job, tree, inner, now)
+                found[key] = (job, tree, inner)
+        guests = self._guests_of({key: tree for key, (_, tree, _) in found.items()}, processes)
+        running = {key: self._use(*parts, now, guests.get(key, [])) for key, parts in found.items()}
         vanished = tuple(use for key, use in self._uses.items() if key not in running)
         self._uses = running
         self._forget_dead(processes)
@@ -152,17 +163,34 @@ class JobTracker:
             tool, output = classify(argv)
         return Job(*key, scheduler.key, started, argv, output or "", tool)
 
-    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float) -> JobUse:
+    def _guests_of(
+        self, trees: Mapping[Key, list[Process]], processes: Mapping[int, Process]
+    ) -> dict[Key, list[Guest]]:
+        """What a cache's server runs for each job; what such compilers have used stays with the job they ran for."""
+        clients = [(key, p) for key, tree in trees.items() for p in tree if p.comm == SERVER]
+        guests = self._guests.find(processes, clients)
+        now = {guest.key: (guest.job, _ticks(guest)) for guest in guests}
+        for key, (job, ticks) in self._hosted.items():
+            if key not in now:
+                self._spent[job] = self._spent.get(job, 0) + ticks
+        self._hosted = now
+        found: dict[Key, list[Guest]] = {}
+        for guest in guests:
+            found.setdefault(guest.job, []).append(guest)
+        return found
+
+    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float, guests: list[Guest]) -> JobUse:
         old = self._uses.get(job.key)
         if inner:
             self._held_schedulers.add(job.key)
-        ticks = _cpu_ticks(tree, job.key in self._held_schedulers)
+        ticks = _cpu_ticks(tree, held_scheduler=job.key in self._held_schedulers)
         before, ticks_before = self._ticks.get(job.key, (job.started, 0))
-        ticks = max(ticks, ticks_before)
+        ticks = max(ticks + sum(map(_ticks, guests)) + self._spent.get(job.key, 0), ticks_before)
         elapsed = now - before
         percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
         self._ticks[job.key] = (now, ticks)
-        rss = sum(p.rss for p in tree)
+        both = [*tree, *(p for guest in guests for p in guest.tree)]
+        rss = sum(p.rss for p in both)
         states = {p.state for p in tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
         stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
@@ -172,8 +200,9 @@ class JobTracker:
             max(rss, old.peak_rss if old else 0),
             round(percent, 1),
             ticks / CLK_TCK,
-            phase_of(tree),
+            phase_of(both),
             "frozen" if stopped else "running",
+            tuple(tuple((p.pid, p.start_ticks) for p in guest.tree) for guest in guests),
         )
 
     def _forget_dead(self, processes: Mapping[int, Process]) -> None:
@@ -183,6 +212,8 @@ class JobTracker:
         self._held_schedulers &= alive
         for key in [k for k in self._ticks if k not in alive]:
             del self._ticks[key]
+        for key in [k for k in self._spent if k not in alive]:
+            del self._spent[key]
 
 
 def _tree(
@@ -202,7 +233,11 @@ def _tree(
     return tree, inner
 
 
-def _cpu_ticks(tree: list[Process], held_scheduler: bool) -> int:
+def _ticks(guest: Guest) -> int:
+    return _cpu_ticks(list(guest.tree), held_scheduler=False)
+
+
+def _cpu_ticks(tree: list[Process], *, held_scheduler: bool) -> int:
     """CPU of the tree and of what ended in it, so that short compilers inside count.
 
     Where a scheduler ran inside, its ended jobs were counted for themselves and would be counted twice.

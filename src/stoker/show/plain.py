@@ -18,6 +18,7 @@ from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import Update
+from stoker.show import cache
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
 from stoker.show.sink import Sink
 from stoker.show.source import OutputLog, Source
@@ -241,7 +242,8 @@ class PlainRenderer:
         if self._told_end or not (state.over or update.link == "ended"):
             return []
         self._told_end = True
-        return [_ending(state)]
+        told = cache.closing_lines(state.cache) if state.cache is not None else []
+        return [*([Span(f"stoker: {title}: {text}")] for title, text in told), _ending(state)]
 
 
 def _name(text: str) -> str:
@@ -302,6 +304,8 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
         if (disk := state.machine.ramdisk) is not None and not state.over:
             parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
+    if state.cache is not None and (rate := cache.rate_text(state.cache)):
+        parts.append(f"{state.cache.tool} {rate} hits")
     if state.estimate is not None:
         gone = now - state.estimate.time
         low, high = (max(0.0, seconds - gone) for seconds in (state.estimate.low, state.estimate.high))

@@ -9,6 +9,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Decision, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
+from stoker.show.cache import closing_lines
 from stoker.show.governing import is_person, is_routine
 from stoker.show.tui import meters, views
 from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
@@ -231,6 +232,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
         ),
         ("written", _written(state)),
+        *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", views.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
     ]

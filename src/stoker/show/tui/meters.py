@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
+from stoker.model.cache import CacheUse
 from stoker.model.events import GpuSample, MachineSample
 from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.model.units import format_bytes
+from stoker.model.units import format_bytes, format_rough
+from stoker.show.cache import counts_text, rate_text
 from stoker.show.level import MODES
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
@@ -49,23 +51,25 @@ STALL_WARN_PERCENT = 10.0
 
 
 def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
-    """Memory, CPU, GPUs, disk and level: at most `rows` lines, the least important left out first."""
+    """Memory, CPU, GPUs, cache, disk and level: at most `rows` lines, the least important left out first."""
     state, machine = m.state, m.state.machine
     if machine is None:
         return [fit((Part("waiting for the first measurement", "text_dim"),), width), *[BLANK] * (rows - 1)]
     bar = bar_width(width)
     gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
     told = explained(state, rows)
-    apart = machine.ramdisk is not None and rows >= 5 + told + (len(gpus) or bool(machine.gpu_note))
+    cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + told else []
+    apart = machine.ramdisk is not None and rows >= 5 + told + len(cache) + (len(gpus) or bool(machine.gpu_note))
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g)]
     lines += [_memory_legend(state, machine, width, g)] if told else []
     lines.append(_cpu(machine, width, bar, g))
-    room = rows - len(lines) - 1
+    room = rows - len(lines) - 1 - len(cache)
     if not gpus and machine.gpu_note and room >= 2:
         gpus = [_row("gpu", (Part(clean(machine.gpu_note, 200), "text_dim"),), width)]
     lines += gpus[: max(0, room - 1) if len(gpus) >= room else len(gpus)]
     lines += [_ramdisk(state, machine.ramdisk, width, bar, g)] if apart and machine.ramdisk is not None else []
+    lines += cache
     if len(lines) + 1 < rows:
         lines.append(disk)
     return [*lines, level][:rows]
@@ -77,7 +81,8 @@ def meter_rows(state: BuildState, height: int) -> int:
     gpus = 0 if machine is None else len(machine.gpus) or bool(machine.gpu_note)
     wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
-    return max(3, min(wanted, most)) + (is_governed(state) and machine is not None and height >= 22)
+    cache = state.cache is not None and machine is not None and height >= 22
+    return max(3, min(wanted, most)) + cache + (is_governed(state) and machine is not None and height >= 22)
 
 
 def is_governed(state: BuildState) -> bool:
@@ -284,6 +289,18 @@ def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyph
     if state.build_written:
         parts += [Part(format_bytes(state.build_written), "text"), Part(" by the build", "text_dim")]
     return _row("disk", parts or [Part("unknown", "text_dim")], width)
+
+
+def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:
+    """What share of the compilations the compiler cache has answered."""
+    details: list[Line] = [(Part(counts_text(use), "text"),)]
+    if use.size is not None:
+        size = of_total(use.size, use.size_limit) if use.size_limit else format_bytes(use.size)
+        details.append((Part(f"holds {size}", "text_dim"),))
+    if use.saved_seconds is not None and use.saved_seconds >= 1:
+        details.append((Part(f"saved about {format_rough(use.saved_seconds)}", "text_dim"),))
+    value = f"{rate_text(use)} hits" if use.rate is not None else "no hits yet"
+    return _metered(use.tool, meter_bar([(use.rate or 0.0, g.full, "ok")], bar, g), value, details, width)
 
 
 def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
