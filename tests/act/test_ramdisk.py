@@ -48,7 +48,7 @@ def test_all_of_it_goes_and_nothing_else(folder: str, tmp_path: Path) -> None:
 
 def test_a_folder_of_any_depth_goes(tmp_path: Path) -> None:
     """Deeper than Python may recurse and than a process may have files open."""
-    folder = ramdisk.make("/dev/shm" if os.access("/dev/shm", os.W_OK) else str(tmp_path), "/x")
+    folder = ramdisk.make("/dev/shm" if os.access("/dev/shm", os.W_OK) else str(tmp_path), str(tmp_path))
     here = os.open(ramdisk.tmpdir(folder), os.O_RDONLY)
     for _ in range(1200):
         os.mkdir("deeper", dir_fd=here)

@@ -148,6 +148,33 @@ def test_what_a_folder_holds_is_measured_and_nothing_beside_it(mount: Mount) -> 
     assert reader.notes.take() == []
 
 
+def test_many_files_are_counted_now_and_then_and_measured_each_time(
+    mount: Mount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = mount("t", "size=64m")
+    (top / "others").write_bytes(bytes(8 * MIB))
+    folder = top / "mine"
+    folder.mkdir()
+    for number in range(1000):
+        (folder / str(number)).touch()
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def counting(path: str) -> Iterator[os.DirEntry[str]]:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counting)
+    reader = RamDiskReader(str(folder), 32 * MIB)
+    sizes = []
+    for _ in range(12):
+        sizes.append(reading(reader))
+        with (folder / "grows").open("ab") as file:
+            file.write(bytes(MIB))
+    assert sizes == [n * MIB for n in range(12)]
+    assert 2 <= len(looked) <= 4
+
+
 def test_of_very_many_files_the_file_systems_own_sum_tells(mount: Mount) -> None:
     top = mount("t", "size=64m")
     (top / "others").write_bytes(bytes(8 * MIB))
