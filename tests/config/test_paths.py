@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.config.paths import BuildPaths, UnsafeFolderError, private_dir, runtime_dir, state_dir
+from stoker.config.paths import BuildPaths, UnsafeFolderError, config_dir, private_dir, runtime_dir, state_dir
 
 
 @pytest.mark.parametrize("length", [40, 54, 55, 56, 64, 100])
@@ -49,6 +49,18 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(UnsafeFolderError, match="set HOME or XDG_STATE_HOME"):
         state_dir()
+
+
+def test_settings_do_not_need_a_home_where_the_state_has_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert config_dir() == tmp_path / "stoker" / "config"
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:

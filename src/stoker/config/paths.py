@@ -28,8 +28,11 @@ def state_dir() -> Path:
 
 
 def config_dir() -> Path:
-    """$XDG_CONFIG_HOME/stoker, by default ~/.config/stoker."""
-    return _xdg("XDG_CONFIG_HOME", ".config")
+    """$XDG_CONFIG_HOME/stoker, by default ~/.config/stoker; without a home beside the state."""
+    try:
+        return _xdg("XDG_CONFIG_HOME", ".config")
+    except UnsafeFolderError:  # settings are nothing that a build or a screen may fail for
+        return state_dir() / "config"
 
 
 def _xdg(variable: str, default: str) -> Path:
