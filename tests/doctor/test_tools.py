@@ -249,3 +249,19 @@ def test_a_profile_that_compiles_nothing_needs_no_compiler(clinic: Clinic) -> No
     clinic.wants(compilers="must", scheduler="must")
     found = clinic.examine()
     assert {one(found, name).status for name in ("C compiler", "C++ compiler", "ninja")} == {"fail"}
+
+
+def test_a_cmake_beside_the_python_that_builds_may_do(clinic: Clinic) -> None:
+    """An environment that was not activated: the backend finds its CMake, an old setup.py does not."""
+    venv = clinic.root / "venv/bin"
+    venv.mkdir(parents=True)
+    (venv / "python3").symlink_to(sys.executable)
+    clinic.says("cmake", "cmake version 3.10.2")
+    clinic.wants(cmake=(3, 27), cmake_tool="must", interpreter=str(venv / "python3"), commands=("my-tool",))
+    assert clinic.check("cmake").status == clinic.check("command my-tool").status == "fail"
+    for name in ("cmake", "my-tool"):
+        (venv / name).symlink_to("/bin/true")
+    found = clinic.examine()
+    for name in ("cmake", "command my-tool"):
+        assert one(found, name).status == "warn"
+        assert one(found, name).remedy == f"export PATH={venv}:$PATH"

@@ -88,6 +88,8 @@ class Tools:
     commands: Mapping[str, str]
     modules: Mapping[str, bool]
     manager: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Of the commands and CMake, those beside the Python that builds, in a folder that is not on PATH: a backend may find them."""
 
 
 @dataclass(frozen=True, slots=True)

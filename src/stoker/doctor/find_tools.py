@@ -69,7 +69,17 @@ def find_tools(here: Surroundings, folders: Sequence[str] = ()) -> Tools:
         commands={name: which((name,), env) for name in here.need.commands},
         modules={name: name in told.modules for name in here.need.modules},
         manager=here.manager,
+        beside=_beside(told.command.path, ("cmake", *here.need.commands), env),
     )
+
+
+def _beside(python: str, names: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:
+    """Programs of an environment that is not active: one that is has its folder on PATH."""
+    folder = os.path.dirname(python)
+    if not folder or folder in (env.get("PATH") or os.defpath).split(os.pathsep):
+        return {}
+    paths = {name: f"{folder}/{name}" for name in names if "/" not in name}
+    return {name: path for name, path in paths.items() if _runs(path)}
 
 
 def which(names: Sequence[str], env: Mapping[str, str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
@@ -22,7 +24,7 @@ def judge_tools(tools: Tools, need: Need) -> Iterator[Check]:
     yield _compiler("C++ compiler", tools.cxx, need, tools.manager)
     yield _compiler("C compiler", tools.c, need, tools.manager)
     yield from _pair(tools)
-    yield from _cmake(tools.cmake, need)
+    yield from _cmake(tools, need)
     yield from _builders(tools, need)
     yield _git(tools)
     yield from _python(tools, need)
@@ -85,10 +87,12 @@ def _pair(tools: Tools) -> Iterator[Check]:
         yield warn("compiler pair", why, f"export CC={'clang' if cxx.family == 'clang' else 'gcc'}")
 
 
-def _cmake(cmake: Command, need: Need) -> Iterator[Check]:
+def _cmake(tools: Tools, need: Need) -> Iterator[Check]:
+    cmake, beside = tools.cmake, tools.beside.get("cmake", "")
     if need.cmake_tool == "no" and not cmake.found:
         return
-    remedy = "python3 -m pip install -U cmake"
+    remedy = _to_path(beside) if beside else "python3 -m pip install -U cmake"
+    need = replace(need, cmake_tool="may") if beside else need
     if not cmake.found:
         yield _grave(need.cmake_tool, "cmake", "no cmake on PATH", remedy)
     elif cmake.problem:
@@ -158,10 +162,17 @@ def _python(tools: Tools, need: Need) -> Iterator[Check]:
 
 def _commands(tools: Tools) -> Iterator[Check]:
     for name, path in tools.commands.items():
-        if not path:
+        if not path and name in tools.beside:
+            why = f"no {name} on PATH; {tools.beside[name]} is beside the Python that builds"
+            yield warn(f"command {name}", why, _to_path(tools.beside[name]))
+        elif not path:
             yield fail(f"command {name}", f"no {name} on PATH", install(name, tools.manager))
     if tools.commands and all(tools.commands.values()):
         yield ok("commands", " ".join(tools.commands))
+
+
+def _to_path(program: str) -> str:
+    return f"export PATH={quote(os.path.dirname(program))}:$PATH"
 
 
 def _modules(tools: Tools) -> Iterator[Check]:
