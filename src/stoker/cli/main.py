@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from stoker import __version__
+from stoker.cli import streams
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
 
@@ -35,6 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return the exit status."""
+    streams.fill()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         _check_command(words)
@@ -64,6 +66,11 @@ def _handled(args: argparse.Namespace) -> int:
         raise CliError(str(err), FAILURE) from err
     except PermissionError as err:
         raise CliError(f"{err.filename}: {err.strerror}; is HOME, or XDG_STATE_HOME, yours?", FAILURE) from err
+    except BrokenPipeError:
+        raise
+    except OSError as err:
+        streams.give_up_output()
+        raise CliError(f"{err.filename or 'writing the answer'}: {err.strerror or err}", FAILURE) from err
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
