@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.figures import machine, publish, table
+from bench.figures import add_arguments, machine, publish, table
 from support.chaos import Round, play, write_project
 
 
@@ -59,7 +59,10 @@ def text_of(results: Sequence[Round]) -> str:
         "untrue endings": sum(len(result.untrue) for result in results),
     }
     counts = "; ".join(f"{name}: {count}" for name, count in never.items())
-    return f"{len(results)} builds. {counts}.\n\n{table(['fault', 'builds', 'done', 'failed'], rows)}"
+    truly = sum(not result.hung and not result.untrue for result in results)
+    done = sum(len(result.faults) for result in results)
+    told = f"{len(results)} builds, {done} faults; {truly} builds ended, and ended truly. {counts}."
+    return f"{told}\n\n{table(['fault', 'builds', 'done', 'failed'], rows)}"
 
 
 def main() -> int:
@@ -68,13 +71,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fault", default="", help="only this one, such as 'engine killed'")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    add_arguments(parser)
     args = parser.parse_args()
     results = measure(args.rounds, args.seed, args.fault)
     text = f"{machine()}.\n\n{text_of(results)}\n"
     rounds = [asdict(result) for result in results]
-    publish("chaos", {"machine": machine(), "rounds": rounds}, text, out=args.json, write=args.write)
+    summary = {
+        "builds": len(results),
+        "faults": sum(len(result.faults) for result in results),
+        "ended_truly": sum(not result.hung and not result.untrue for result in results),
+        "left_stopped": sum(len(result.left_stopped) for result in results),
+        "records_lost": sum(result.lost_records for result in results),
+        "wrong": sum(result.wrong for result in results),
+    }
+    publish("chaos", rounds, text, out=args.json, write=args.write, summary=summary)
     return int(any(result.wrong for result in results))
 
 

@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.eta_builds import Build, Ran, paper_builds, real_builds
-from bench.figures import load, machine, publish, table
+from bench.figures import add_arguments, load, machine, publish, table
+from bench.plots import Axis, Bar, bars
 from stoker.decide.eta import estimate
 from stoker.engine.forecast import Forecast
 from stoker.model import events as ev
@@ -141,14 +142,36 @@ def summary(results: Sequence[Result]) -> str:
     return table(head, rows)
 
 
+def medians(results: Sequence[Result]) -> dict[str, dict[str, list[float | None]]]:
+    """For each build and share the median errors in percent: forecast, by counting, ninja's own."""
+    return {
+        name: {f"{share:.0%}": _errors([r for r in results if (r.build, r.share) == (name, share)]) for share in SHARES}
+        for name in dict.fromkeys(r.build for r in results)
+    }
+
+
+def plots_of(results: Sequence[Result]) -> dict[str, str]:
+    """The same at a quarter of each build."""
+    groups = {
+        name: [Bar(error, note="" if error is not None else "says nothing") for error in errors["25%"]]
+        for name, errors in medians(results).items()
+    }
+    axis = Axis("median error of the predicted time left, percent of the truth, at a quarter of the build", top=150.0)
+    return {"eta": bars("The time left", ["stoker", "counting jobs", "ninja's own (%E)"], groups, axis)}
+
+
 def _cell(rows: Sequence[Result]) -> str:
+    return " / ".join("–" if error is None else f"{error:.0f}" for error in _errors(rows))
+
+
+def _errors(rows: Sequence[Result]) -> list[float | None]:
     told = ([r.forecast for r in rows], [r.rival for r in rows], [r.ninja for r in rows])
-    return " / ".join(_error(rows, said) for said in told)
+    return [_error(rows, said) for said in told]
 
 
-def _error(rows: Sequence[Result], said: Iterable[float | None]) -> str:
+def _error(rows: Sequence[Result], said: Iterable[float | None]) -> float | None:
     errors = [abs(100 * (s / r.left - 1)) for s, r in zip(said, rows, strict=True) if s is not None]
-    return f"{statistics.median(errors):.0f}" if errors else "–"
+    return statistics.median(errors) if errors else None
 
 
 def main() -> None:
@@ -156,8 +179,7 @@ def main() -> None:
     parser.add_argument("--real", action="store_true", help="only the real builds")
     parser.add_argument("--paper", action="store_true", help="only the builds on paper")
     parser.add_argument("--seeds", type=int, default=10, help="builds on paper of each size")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", action="store_true")
+    add_arguments(parser)
     args = parser.parse_args()
     before = load()
     results: list[Result] = []
@@ -169,8 +191,15 @@ def main() -> None:
             for build in paper_builds(Path(name), args.seeds, SIZES):
                 results += judge(build)
     where = f"{machine()}. Load at the start: {before:.1f}."
-    told = {"machine": where, "results": [asdict(r) for r in results]}
-    publish("eta", told, f"{summary(results)}\n\n{where}", out=args.json, write=args.write)
+    publish(
+        "eta",
+        [asdict(r) for r in results],
+        f"{summary(results)}\n\n{where}",
+        out=args.json,
+        write=args.write,
+        summary=medians(results),
+        plots=plots_of(results),
+    )
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def real_builds(folder: Path) -> Iterator[Build]:
 
 def run_real(name: str, build: Path, jobs: int) -> Build:
     """Plan, then build, noting each status line and when it came."""
-    plan = asyncio.run(_planned(build, time.time()))
+    plan = asyncio.run(planned(build, time.time()))
     environment = {**os.environ, "NINJA_STATUS": "@ %f %E @ "}
     said: list[tuple[float, float]] = []
     last = ""
@@ -113,7 +113,7 @@ def _cpu_of(pid: int, started: float) -> Iterator[list[tuple[float, float]]]:
         thread.join()
 
 
-async def _planned(build: Path, started: float) -> Plan:
+async def planned(build: Path, started: float) -> Plan:
     folder = Path(tempfile.mkdtemp(prefix="plan-", dir=build.parent))
     plan, note = await make_plan(PlanRequest(str(NINJA), str(build), "build.ninja", (), started), folder / "plan.json")
     if plan is None or plan.graph is None:
@@ -272,6 +272,6 @@ def paper_builds(folder: Path, seeds: int, sizes: Sequence[tuple[int, int]]) -> 
                 place = Path(tempfile.mkdtemp(dir=folder)) / "b"
                 place.mkdir()
                 write_manifest(jobs, place, earlier)
-                plan = asyncio.run(_planned(place, time.time()))
+                plan = asyncio.run(planned(place, time.time()))
                 known = dict(zip((j.output for j in jobs), earlier, strict=True)) if earlier else {}
                 yield Build(f"paper, {size} jobs on {width}, {kind}", width, width, ran, plan, ninjas_words(ran, known))

@@ -1,21 +1,26 @@
-"""Medians, spreads and where figures are written: JSON beside the script's choice, and the tables of bench/README.md.
+"""Medians, spreads and where figures are written: JSON, plots, and the tables of bench/README.md.
 
-Knows nothing of what was measured.
+Every bench writes the same kind of JSON (`publish` says which). Knows nothing of what was measured.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.metadata
 import json
 import math
 import os
 import platform
 import statistics
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 README = Path(__file__).with_name("README.md")
+BEGUN = time.time()
+LOAD_BEFORE = os.getloadavg()[0]
 
 
 class Spread(NamedTuple):
@@ -51,6 +56,14 @@ def machine() -> str:
     return f"{cores} cores ({model}), {memory / 2**20:.1f} GiB, Linux {platform.release()}, Python {python}; {day}"
 
 
+def versions() -> dict[str, str]:
+    """Of what a figure may depend on; stoker's with its commit, where the checkout tells."""
+    found = {name: importlib.metadata.version(name) for name in ("stoker", "ninja", "textual")}
+    describe = ["git", "-C", str(README.parent), "describe", "--always", "--dirty"]
+    told = subprocess.run(describe, capture_output=True, text=True, check=False).stdout.strip()
+    return {**found, "commit": told, "python": platform.python_version(), "kernel": platform.release()}
+
+
 def load() -> float:
     """Runnable processes on the whole machine, mean of the last minute."""
     return os.getloadavg()[0]
@@ -62,21 +75,64 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def publish(name: str, result: dict[str, Any], text: str, *, out: Path | None, write: bool) -> None:
-    """Print the tables; keep `result` as JSON in `out`; with `write`, put the tables into bench/README.md.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every bench takes."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every single figure here; plots beside it")
+    parser.add_argument("--write", action="store_true", help="put tables and plots into bench/")
 
-    There they stand between `<!-- NAME -->` and `<!-- /NAME -->`, and nothing else does.
+
+def publish(
+    name: str,
+    figures: Any,
+    text: str,
+    *,
+    out: Path | None,
+    write: bool,
+    summary: Mapping[str, Any] | None = None,
+    plots: Mapping[str, str] | None = None,
+) -> None:
+    """Print the tables, and keep what was measured.
+
+    `out` gets JSON: `bench`, `machine`, `versions`, `date`, `seconds` (how long it took), `load` (before and after),
+    `figures` (every single one), `summary` (what they come to), `text` (the tables), `plots` (their names). With
+    `write`, the tables go into bench/README.md and the plots, which are SVG, into bench/plots/.
     """
     print(text)
+    text = "\n\n".join([*(f"![{plot}](plots/{plot}.svg)" for plot in plots or ()), text.strip()])
     if out is not None:
-        out.write_text(json.dumps(result, indent=1) + "\n")
+        told = {
+            "bench": name,
+            "machine": machine(),
+            "versions": versions(),
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN)),
+            "seconds": round(time.time() - BEGUN, 1),
+            "load": [round(LOAD_BEFORE, 2), round(load(), 2)],
+            "summary": summary or {},
+            "figures": figures,
+            "plots": list(plots or ()),
+            "text": text,
+        }
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(told, indent=1) + "\n")
+        _draw(plots or {}, out.parent)
     if write:
-        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        page = README.read_text()
-        before, found, rest = page.partition(begin)
-        if not found or end not in rest:
-            raise SystemExit(f"{README} has no place for {name}")
-        README.write_text(f"{before}{begin}{text}\n{end}{rest.partition(end)[2]}")
+        _draw(plots or {}, README.parent)
+        fill(README, name, text)
+
+
+def fill(page: Path, name: str, text: str) -> None:
+    """Put `text` where the page says `<!-- NAME -->` to `<!-- /NAME -->`, in place of what stands there."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, found, rest = page.read_text().partition(begin)
+    if not found or end not in rest:
+        raise SystemExit(f"{page} has no place for {name}")
+    page.write_text(f"{before}{begin}{text}\n{end}{rest.partition(end)[2]}")
+
+
+def _draw(plots: Mapping[str, str], folder: Path) -> None:
+    for name, svg in plots.items():
+        (folder / "plots").mkdir(exist_ok=True)
+        (folder / "plots" / f"{name}.svg").write_text(svg)
 
 
 def _lines(path: str) -> list[str]:

@@ -1,26 +1,32 @@
 """What watching costs: engine and keeper around a build with many jobs at once. See bench/README.md.
 
-    python bench/footprint.py [--jobs 30] [--seconds 60]
+    python -m bench.footprint [--jobs 30] [--seconds 60] [--rounds 3] [--quick] [--json FILE] [--write]
 
-Prints and returns JSON: percent of one core and resident MiB of engine and keeper, and journal bytes per second. The
-build is real ninja; each job is a shell with three children of which one burns a little CPU and grows, four processes
-a job as `sh -c g++` has them.
+Percent of one core and resident MiB of engine and keeper, and the journal's growth; beside them the same of the ninja
+that they watch. Each of its jobs is a shell with three children of which one burns a little CPU and grows: four
+processes a job, as `sh -c g++` has them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
+import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.figures import add_arguments, machine, publish, spread, table
+from support.procs import below
+from support.program import PYPI_NINJA, Stoker
+
 TICKS = os.sysconf("SC_CLK_TCK")
 WARM_UP_SECONDS = 5.0
+TARGETS = {"engine": (1.0, 45.0), "keeper": (0.1, 15.0)}
+"""Percent of one core and MiB, with 30 jobs."""
 
 JOB = """
 import sys, time
@@ -51,40 +57,83 @@ def cpu_and_memory(pid: int) -> tuple[float, float]:
 
 def measure(jobs: int, seconds: float) -> dict[str, Any]:
     """One build watched for `seconds`, after a warm-up."""
-    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as name:
-        root = Path(name)
-        env = {**os.environ, "XDG_STATE_HOME": f"{name}/state", "XDG_RUNTIME_DIR": name}
+    root = Path(tempfile.mkdtemp(prefix="stoker-footprint-"))
+    stoker = Stoker(root)
+    try:
         write_build(root, jobs, seconds + WARM_UP_SECONDS + 5)
-        stoker = [sys.executable, "-P", "-m", "stoker"]
-        command = [*stoker, "run", "--detach", "--", "ninja", "-C", name, f"-j{jobs}"]
-        build = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout.strip()
-        folder = root / "state/stoker/builds" / build
+        started = stoker.run("run", "--detach", "-j", str(jobs), "--", PYPI_NINJA, "-C", str(root))
+        assert started.returncode == 0, started.stderr
+        build = started.stdout.decode().strip()
         time.sleep(WARM_UP_SECONDS)
-        keeper = json.loads((folder / "keeper.json").read_bytes())["keeper_pid"]
-        starts = [json.loads(line) for line in (folder / "journal.jsonl").open() if "engine_started" in line]
-        pids = {"keeper": keeper, "engine": starts[-1]["pid"]}
-        before = {who: cpu_and_memory(pid)[0] for who, pid in pids.items()}
-        size = (folder / "journal.jsonl").stat().st_size
-        begin = time.monotonic()
-        time.sleep(seconds)
-        elapsed = time.monotonic() - begin
-        result: dict[str, Any] = {"jobs": jobs, "seconds": round(elapsed, 1)}
-        for who, pid in pids.items():
-            cpu, memory = cpu_and_memory(pid)
-            result[who] = {"cpu_percent": round(100 * (cpu - before[who]) / elapsed, 2), "rss_mib": round(memory, 1)}
-        result["journal_bytes_per_second"] = round(((folder / "journal.jsonl").stat().st_size - size) / elapsed)
-        subprocess.run([*stoker, "stop", "--force", build], env=env, check=True, capture_output=True)
-        return result
+        keeper = stoker.keeper(build)["keeper_pid"]
+        ninja = next(p.pid for p in below([keeper]) if p.name == "ninja")
+        result = _watched(
+            {"keeper": keeper, "engine": stoker.engine_pid(build), "ninja": ninja}, stoker, build, seconds
+        )
+        return {"jobs": jobs, "processes": len(below([ninja])), **result}
+    finally:
+        stoker.end_all()
+        shutil.rmtree(stoker.runtime, ignore_errors=True)
+        shutil.rmtree(root, ignore_errors=True)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+def _watched(pids: Mapping[str, int], stoker: Stoker, build: str, seconds: float) -> dict[str, Any]:
+    journal = stoker.folder(build) / "journal.jsonl"
+    before = {who: cpu_and_memory(pid)[0] for who, pid in pids.items()}
+    size, begin = journal.stat().st_size, time.monotonic()
+    time.sleep(seconds)
+    elapsed = time.monotonic() - begin
+    result: dict[str, Any] = {"seconds": round(elapsed, 1)}
+    for who, pid in pids.items():
+        cpu, memory = cpu_and_memory(pid)
+        result[who] = {"cpu_percent": round(100 * (cpu - before[who]) / elapsed, 2), "rss_mib": round(memory, 1)}
+    result["journal_bytes_per_second"] = round((journal.stat().st_size - size) / elapsed)
+    return result
+
+
+def text_of(rounds: Sequence[Mapping[str, Any]]) -> str:
+    """The table, and how fast the journal grows."""
+    rows = []
+    for who in ("engine", "keeper", "ninja"):
+        cpu, memory = (spread([r[who][key] for r in rounds]) for key in ("cpu_percent", "rss_mib"))
+        target = f"{TARGETS[who][0]:g} %, {TARGETS[who][1]:.0f} MiB" if who in TARGETS else "(watched)"
+        rows.append([who, cpu.text(), f"{memory.high:.1f}", target])
+    grows = spread([r["journal_bytes_per_second"] for r in rounds]).median
+    head = ["", "CPU, % of one core", "resident MiB, at most", "target"]
+    first = rounds[0]
+    about = (
+        f"{first['jobs']} running jobs, {first['processes']} processes, watched for {first['seconds']:.0f} s at a time."
+    )
+    return f"{about}\n\n{table(head, rows)}\n\nThe journal grows by {grows:,.0f} bytes a second."
+
+
+def missed(rounds: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a target is not met."""
+    return any(
+        spread([r[who]["cpu_percent"] for r in rounds]).median > cpu or max(r[who]["rss_mib"] for r in rounds) > memory
+        for who, (cpu, memory) in TARGETS.items()
+    )
+
+
+def main() -> int:
+    """Measure and publish; 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one round of 20 s")
+    add_arguments(parser)
     args = parser.parse_args()
-    print(json.dumps(measure(args.jobs, args.seconds)))
+    count, seconds = (1, 20.0) if args.quick else (args.rounds, args.seconds)
+    rounds = [measure(args.jobs, seconds) for _ in range(count)]
+    summary = {
+        who: {key: spread([r[who][key] for r in rounds]).median for key in ("cpu_percent", "rss_mib")}
+        for who in ("engine", "keeper", "ninja")
+    }
+    text = f"{machine()}.\n\n{text_of(rounds)}\n"
+    publish("footprint", rounds, text, out=args.json, write=args.write, summary=summary)
+    return int(args.jobs <= 30 and missed(rounds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

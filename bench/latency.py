@@ -20,7 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.figures import load, machine, percentile, publish, table
+from bench.figures import add_arguments, load, machine, percentile, publish, table
+from bench.plots import Axis, Bar, bars
 from stoker.config.paths import BuildPaths
 from stoker.serve.client import BuildSource
 from support.burn import burns, write_burns
@@ -136,13 +137,24 @@ def rows(found: dict[str, dict[str, list[float]]]) -> list[Sequence[str]]:
     ]
 
 
+def plots_of(found: dict[str, dict[str, list[float]]]) -> dict[str, str]:
+    """The middle one of each act, up to the one that 95 of 100 do not exceed."""
+    groups = {
+        act: [
+            Bar(percentile(found[way][act], 50), min(found[way][act]), percentile(found[way][act], 95)) for way in found
+        ]
+        for act in next(iter(found.values()))
+    }
+    axis = Axis("ms until the jobs have stopped or go on: median, least to 95 of 100", mark=TARGET_MS)
+    return {"latency": bars("From a key or a command to its effect", [f"by {way}" for way in found], groups, axis)}
+
+
 def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=30)
     parser.add_argument("--times", type=int, default=40, help="how often each act is done in each way")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    add_arguments(parser)
     args = parser.parse_args()
     before = load()
     found = measure(args.jobs, args.times)
@@ -150,7 +162,8 @@ def main() -> None:
     text = (
         f"{head} Target: p95 ≤ {TARGET_MS:.0f} ms.\n\n{table(('by', 'act', 'p50, ms', 'p95', 'most'), rows(found))}\n"
     )
-    publish("latency", {"machine": machine(), "load": before, "ms": found}, text, out=args.json, write=args.write)
+    summary = {f"{way}, {act}": percentile(ms, 95) for way, acts in found.items() for act, ms in acts.items()}
+    publish("latency", found, text, out=args.json, write=args.write, summary=summary, plots=plots_of(found))
 
 
 if __name__ == "__main__":

@@ -15,12 +15,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.figures import load, machine, publish, spread, table
+from bench.figures import Spread, add_arguments, load, machine, publish, spread, table
+from bench.plots import Axis, Bar, bars
 from support.burn import burns, write_burns
 from support.program import PYPI_NINJA, Stoker
 
@@ -141,10 +142,22 @@ def measure(seconds: float, level: int, pairs: int, work: float) -> dict[str, An
     return {"seconds": seconds, "level": level, "jobs": jobs, "pairs": runs}
 
 
+def ratio_of(result: dict[str, Any]) -> Spread:
+    """How many times as long the governed build took, pair by pair."""
+    return spread([pair["governed"]["build"] / pair["bare"]["build"] for pair in result["pairs"]])
+
+
+def plots_of(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Governed over bare, by how long a job is and how many run at once."""
+    groups = {f"jobs of {r['seconds']:g} s, {r['level']} at once": [Bar(*ratio_of(r))] for r in results}
+    axis = Axis("time of the governed build over that of bare ninja", mark=1.0)
+    return {"overhead": bars("What governing adds", ["governed"], groups, axis)}
+
+
 def row(result: dict[str, Any]) -> list[str]:
     """One kind's line of the table."""
     pairs = result["pairs"]
-    ratio = spread([pair["governed"]["build"] / pair["bare"]["build"] for pair in pairs])
+    ratio = ratio_of(result)
     around = spread([pair["governed"]["whole"] - pair["governed"]["build"] for pair in pairs])
     share = spread([100 * pair["governed"]["engine_cpu"] / pair["governed"]["build"] for pair in pairs])
     keeper = spread([100 * pair["governed"]["keeper_cpu"] / pair["governed"]["build"] for pair in pairs])
@@ -185,15 +198,15 @@ def main() -> None:
     parser.add_argument(
         "--work", type=float, default=20.0, help="CPU seconds of a build, at least a job for each place"
     )
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    add_arguments(parser)
     args = parser.parse_args()
     before = load()
     kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0) for n in args.level or (2, 8, 32, 128)]
     results = [measure(seconds, level, args.pairs, args.work) for seconds, level in kinds]
     head = f"{machine()}; load before: {before:.1f}; {args.pairs} pairs of each kind."
     text = f"{head}\n\n{table(HEAD, [row(result) for result in results])}\n"
-    publish("overhead", {"machine": machine(), "load": before, "kinds": results}, text, out=args.json, write=args.write)
+    ratios = {f"{r['seconds']} s, {r['level']} at once": ratio_of(r) for r in results}
+    publish("overhead", results, text, out=args.json, write=args.write, summary=ratios, plots=plots_of(results))
 
 
 if __name__ == "__main__":

@@ -1,112 +1,144 @@
-"""The policy on paper, against its rivals and the lower bound: JSON and Markdown in a folder of your choice.
+"""The squeeze on paper: stoker and its rivals with 32 to 128 GiB and 16 to 128 cores. See bench/README.md.
 
-    python bench/simulate.py --out /tmp/figures            about ten minutes on one core
-    python bench/simulate.py --out /tmp/figures --seeds 1 --builds flash-attn
+    python -m bench.simulate [--builds pytorch ...] [--ram 32 ...] [--cores 16 ...] [--runs FILE] [--write]
 
-"at worst" is the worst of all seeds and of both orders (heavy jobs scattered, and in a row).
+Nothing is timed, so any machine gives the same, however busy. `--runs FILE` keeps each run as it ends, and one that is
+in there is not made again: so it can be cut short and go on later. Kernels are drawn from measured memory curves.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, NamedTuple, get_args
 
-from stoker.simulate.expectation import PREDICTIONS
-from stoker.simulate.run import Result, best_fixed, simulate
+from bench.figures import add_arguments, publish
+from bench.simulated import TARGETS, missed, plots_of, summary_of, text_of
+from stoker.simulate.expectation import PREDICTIONS, Prediction
+from stoker.simulate.run import FIXED_LEVELS, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 
 GIB = 2**30
-MACHINES = ((16, 32), (32, 64), (64, 128))
-"""Cores and GiB."""
-
-TARGETS = {"pytorch": 1.10, "flash-attn": 1.40, "vllm": 1.40}
-"""Makespan over the bound that noisy history must not exceed."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One simulated build."""
+class Task(NamedTuple):
+    """One build to simulate; a `policy` of stoker's is followed by what it knows: `stoker noisy`."""
 
     build: str
-    order: str
+    order: Order
     seed: int
     cores: int
     gib: int
-    predictions: str
-    seconds: float
-    result: Result
+    policy: str
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Grid:
+    """What is to be simulated."""
+
+    builds: Sequence[str]
+    orders: Sequence[Order]
+    seeds: int
+    cores: Sequence[int]
+    gib: Sequence[int]
+
+    def tasks(self) -> Iterator[Task]:
+        """Those that decide whether a target is met come first."""
+        own = [f"stoker {kind}" for kind in sorted(PREDICTIONS, key=lambda kind: kind != "noisy")]
+        for seed in range(1, self.seeds + 1):
+            for order in self.orders:
+                for policies in (own[:1], ["rivals"], own[1:]):
+                    for build in self.builds:
+                        yield from self._tasks(build, order, seed, policies)
+
+    def _tasks(self, build: str, order: Order, seed: int, policies: list[str]) -> Iterator[Task]:
+        for gib in self.gib:
+            for cores in self.cores:
+                for policy in rivals(cores) if policies == ["rivals"] else policies:
+                    yield Task(build, order, seed, cores, gib, policy)
+
+
+def rivals(cores: int) -> list[str]:
+    """Every fixed level that a person might try, and what else people use."""
+    levels = [n for n in FIXED_LEVELS if n < cores] + [cores]
+    return [*(f"fixed:{n}" for n in levels), f"load:{cores}", "kill-and-restart", "psi"]
+
+
+def run(task: Task) -> dict[str, Any]:
+    """One simulated build as a line of JSON."""
+    jobs = BUILDS[task.build](order=task.order, seed=task.seed)
+    policy, _, known = task.policy.partition(" ")
+    begin = time.process_time()
+    prediction: Prediction = next((kind for kind in PREDICTIONS if kind == known), "noisy")
+    result = simulate(jobs, task.cores, task.gib * GIB, policy, prediction, task.seed)
+    took = round(time.process_time() - begin, 2)
+    return {
+        **task._asdict(),
+        "jobs": len(jobs),
+        "cpu_seconds": took,
+        "result": {**asdict(result), "policy": task.policy},
+    }
+
+
+def runs(tasks: Sequence[Task], kept: Path | None, workers: int) -> list[dict[str, Any]]:
+    """All of them, those among `kept` unless they are there already."""
+    known = {_task(r): r for r in map(json.loads, kept.read_text().splitlines())} if kept and kept.exists() else {}
+    left = [task for task in tasks if task not in known]
+    print(f"{len(tasks)} runs, {len(left)} of them to make", flush=True)
+    for number, record in enumerate(_made(left, workers), 1):
+        known[_task(record)] = record
+        if kept is not None:
+            with kept.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+        if record["policy"].startswith("stoker"):
+            name = f"{record['build']}, {record['cores']} cores, {record['gib']} GiB, {record['policy']}"
+            print(f"{number} of {len(left)}: {name}: {record['result']['ratio']:.2f} × bound", flush=True)
+    return [known[task] for task in tasks]
+
+
+def _made(tasks: Iterable[Task], workers: int) -> Iterator[dict[str, Any]]:
+    if workers == 1:
+        yield from map(run, tasks)
+        return
+    with multiprocessing.Pool(workers) as pool:
+        yield from pool.imap_unordered(run, tasks)
+
+
+def _task(record: dict[str, Any]) -> Task:
+    return Task(*(record[name] for name in Task._fields))
+
+
+def main() -> int:
+    """Simulate and publish; 1 when a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--builds", nargs="*", choices=sorted(TARGETS), default=sorted(TARGETS))
+    parser.add_argument("--builds", nargs="*", choices=sorted(TARGETS), default=list(TARGETS))
+    parser.add_argument("--orders", nargs="*", choices=get_args(Order), default=["row", "scattered"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--cores", nargs="*", type=int, default=[16, 32, 64, 128])
+    parser.add_argument("--ram", nargs="*", type=int, default=[32, 64, 128], help="GiB")
+    parser.add_argument("--runs", type=Path, metavar="FILE", help="JSON lines: one for each run, kept as it ends")
+    parser.add_argument("--workers", type=int, default=1)
+    add_arguments(parser)
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    runs = [r for build in args.builds for r in _build(build, args.seeds)]
-    lines = [json.dumps({**asdict(r), **asdict(r.result), "result": None}) for r in runs]
-    (args.out / "simulate.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    table = "\n".join(_markdown(runs, args.builds))
-    (args.out / "simulate.md").write_text(table + "\n", encoding="utf-8")
-    print(table)
-
-
-def _build(build: str, seeds: int) -> Iterable[Run]:
-    for seed in range(1, seeds + 1):
-        for order in get_args(Order):
-            jobs = BUILDS[build](order=order, seed=seed)
-            for cores, gib in MACHINES:
-                ram = gib * GIB
-                for predictions in PREDICTIONS:
-                    start = time.perf_counter()
-                    result = simulate(jobs, cores, ram, "stoker", predictions, seed)
-                    yield Run(build, order, seed, cores, gib, predictions, time.perf_counter() - start, result)
-                rivals = [simulate(jobs, cores, ram, p) for p in (f"fixed:{cores}", "kill-and-restart", "psi")]
-                best = best_fixed(jobs, cores, ram)
-                for result in [*rivals, *([best] if best else [])]:
-                    name = "best fixed" if result is best else result.policy.partition(":")[0]
-                    yield Run(build, order, seed, cores, gib, name, 0.0, result)
-        print(f"{build}: seed {seed} of {seeds}", flush=True)
-
-
-def _markdown(runs: list[Run], builds: Iterable[str]) -> Iterable[str]:
-    """Worst makespans as multiples of the bound; kills in brackets where there were any."""
-    rivals = ("best fixed", "fixed", "kill-and-restart", "psi")
-    head = ("build", "cores/GiB", "exact", "noisy", "no history", "best -j by hindsight", "-j cores", *rivals[2:])
-    yield "| " + " | ".join(head) + " |"
-    yield "|---" * len(head) + "|"
-    for build in builds:
-        for cores, gib in MACHINES:
-            cells = [
-                _worst([r for r in runs if (r.build, r.cores, r.predictions) == (build, cores, kind)])
-                for kind in (*PREDICTIONS, *rivals)
-            ]
-            yield f"| {build} | {cores}/{gib} | " + " | ".join(cells) + " |"
-    own = [r for r in runs if r.predictions in PREDICTIONS]
-    kills = sum(r.result.kills for r in own)
-    noisy = [r for r in own if r.predictions == "noisy"]
-    missed = [r for r in noisy if r.result.ratio > TARGETS[r.build]]
-    asked = sorted(r.seconds / r.result.asked for r in own)
-    yield ""
-    yield (
-        f"stoker: {len(own)} runs, {kills} kills, at most {max(r.result.peak / r.gib / GIB for r in own):.1%} of the "
-        f"memory in use; noisy history above its target in {len(missed)} of {len(noisy)} runs; a look takes "
-        f"{1000 * asked[len(asked) // 2]:.1f} ms (median of the runs), {1000 * asked[-1]:.1f} ms in the slowest run."
+    grid = Grid(args.builds, args.orders, args.seeds, args.cores, args.ram)
+    found = runs(list(grid.tasks()), args.runs, args.workers)
+    figures = [r["result"] | {k: v for k, v in r.items() if k != "result"} for r in found]
+    publish(
+        "simulate",
+        figures,
+        text_of(figures),
+        out=args.json,
+        write=args.write,
+        summary=summary_of(figures),
+        plots=plots_of(figures),
     )
-
-
-def _worst(runs: list[Run]) -> str:
-    if not runs:
-        return "none survives"
-    kills = sum(r.result.kills for r in runs)
-    return f"{max(r.result.ratio for r in runs):.2f}" + (f" ({kills} kills)" if kills else "")
+    return int(bool(missed(figures)))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Spread, load, machine, publish, spread, table
+from bench.figures import Spread, add_arguments, load, machine, publish, spread, table
+from bench.plots import Axis, Bar, bars
 from bench.squeezed import Home, Run, cores, longest_job, run_in_group
 from support.heavy import Unit, clean, heavy_only, kernels, mixed, uniform, write_heavy_ninja
 from support.memory_group import MIB
@@ -149,20 +150,35 @@ def text_of(result: dict[str, Any]) -> str:
     )
 
 
+def plots_of(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Every way's makespan over the bound, shape by shape."""
+    axis = Axis("makespan over the lower bound, with spread", mark=1.0)
+    return {f"squeeze-{r['shape']}": bars(f"Real builds: {r['about']}", ["makespan"], _bars(r), axis) for r in results}
+
+
+def _bars(result: dict[str, Any]) -> dict[str, list[Bar]]:
+    found = {}
+    for name, runs in result["runs"].items():
+        died = sum(run["status"] != 0 for run in runs)
+        over = spread([run["seconds"] / result["bound"] for run in runs])
+        found[name] = [Bar(None, note=f"died {died} of {len(runs)}") if died else Bar(*over)]
+    return found
+
+
 def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shape", action="append", choices=SHAPES, help="which (default: all but kernels)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--levels", type=int, default=6, help="fixed levels from 1 to this")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the tables into bench/README.md")
+    add_arguments(parser)
     args = parser.parse_args()
     before = load()
     results = [measure(name, args) for name in args.shape or ("mixed", "heavy", "uniform")]
     where = f"{machine()}; load before: {before:.1f}; {args.rounds} rounds."
     text = "\n".join([where, "", *(text_of(result) for result in results)])
-    publish("squeeze", {"machine": machine(), "load": before, "shapes": results}, text, out=args.json, write=args.write)
+    summary = {r["shape"]: {"against": r["best_fixed"], **r["ratios"]} for r in results}
+    publish("squeeze", results, text, out=args.json, write=args.write, summary=summary, plots=plots_of(results))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""All benches: what each shows, how long it takes, and its words for a whole and for a quick run.
+
+Knows nothing of how they are run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def memory_groups() -> str:
+    """What is missing for builds in memory groups."""
+    folder = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    if os.geteuid() != 0 or not folder.exists():
+        return "it needs root and cgroup v1"
+    return compilers()
+
+
+def compilers() -> str:
+    """What is missing for real C++ builds."""
+    gone = [tool for tool in ("g++", "cmake") if shutil.which(tool) is None]
+    return f"it needs {' and '.join(gone)}" if gone else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """`minutes` for a whole and for a quick run, on two cores; `missing` says in words why it cannot run here."""
+
+    name: str
+    shows: str
+    minutes: tuple[float, float]
+    quick: Sequence[str] = ()
+    timed: bool = True
+    missing: Callable[[], str] = lambda: ""
+
+
+BENCHES = (
+    Bench(
+        "squeeze",
+        "real g++ builds with too little memory: stoker beside every fixed -j and ninja -l",
+        (30, 1.5),
+        ("--shape", "heavy", "--rounds", "1", "--levels", "3"),
+        missing=memory_groups,
+    ),
+    Bench(
+        "overhead",
+        "time, CPU and memory that governing adds, beside bare ninja",
+        (20, 1.5),
+        ("--pairs", "1", "--seconds", "0.1", "--seconds", "1", "--level", "8", "--work", "12"),
+    ),
+    Bench("latency", "from a key, or a command, to its effect on 30 running jobs", (4, 1), ("--times", "5")),
+    Bench("scale", "engine, journal, reduce, replay and simulate with 1,000 to 100,000 jobs", (25, 2), ("--quick",)),
+    Bench(
+        "link",
+        "bytes a second that the screen writes, how far it lags on 4 KB/s, beside other monitors",
+        (15, 2),
+        ("--quick",),
+    ),
+    Bench("footprint", "CPU and memory of engine and keeper around 30 running jobs", (4, 0.7), ("--quick",)),
+    Bench("sense_footprint", "the engine's share for looking at processes, machine and files", (1, 0.2), ("--quick",)),
+    Bench(
+        "eta",
+        "the predicted time left beside the truth and beside ninja's own estimate",
+        (15, 1),
+        ("--paper", "--seeds", "1"),
+        missing=compilers,
+    ),
+    Bench(
+        "simulate",
+        "the squeeze on paper, 32 to 128 GiB and 16 to 128 cores",
+        (150, 1),
+        ("--builds", "flash-attn", "--cores", "16", "32", "--ram", "32", "64"),
+        timed=False,
+    ),
+    Bench(
+        "chaos",
+        "builds whose engine, keeper, ninja and jobs are killed or stopped: what must never happen",
+        (20, 1.5),
+        ("--rounds", "8"),
+        timed=False,
+        missing=memory_groups,
+    ),
+)
