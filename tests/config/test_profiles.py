@@ -175,6 +175,10 @@ STEPS = "steps: {a: {command: x}}\n"
         ),
         ("env: {A-B: x}\n" + STEPS, ["1: 'A-B' cannot be the name of an environment variable"]),
         ("memory: much\n" + STEPS, ["1: 'memory' is a size like 12 GiB, 64G or 500MB, not 'much'"]),
+        (
+            "memory: 48\n" + STEPS,
+            ["1: 'memory' is at least 32.0 MiB, not 48 B; write a unit, as in 12 GiB"],
+        ),
         ("level: 0\n" + STEPS, ["1: 'level' is a whole number from 1 to 4096, not '0'"]),
         ("cache: cache\n" + STEPS, ["1: 'cache' cannot be 'cache'; did you mean 'ccache'?"]),
         ("checks:\n  cuda: new\n" + STEPS, ["2: 'cuda' is a version like 12.6, not 'new'"]),

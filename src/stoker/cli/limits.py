@@ -6,7 +6,8 @@ import argparse
 import re
 from typing import Literal
 
-from stoker.model.units import parse_size
+from stoker.config.profiles.kinds import LEAST_MEMORY
+from stoker.model.units import format_bytes, parse_size
 from stoker.show.level import MAX_LEVEL
 
 LEVELS = f"a number from 1 to {MAX_LEVEL}, or auto"
@@ -45,6 +46,10 @@ def memory(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{text[:20]!r}… is more memory than there is") from err
     if value <= 0 or (share and value > 1):
         raise argparse.ArgumentTypeError(f"{text!r} leaves no build to run; write it as 12G, or from 1% to 100%")
+    if not share and value < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is {format_bytes(value)}, too little to build anything; write a unit, as in 12G"
+        )
     return value
 
 

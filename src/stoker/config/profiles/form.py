@@ -15,7 +15,7 @@ from stoker.config.priors import MAX_SIZE, read_classes
 from stoker.config.profiles.kinds import Bytes, Version, Whole
 from stoker.config.strict_yaml import Section
 from stoker.decide.priors import Prior
-from stoker.model.units import parse_size
+from stoker.model.units import format_bytes, parse_size
 
 _VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 _T = TypeVar("_T")
@@ -87,7 +87,7 @@ def _sequence(section: Section, key: str, item: Any) -> tuple[Any, ...]:
 def _noted(section: Section, key: str, text: str, note: Any) -> Any:
     """A number, a size or a version."""
     if isinstance(note, Bytes):
-        return _size(section, key, text)
+        return _size(section, key, text, note.least)
     if isinstance(note, Whole):
         short = text.isascii() and text.isdecimal() and len(text) <= len(str(note.high))
         if short and note.low <= int(text) <= note.high:
@@ -100,11 +100,15 @@ def _noted(section: Section, key: str, text: str, note: Any) -> Any:
     return None
 
 
-def _size(section: Section, key: str, text: str) -> int | None:
+def _size(section: Section, key: str, text: str, least: int) -> int | None:
     try:
         size = parse_size(text)
     except (ValueError, OverflowError):
         size = 0
+    if 0 < size < least:
+        what = f"{key!r} is at least {format_bytes(least)}, not {format_bytes(size)}; write a unit, as in 12 GiB"
+        section.fail(key, what)
+        return None
     if 0 < size <= MAX_SIZE:
         return size
     section.fail(key, f"{key!r} is a size like 12 GiB, 64G or 500MB, not {text!r}")

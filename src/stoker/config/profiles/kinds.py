@@ -11,6 +11,9 @@ from typing import Annotated
 MAX_LEVEL = 4096
 """More than any machine has cores; a larger number is a slip. (The same as for a level that is set live.)"""
 
+LEAST_MEMORY = 32 * 2**20
+"""For all jobs of a build together: no compiler does with less. Who writes less has forgotten a unit."""
+
 MAX_RETRIES = 5
 """A step is never run again more often (decide/deaths.py): who needs more has a machine on which it cannot be built."""
 
@@ -25,7 +28,9 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A size, written as "12 GiB", "64G" or "500MB"."""
+    """A size of so many bytes `least`, written as "12 GiB", "64G" or "500MB"."""
+
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +42,5 @@ Level = Annotated[int, Whole(1, MAX_LEVEL)]
 Retries = Annotated[int, Whole(0, MAX_RETRIES)]
 Cores = Annotated[int, Whole(1, MAX_LEVEL)]
 Size = Annotated[int, Bytes()]
+Memory = Annotated[int, Bytes(LEAST_MEMORY)]
 Dotted = Annotated[str, Version()]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stoker.config.profiles.checks import Checks
-from stoker.config.profiles.kinds import MAX_RETRIES, Level, Retries, Size
+from stoker.config.profiles.kinds import MAX_RETRIES, Level, Memory, Retries, Size
 from stoker.decide.priors import Prior
 
 Cache = Literal["none", "auto", "ccache", "sccache"]
@@ -83,7 +83,7 @@ class Profile:
     level: Level | None = field(
         default=None, metadata=_doc("at most so many jobs at once while the level is automatic")
     )
-    memory: Size | None = field(
+    memory: Memory | None = field(
         default=None, metadata=_doc("what the jobs may hold together, unless --memory says else")
     )
     heavy: tuple[str, ...] = field(default=(), metadata=_doc("targets that need much memory: ${heavy} in a command"))
