@@ -89,7 +89,7 @@ class Tools:
     modules: Mapping[str, bool]
     manager: str = ""
     beside: Mapping[str, str] = field(default_factory=dict)
-    """Of the commands and CMake, those beside the Python that builds, in a folder that is not on PATH: a backend may find them."""
+    """Of the commands and CMake, those beside the Python that builds, off PATH: a build's backend may find them."""
 
 
 @dataclass(frozen=True, slots=True)
