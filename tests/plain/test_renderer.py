@@ -202,6 +202,14 @@ def test_a_lost_link_is_told_and_its_return_too() -> None:
     assert tell(renderer, state(50), 91)[0] == "link to the build is back"
 
 
+def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
+    renderer = PlainRenderer()
+    told = tell(renderer, BuildState(), 2, "lost", "the engine is starting")
+    assert told == ["no link to the build yet (the engine is starting); it runs all the same"]
+    assert not any("link" in line for line in tell(renderer, state(1), 3))
+    assert "link to the build lost" in tell(renderer, state(1), 4, "lost")[0]
+
+
 @pytest.mark.parametrize(
     ("ended", "line"),
     [

@@ -132,7 +132,7 @@ class PlainRenderer:
         self._told_start = False
         self._told_end = False
         self._told_verdict = False
-        self._lost = False
+        self._lost = self._linked = False
         self._step = (0, 1)
         self._schedulers: set[int] = set()
         self._failures = 0
@@ -173,14 +173,17 @@ class PlainRenderer:
         return lines
 
     def _link(self, update: Update, now: float) -> list[list[Span]]:
-        lost = update.link == "lost"
+        lost, linked = update.link == "lost", self._linked
+        self._linked = linked or not lost
         if lost == self._lost:
             return []
         self._lost = lost
+        note = f" ({_name(update.note)})" if update.note else ""
+        if lost and not linked:
+            return [_line(now, f"no link to the build yet{note}; it runs all the same", _DIM)]
         if lost:
-            note = f" ({_name(update.note)})" if update.note else ""
             return [_line(now, f"link to the build lost{note}; the build itself goes on, looking for it", _WARN)]
-        return [] if update.link == "ended" else [_line(now, "link to the build is back")]
+        return [] if update.link == "ended" or not linked else [_line(now, "link to the build is back")]
 
     def _steps(self, state: BuildState, now: float) -> list[list[Span]]:
         step = state.step
