@@ -44,6 +44,14 @@ BEGIN: list[ev.Event] = [
 ]
 
 
+def test_the_time_left_is_that_of_what_still_runs() -> None:
+    guess, second = ev.Estimated(60.0, 30.0, 90.0), ev.SchedulerStarted(2, "ninja", 102, "/src/other", "1.13.2", 4)
+    assert reduce_all(records([*BEGIN, guess])).estimate is not None
+    assert reduce_all(records([*BEGIN, guess, ev.SchedulerEnded(1)])).estimate is None
+    assert reduce_all(records([*BEGIN, second, guess, ev.SchedulerEnded(1)])).estimate is not None
+    assert reduce_all(records([*BEGIN, second, ev.SchedulerEnded(1), guess, ev.SchedulerEnded(2)])).estimate is None
+
+
 def test_a_job_is_running_until_it_is_finished() -> None:
     start = ev.JobStarted(1, 1, 200, "a.o", "cxx", 1004.0)
     sample = ev.Sampled(MACHINE, (ev.JobSample(1, 500, 99.0, "cc1plus"),), 500, 3, 0, "", 0)

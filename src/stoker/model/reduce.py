@@ -144,7 +144,10 @@ def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
     jobs = {jid: job for jid, job in state.jobs.items() if job.sid != e.sid}
-    return _with_scheduler(replace(state, jobs=jobs), e.sid, ended=time)
+    left = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
+    # What comes behind the last one (a link, a wheel) is of no plan: what was estimated says nothing of it.
+    estimate = state.estimate if left else None
+    return _with_scheduler(replace(state, jobs=jobs, estimate=estimate), e.sid, ended=time)
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:

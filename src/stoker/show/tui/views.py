@@ -148,7 +148,8 @@ def eta_text(m: Moment, p: Progress) -> str:
     if state.over:
         return ""
     if state.estimate is None:
-        return "ETA after the first jobs" if state.schedulers and p.total_known else ""
+        live = any(s.ended is None for s in state.schedulers.values())
+        return "ETA after the first jobs" if live and p.total_known else ""
     gone = max(0.0, m.now - state.estimate.time)
     low, high = (max(0.0, value - gone) for value in (state.estimate.low, state.estimate.high))
     return f"ETA {format_band(low, high)}" if high >= 1 else "ETA any moment"
