@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decide.builds import GIB, acts, asked, candidate, kernel, light, live, view
-from stoker.decide.ramdisk import FIRST_SHARE, LEARNT_SECONDS, MARGIN, SeenRamDisk, look_at
+from stoker.decide.ramdisk import FIRST_SHARE, LEARNT_SECONDS, MARGIN, SeenRamDisk
 from stoker.decide.view import View
 from stoker.model.ramdisk import RamDisk
 
@@ -20,10 +20,9 @@ def disk(used: float, size: float = 8) -> RamDisk:
 
 def seen(*looks: float, seconds: float = 1.0, busy: bool = True) -> SeenRamDisk:
     """What is known after these GiB, one look a second."""
-    known = None
+    known = SeenRamDisk()
     for number, used in enumerate(looks):
-        known = look_at(disk(used), known, number * seconds, busy=busy)
-    assert known is not None
+        known = known.after(disk(used), number * seconds, busy=busy)
     return known
 
 
@@ -53,11 +52,13 @@ def test_never_more_than_its_size_and_never_less_than_nothing(looks: list[float]
 
 
 def test_without_one_nothing_is_kept() -> None:
-    assert look_at(None, seen(1), 5, busy=True) is None
+    assert seen(1).after(None, 5, busy=True) == SeenRamDisk()
+    assert SeenRamDisk().growth == 0
 
 
-def with_ramdisk(seen: View, gib: float) -> View:
-    return replace(seen, ramdisk=gib * GIB)
+def with_ramdisk(seen: View, gib: float, rise: float = 0) -> View:
+    """Beside a RAM disk that is expected to grow by so many GiB, and grows by `rise` GiB a second."""
+    return replace(seen, ramdisk=SeenRamDisk(size=gib * GIB / FIRST_SHARE, rise=rise * GIB))
 
 
 def test_fewer_jobs_start_beside_a_ram_disk_that_will_grow() -> None:
@@ -83,3 +84,20 @@ def test_nothing_that_runs_is_stopped_for_what_it_may_hold_one_day() -> None:
 def test_a_job_that_fits_only_without_it_starts_when_nothing_else_runs() -> None:
     seen = with_ramdisk(view([], [candidate(1, kernel(peak=28))]), 8)
     assert acts(asked(seen), "admit") == [1]
+
+
+def test_below_the_floor_the_youngest_is_frozen_while_it_grows_whoever_fills_it() -> None:
+    running = [live(n, light(1, seconds=100), 50) for n in range(3)]
+    short = view(running, available=0.2)
+    assert asked(short) == ()  # no job grows, and each will end
+    [freeze] = asked(with_ramdisk(short, 1, rise=0.1))
+    assert (freeze.action, freeze.jid) == ("freeze", 2)
+    assert "the RAM disk grew by 102 MiB in a second" in freeze.why
+    assert asked(with_ramdisk(view(running[:1], available=0.2), 1, rise=0.1)) == ()  # somebody must end
+    assert asked(with_ramdisk(view(running), 1, rise=0.1)) == ()  # there is room
+
+
+def test_its_rise_is_that_of_the_last_look() -> None:
+    assert seen(1, 2).rise == GIB
+    assert seen(1, 2, seconds=2).rise == GIB / 2
+    assert seen(1, 3, 2).rise == seen(2).rise == 0

@@ -77,7 +77,7 @@ class Deck:
         What ran until a person's word stopped it need only pass the brake, as it did before.
         """
         capacity, reserve = self.promise.capacity, self.view.reserve
-        line = capacity + self.view.ramdisk + BRAKE_SHARE * reserve
+        line = capacity + self.view.ramdisk.growth + BRAKE_SHARE * reserve
         if job.by_word and self.promise.fits_soon(rest, LOOK_AHEAD, line):
             return True
         return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve)
@@ -118,7 +118,7 @@ class Deck:
     def _may_ever_fit(self, job: Outlook) -> bool:
         """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it
         has waited long enough, nobody has to wait for that."""
-        return job.peak <= self.view.budget - self.view.reserve - self.view.ramdisk
+        return job.peak <= self.view.budget - self.view.kept
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
         """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.
@@ -151,7 +151,8 @@ class Deck:
 
     def _for_ramdisk(self) -> str:
         """What is kept for the RAM disk, if anything is."""
-        return f" and {format_bytes(self.view.ramdisk)} for the RAM disk" if self.view.ramdisk else ""
+        growth = self.view.ramdisk.growth
+        return f" and {format_bytes(growth)} for the RAM disk" if growth else ""
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:

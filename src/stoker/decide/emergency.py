@@ -46,6 +46,10 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     if growing:
         job = growing[-1]
         return Decision("freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows)")
+    if view.ramdisk.rise > GROWING * view.budget and len(view.running) > 1:
+        job, rise = situation.by_age[-1], format_bytes(view.ramdisk.rise)
+        why = f"{reason}; the RAM disk grew by {rise} in a second, and any job may be what fills it"
+        return Decision("freeze", job.jid, f"freeze {job.name} ({why})")
     rested = now - view.last_freeze >= FREEZE_SPACING and now - view.last_shed >= SHED_SPACING
     if not (view.frozen and rested and _sinks(situation)):
         return None
@@ -71,7 +75,7 @@ def brake(situation: Situation) -> Decision | None:
     if len(order) < 2:
         return None
     # Nothing that runs is stopped for what a RAM disk may hold one day: when it does, less is available.
-    line = situation.capacity + view.ramdisk + BRAKE_SHARE * view.reserve
+    line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
     most = max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
     short = _shortage(situation)
     if most <= line and not short:

@@ -27,14 +27,16 @@ STEP_SECONDS = 5.0
 class SeenRamDisk:
     """What a RAM disk holds and may hold, and the most it was seen to hold, in how many seconds with jobs at work.
 
-    `at` is the clock at the last look.
+    `rise` is the bytes by which it grew in a second, between the last two looks; `at` is the clock at the last one.
+    All of it is 0 where there is none.
     """
 
-    size: float
-    used: float
-    most: float
-    seconds: float
-    at: float
+    size: float = 0.0
+    used: float = 0.0
+    most: float = 0.0
+    seconds: float = 0.0
+    rise: float = 0.0
+    at: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -47,12 +49,16 @@ class SeenRamDisk:
         """Bytes to keep free for it beyond what it holds."""
         return max(0.0, self.expected - self.used)
 
+    def after(self, disk: RamDisk | None, now: float, *, busy: bool) -> SeenRamDisk:
+        """What is known once `disk` was looked at, at the time `now`; `busy`: jobs are at work."""
+        if disk is None:
+            return SeenRamDisk()
+        if not self.size:
+            return SeenRamDisk(disk.size, disk.used, disk.used, at=now)
+        passed = max(0.0, now - self.at)
+        seconds = self.seconds + (min(passed, STEP_SECONDS) if busy else 0.0)
+        rise = max(0.0, disk.used - self.used) / passed if passed else 0.0
+        return SeenRamDisk(disk.size, disk.used, max(self.most, disk.used), seconds, rise, now)
 
-def look_at(disk: RamDisk | None, before: SeenRamDisk | None, now: float, *, busy: bool) -> SeenRamDisk | None:
-    """What is known of `disk` at the time `now`, None where there is none; `busy`: jobs are at work."""
-    if disk is None:
-        return None
-    if before is None:
-        return SeenRamDisk(disk.size, disk.used, disk.used, 0.0, now)
-    seconds = before.seconds + (min(max(0.0, now - before.at), STEP_SECONDS) if busy else 0.0)
-    return SeenRamDisk(disk.size, disk.used, max(before.most, disk.used), seconds, now)
+
+NO_RAMDISK = SeenRamDisk()

@@ -48,7 +48,7 @@ class Situation:
         What others take on this machine shrinks it, whether or not the build's own figures are exact.
         """
         own = sum(j.rss for j in self.view.running) + sum(j.rss for j in self.view.frozen)
-        return min(self.view.budget, own + self.view.available) - self.view.reserve - self.view.ramdisk
+        return min(self.view.budget, own + self.view.available) - self.view.kept
 
     @cached_property
     def promise(self) -> Promise:

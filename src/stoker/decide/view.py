@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.decide.curves import Curve
+from stoker.decide.ramdisk import NO_RAMDISK, SeenRamDisk
 from stoker.decide.thresholds import PRESSURE
 
 Action = Literal["admit", "hold", "freeze", "thaw", "shed"]
@@ -69,13 +70,12 @@ class View:
     """Everything that a decision depends on.
 
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
-    kept free of promises, and so is `ramdisk`, by which
-    a RAM disk may grow. `floor` is where the emergency begins. `pressure` is the share (0..100) of time in which
-    some task stalled for memory, None where the kernel does not tell; from `pressure_line` on it is an emergency.
-    `cpu_slots` is the cores the build may use. `level` is a person's number, or None for automatic. `last_freeze` and
-    `last_shed`, in the time of `now`, are those for memory's sake (decisions without `by_word`): what a person's word
-    stopped goes on the moment that it is taken back. `guarded` is False where a person said that memory is to be
-    ignored.
+    kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
+    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell;
+    from `pressure_line` on it is an emergency. `cpu_slots` is the cores the build may use. `level` is a person's
+    number, or None for automatic. `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
+    (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
+    False where a person said that memory is to be ignored.
     """
 
     budget: float
@@ -92,8 +92,13 @@ class View:
     last_freeze: float = -math.inf
     last_shed: float = -math.inf
     guarded: bool = True
-    ramdisk: float = 0.0
+    ramdisk: SeenRamDisk = NO_RAMDISK
     pressure_line: float = PRESSURE
+
+    @property
+    def kept(self) -> float:
+        """Bytes that are kept free of promises: the reserve, and what a RAM disk is expected to grow by."""
+        return self.reserve + self.ramdisk.growth
 
 
 @dataclass(frozen=True, slots=True)

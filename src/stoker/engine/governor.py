@@ -14,7 +14,7 @@ from stoker.act import gate
 from stoker.act.pool import Pool
 from stoker.act.tree import Processes
 from stoker.decide.policy import decide, level_of
-from stoker.decide.ramdisk import SeenRamDisk, look_at
+from stoker.decide.ramdisk import SeenRamDisk
 from stoker.decide.situation import Situation
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
@@ -58,7 +58,7 @@ class Governor:
         self.limit = math.inf  # of an automatic level, in this step
         self.thresholds = Thresholds()
         self.pressure: float | None = None
-        self._ramdisk: SeenRamDisk | None = None
+        self._ramdisk = SeenRamDisk()
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
         self.on_kill: Callable[[str, ev.KilledBy, int], None] = lambda _output, _by, _rss: None
@@ -169,8 +169,7 @@ class Governor:
         """What the machine has for the build now."""
         self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
-        busy = bool(self.deck.having("running"))
-        self._ramdisk = look_at(sample.ramdisk, self._ramdisk, time.monotonic(), busy=busy)
+        self._ramdisk = self._ramdisk.after(sample.ramdisk, time.monotonic(), busy=bool(self.deck.having("running")))
 
     def rename(self, jid: int, output: str, tool: ev.Tool) -> Member | None:
         """What a job makes has been learnt."""
@@ -251,7 +250,7 @@ class Governor:
             last_freeze=self._last_freeze,
             last_shed=self._last_shed,
             guarded=self.guarded,
-            ramdisk=self._ramdisk.growth if self._ramdisk is not None else 0.0,
+            ramdisk=self._ramdisk,
             pressure_line=math.inf if self.thresholds.pressure is None else self.thresholds.pressure,
         )
 
@@ -377,14 +376,12 @@ class Governor:
         self.version += 1
         return [m.jid for m in waiting], [ev.Decided("governor", f"drop {len(waiting)} jobs on deck", why)]
 
-    # -- figures -----------------------------------------------------------------------------------------------
-
     def promised(self, sample: ev.Sampled) -> ev.Sampled:
         """The sample with the most that running and frozen jobs may hold together, and what is kept free of that."""
         view = self.view()
         most = max(Situation(view).promise.mean) if view.running or view.frozen else 0.0
-        kept = round(view.reserve + view.ramdisk)
-        return replace(sample, promised=round(most), reserve=kept, ramdisk_reserve=round(view.ramdisk))
+        kept, grows = round(view.kept), round(view.ramdisk.growth)
+        return replace(sample, promised=round(most), reserve=kept, ramdisk_reserve=grows)
 
     def tight(self) -> bool:
         """Whether memory is in play, by what was read of it last: then it is looked at more often."""
