@@ -21,7 +21,7 @@ from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.record.builds import is_live
+from stoker.record.builds import AmbiguousBuildError, is_live
 from stoker.serve.connection import EngineClient
 from stoker.serve.protocol import ProtocolError
 from stoker.show.level import level_text
@@ -125,7 +125,7 @@ def _live(name: str | None, unknown: str | None = None) -> BuildPaths:
     try:
         paths = find(name)
     except CliError as err:
-        if unknown is None or name is None:
+        if unknown is None or name is None or isinstance(err.__cause__, AmbiguousBuildError):
             raise
         raise CliError(
             f"{unknown!r} is neither a level (a number or auto) nor a build; 'stoker ls' lists builds"

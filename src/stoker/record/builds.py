@@ -46,6 +46,10 @@ class NoSuchBuildError(Exception):
     """No build, or no single one, is meant; the message is one line with the remedy."""
 
 
+class AmbiguousBuildError(NoSuchBuildError):
+    """Several builds could be meant; the message names some."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildSummary:
     """One line of `stoker ls`. Times are Unix seconds; `ended` and `exit_code` are None where unknown."""
@@ -117,13 +121,13 @@ def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequen
     return [b for b in builds if b.id.startswith(wanted) or b.name.startswith(wanted)], False
 
 
-def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> NoSuchBuildError:
+def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> AmbiguousBuildError:
     names = ", ".join(b.id for b in candidates[:_MAX_CANDIDATES])
     more = len(candidates) - _MAX_CANDIDATES
     if more > 0:
         names += f" and {more} more"
     what = "several builds live" if wanted is None else f"{wanted!r} may mean several builds"
-    return NoSuchBuildError(f"{what}; name one of {names}")
+    return AmbiguousBuildError(f"{what}; name one of {names}")
 
 
 def is_live(paths: BuildPaths) -> bool:
