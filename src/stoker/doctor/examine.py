@@ -76,7 +76,7 @@ def _checks(part: _Part, here: Surroundings) -> list[Check]:
 
 def _outcome(name: str, part: Later[list[Check]], deadline: float, limit: float) -> list[Check]:
     if not part.ended(max(0.0, deadline - time.monotonic())):
-        return [warn(name, f"this could not be checked: no answer in {limit:g} s")]
+        return [warn(name, f"this could not be checked: no answer in {round(limit, 1):g} s")]
     try:
         return part.result(0.0)
     except Exception as err:  # noqa: BLE001  (a broken check is a finding, not an end)
