@@ -15,6 +15,8 @@ import pytest
 from stoker.act import ramdisk
 from stoker.act.tree import start_ticks
 from stoker.sense.ramdisk import is_in_memory
+from support.grouped import LONG, Grouped
+from support.memory_group import MemoryGroup, NoMemoryGroupError
 from support.program import PYPI_NINJA, UNIT, Stoker, until, write_ninja
 
 MIB = 2**20
@@ -219,3 +221,53 @@ def test_what_a_build_of_two_steps_wrote_is_told_at_its_end(stoker: Stoker, prof
     build = start(stoker, tmp_path)
     written = stoker.ended(build)["disk"]["written"]
     assert 2 * kept <= written < 2 * kept + 2 * MIB
+
+
+FILLS = """
+import os, sys, time
+held = bytearray(40 << 20)
+name = f"{os.environ['TMPDIR']}/t{os.getpid()}"
+with open(name, "wb") as file:
+    for _ in range(60):
+        file.write(bytes(1 << 20))
+        file.flush()
+        time.sleep(0.03)
+time.sleep(1.5)
+os.unlink(name)
+"""
+"""A job of 40 MiB that fills 60 MiB of its TMPDIR."""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * LONG)
+def test_what_dies_of_its_files_in_memory_under_plain_ninja_gets_through(tmp_path: Path) -> None:
+    """Six such jobs at once, in a real control group that five of them fill."""
+    (tmp_path / "job.py").write_text(FILLS)
+    edges = [(f"o{n}", f"{sys.executable} -I -S {tmp_path}/job.py && touch o{n}") for n in range(10)]
+    plain, governed = write_ninja(tmp_path / "plain", edges), write_ninja(tmp_path / "governed", edges)
+    folder = ramdisk.make("/dev/shm", str(tmp_path))
+    try:
+        with MemoryGroup(520 * MIB) as group:
+            command = group.wrap([PYPI_NINJA, "-C", str(plain), "-j6", "-k0"])
+            env = {**os.environ, "TMPDIR": ramdisk.tmpdir(folder)}
+            assert subprocess.run(command, env=env, check=False, capture_output=True).returncode != 0
+            assert group.kills > 0
+    except NoMemoryGroupError as err:
+        pytest.skip(str(err))
+    finally:
+        ramdisk.remove(folder)
+    with MemoryGroup(520 * MIB) as group:
+        stoker = Grouped(tmp_path, group)
+        stoker.env.pop("TMPDIR", None)
+        profile = tmp_path / "config" / "stoker" / "profiles" / "ram.yaml"
+        profile.parent.mkdir(parents=True)
+        command = [PYPI_NINJA, "-C", str(governed)]
+        profile.write_text(f"tmp: {{kind: tmpfs, size: 360M}}\nsteps: {{build: {{command: {command}}}}}\n")
+        try:
+            status = stoker.over(start(stoker, tmp_path, "-j", "6"))
+            assert (status["state"], status["step"]["attempt"], group.kills) == ("done", 1, 0)
+            assert status["ramdisk"]["peak"] >= 60 * MIB
+            decided = [e["why"] for e in stoker.events(status["id"]) if e["type"] == "decided"]
+            assert any("for the RAM disk" in why for why in decided)
+        finally:
+            shutil.rmtree(stoker.runtime, ignore_errors=True)
