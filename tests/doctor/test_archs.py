@@ -218,3 +218,9 @@ def test_the_cost_is_told_with_its_source_and_what_is_not_known() -> None:
     both = replace(need, cost=replace(cost, sizes=(("8.0", 3 * 2**20), ("9.0", 2**20))))
     assert all_of("9.0", both)["architectures"].why.endswith("9.0 1.0 MiB, of which 1.0 MiB are asked for")
     assert "architectures" not in all_of("8.0;9.0", Need(knobs="pytorch", what="PyTorch")), "nothing is made up"
+
+
+def test_an_extension_with_cmake_files_of_its_own_may_know_more() -> None:
+    need = Need(knobs="extension", cmake=(3, 26))
+    assert all_of("10.0f", need)[NAME].status == "warn"
+    assert all_of("10.0f", replace(need, cmake=()))[NAME].status == "fail"

@@ -220,3 +220,15 @@ def test_pytorch_in_a_folder_that_is_none_says_so_first(stoker: Stoker, tmp_path
     said = refused(stoker, tmp_path, "-p", "pytorch-cpu", "--set", f"python={sys.executable}")
     assert "not started. file torch/__init__.py: " in said
     assert f"stoker doctor -p pytorch-cpu --set python={sys.executable}" in said
+
+
+def test_nothing_of_a_strangers_tree_reaches_the_terminal_as_it_is(
+    stoker: Stoker, profiles: Path, tmp_path: Path
+) -> None:
+    (profiles / "deep.yaml").write_text(f"checks: {{submodules: yes}}\n{BEGINS}")
+    evil = "\x1b]0;title\x07\x1b[31mred" + "x" * 5000
+    (tmp_path / ".gitmodules").write_text(f'[submodule "a"]\n\tpath = {evil}\n')
+    said = refused(stoker, tmp_path, "-p", "deep")
+    assert "\x1b" not in said
+    assert "red" in said
+    assert len(said) < 2000

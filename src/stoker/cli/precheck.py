@@ -17,6 +17,7 @@ from stoker.doctor.check import Check, Examination, Status
 from stoker.doctor.examine import Examining
 from stoker.doctor.need import Need
 from stoker.doctor.recognise import recognise
+from stoker.model.text import clean
 
 PROGRAM_SECONDS = 2.0
 """For each program that is asked: a healthy one answers in hundredths of a second (all parts together took 0.3 s on two
@@ -27,6 +28,9 @@ TOTAL_SECONDS = 5.0
 
 QUIET_SECONDS = 1.0
 """After which a person is told what is waited for."""
+
+LONGEST = 600
+"""Characters of a check's reason, and of its remedy, that are told in a line: a path may be 4096 long."""
 
 Say = Callable[[str], None]
 
@@ -89,5 +93,6 @@ def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
 
 
 def _sentence(check: Check) -> str:
-    remedy = f" -> {check.remedy}" if check.remedy else ""
-    return f"{check.name}: {check.why}{remedy}"
+    """On one line; names come from the tree, and that from strangers: no escape and no length of theirs gets further."""
+    remedy = f" -> {clean(check.remedy, LONGEST)}" if check.remedy else ""
+    return f"{clean(check.name, LONGEST)}: {clean(check.why, LONGEST)}{remedy}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Cuda, Toolkit
@@ -119,7 +120,9 @@ def _list(text: str, wanted: Sequence[Wanted], cuda: Cuda, need: Need) -> Check:
         return grave(need, NAME, why, _without(wanted, refused, cuda))
     family = [w.arch.number for w in wanted if w.arch.variant == "f"]
     if family and need.knobs == "extension":
-        return grave(need, NAME, f"torch.utils.cpp_extension does not know {family[0]}", _suggested(cuda))
+        # An extension with a CMakeLists.txt of its own, such as vLLM, may go by PyTorch's CMake files, which know it.
+        judge = partial(warn) if need.cmake else partial(grave, need)
+        return judge(NAME, f"torch.utils.cpp_extension does not know {family[0]}", _suggested(cuda))
     left_out = [device for device in cuda.devices if not _runs(wanted, device)]
     if left_out:
         device = left_out[0]
