@@ -139,9 +139,9 @@ def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(t
     assert [c.rule for c in found.causes] == ["compiler-killed", "compile-error"]
     assert (found.causes[0].job, found.causes[0].line) == ("a.o", 3)
     assert found.facts == (
-        why,
         "a.o was killed for want of memory at 589 MiB",
         "the build may hold 600 MiB (the cgroup /docker/x)",
+        why,
     )
     assert found.action == Action("retry-alone", names=("a.o",))
 

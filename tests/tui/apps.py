@@ -9,11 +9,26 @@ from typing import Any
 from textual.pilot import Pilot
 
 from stoker.config.themes import Theme, load_themes, theme_folders
+from stoker.model.update import CommandRefused
+from stoker.show.source import GoOn
 from stoker.show.tui.app import StokerApp, ThemeWatch
 
 from .builds import FakeSource
 
 THEMES, _ = load_themes(theme_folders())
+
+
+class GoingOn:
+    """Notes how a build was gone on with; refuses if it has a reason."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.asked: list[bool] = []
+        self.refusal = refusal
+
+    async def __call__(self, *, remedy: bool) -> None:
+        self.asked.append(remedy)
+        if self.refusal:
+            raise CommandRefused(self.refusal)
 
 
 def make_app(
@@ -25,6 +40,7 @@ def make_app(
     watch_themes: ThemeWatch | None = None,
     ascii_only: bool = False,
     no_colour: bool = False,
+    go_on: GoOn | None = None,
 ) -> StokerApp:
     return StokerApp(
         source,
@@ -35,6 +51,7 @@ def make_app(
         ascii_only=ascii_only,
         no_colour=no_colour,
         clock=lambda: 0.0,
+        go_on=GoingOn() if go_on is None and not source.read_only else go_on,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from stoker.model import events as ev
 from stoker.model.cache import CacheUse
+from stoker.model.diagnosis import Action, Cause, Diagnosis
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -282,6 +283,65 @@ def done_with_ramdisk() -> Story:
     """A build that ended well, with temporary files in memory."""
     story = running(0, replace(MACHINE, ramdisk=RAMDISK))
     return story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
+
+
+def diagnosed(*causes: Cause, action: Action | None = None, facts: tuple[str, ...] = ()) -> Story:
+    """The same with an answer to the question why."""
+    story = failed()
+    end = story.records.pop().event
+    return story.add(3726, ev.Diagnosed(Diagnosis(causes, facts, action))).add(3730, end)
+
+
+def killed() -> Story:
+    """A build that was given up for memory."""
+    job = OUTPUTS[1][0]
+    context = (
+        "[311/6583] Building CUDA object caffe2/CMakeFiles/flash_attention.dir/flash_bwd_hdim128_fp16_sm80.cu.o",
+        f"FAILED: [code=255] {job} ",
+        f"/usr/local/cuda/bin/nvcc -forward-unknown-to-host-compiler {'-I/src/aten/src ' * 12}-c -o {job}",
+        "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+        "ninja: build stopped: subcommand failed.",
+    )
+    cause = Cause(
+        "compiler-killed",
+        "Out of memory: the kernel killed a compiler",
+        "Something sent SIGKILL to a compiler, and hardly anything but the kernel's out-of-memory killer does: the "
+        "jobs that ran together needed more memory than the machine, the container or the cgroup has.",
+        "Let stoker keep the jobs within the memory: stoker run -- COMMAND. Without it run fewer at once (MAX_JOBS=2, "
+        "or -j 2); finished objects are kept. To see the limit: cat /sys/fs/cgroup/memory.max.",
+        line=31414,
+        offset=500,
+        text=context[3],
+        context=context,
+        context_line=31411,
+        job=job,
+        count=3,
+    )
+    also = replace(cause, rule="compile-error", title="The source does not compile", line=31500, count=1, job="")
+    facts = (
+        "flash_bwd_hdim256_bf16_causal_sm80.cu.o was killed for want of memory at 6.71 GiB",
+        "the build may hold 55.0 GiB (the cgroup /docker/4f9c2a77d01be1)",
+        f"1 compiler was killed for memory: {job}; the profile allows no further attempt at this step",
+    )
+    return diagnosed(cause, also, action=Action("retry-alone", names=(job,)), facts=facts)
+
+
+def unfetched() -> Story:
+    """A build of a tree without its submodules, at whose end nothing had failed but the configuration."""
+    cause = Cause(
+        "missing-submodule",
+        "The sources of a third party are missing",
+        "The project keeps other projects as git submodules, and theirs are empty: it was cloned without --recursive.",
+        "Run: git submodule sync && git submodule update --init --recursive.",
+        line=12,
+        offset=100,
+        text="  does not contain a CMakeLists.txt file.",
+        context=("CMake Error at CMakeLists.txt:3 (add_subdirectory):", "  The source directory", "  does", *HOSTILE),
+        context_line=10,
+    )
+    names = ("third_party/gloo", "third_party/pybind11", "third_party/fbgemm", "third_party/onnx")
+    found = Diagnosis((cause,), action=Action("update-submodules", names=names))
+    return started().add(30, ev.Diagnosed(found), ev.BuildEnded("failed", 1, "exit status 1"))
 
 
 def done() -> Story:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from stoker.model import events as ev
+from stoker.model.diagnosis import Diagnosis
 
 from . import builds
 from .apps import shown
@@ -17,6 +18,8 @@ from .pictures import check_golden, text_of
 SIZES = ((80, 24), (120, 40), (60, 20))
 NO_GPU = replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver", memory_limit_source="machine", swap_used=3 * builds.GIB)
 
+UNKNOWN = (ev.Diagnosed(Diagnosis()), ev.BuildEnded("failed", 3, "exit status 3"))
+
 SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "dashboard": (lambda: builds.running(30), ()),
     "dashboard-no-gpu": (lambda: builds.running(5, NO_GPU), ("down", "down")),
@@ -25,8 +28,14 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "errors": (lambda: builds.running(12), ("o", "E")),
     "timeline": (lambda: builds.running(12), ("t",)),
     "failures": (builds.failed, ("f", "down")),
+    "failures-killed": (builds.killed, ("f",)),
+    "failures-killed-job": (builds.killed, ("f", "down", "down")),
+    "failures-unfetched": (builds.unfetched, ("f",)),
+    "failures-unknown": (lambda: builds.started().add(9, *UNKNOWN), ("f",)),
+    "go-on": (builds.unfetched, ("f", "r")),
     "decisions": (lambda: builds.running(12), ("d",)),
     "end-failed": (builds.failed, ()),
+    "end-killed": (builds.killed, ()),
     "end-done": (builds.done, ()),
     "job": (lambda: builds.running(12), ("down", "down", "enter")),
     "governed": (builds.governed, ()),
@@ -49,11 +58,17 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
 }
 
 
+def source_of(story: Story, lines: int = 3000) -> FakeSource:
+    """As a viewer has it: what is over does not change any more."""
+    state = story.state
+    return FakeSource(state, "ended" if state.diagnosis is not None else "live", log=builds.output_log(lines))
+
+
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
 @pytest.mark.parametrize("name", SCREENS)
 async def test_screen(name: str, size: tuple[int, int]) -> None:
     story, keys = SCREENS[name]
-    source = FakeSource(story().state, log=builds.output_log())
+    source = source_of(story())
     async with shown(source, *keys, size=size) as (app, _pilot):
         check_golden(f"{name}-{size[0]}x{size[1]}", text_of(app))
 
@@ -61,7 +76,7 @@ async def test_screen(name: str, size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("name", SCREENS)
 async def test_wide_screen(name: str) -> None:
     story, keys = SCREENS[name]
-    source = FakeSource(story().state, log=builds.output_log())
+    source = source_of(story())
     async with shown(source, *keys, size=(200, 60)) as (app, _pilot):
         text = text_of(app)
         assert max(len(line) for line in text.splitlines()) <= 200
@@ -71,7 +86,7 @@ async def test_wide_screen(name: str) -> None:
 @pytest.mark.parametrize("name", SCREENS)
 async def test_ascii_screen(name: str) -> None:
     story, keys = SCREENS[name]
-    source = FakeSource(story().state, log=builds.output_log())
+    source = source_of(story())
     async with shown(source, *keys, ascii_only=True) as (app, _pilot):
         assert text_of(app).isascii()
         if name in ("dashboard", "timeline", "governed", "governed-asked"):
@@ -82,6 +97,6 @@ async def test_ascii_screen(name: str) -> None:
 @pytest.mark.parametrize("name", SCREENS)
 async def test_a_tiny_screen_does_not_crash(name: str, size: tuple[int, int]) -> None:
     story, keys = SCREENS[name]
-    source = FakeSource(story().state, log=builds.output_log(200))
+    source = source_of(story(), 200)
     async with shown(source, *keys, size=size) as (app, _pilot):
         assert app.is_running

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,10 +17,10 @@ from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.failures import FailuresScreen
 from stoker.show.tui.screens.output import OutputScreen
-from stoker.show.tui.screens.questions import StopBox
+from stoker.show.tui.screens.questions import GoOnBox, Question, StopBox
 
 from . import builds
-from .apps import THEMES, settle, shown
+from .apps import THEMES, GoingOn, settle, shown
 from .builds import FakeSource
 from .pictures import text_of
 
@@ -300,3 +300,89 @@ async def test_a_failure_leads_to_its_place_in_the_output() -> None:
     async with shown(FakeSource(state, "ended", log=log), "f", "enter") as (app, _pilot):
         assert isinstance(app.screen, OutputScreen)
         assert "Foo499" in text_of(app)
+
+
+# -- going on with a build that failed -------------------------------------------------------------------------
+
+
+def over(story: builds.Story, link: Link = "ended", **options: object) -> FakeSource:
+    return FakeSource(story.state, link, log=builds.output_log(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("key", "remedy"), [("r", True), ("c", False)])
+@pytest.mark.parametrize("page", [(), ("f",), ("o",)])
+async def test_going_on_asks_first_and_ends_this_screen(key: str, remedy: bool, page: tuple[str, ...]) -> None:
+    going_on = GoingOn()
+    async with shown(over(builds.killed()), *page, key, go_on=going_on) as (app, pilot):
+        assert isinstance(app.screen, GoOnBox)
+        assert "hdim256" in text_of(app) or not remedy
+        await pilot.press(key)  # the key that asked is no answer
+        await settle(pilot)
+        assert going_on.asked == []
+        await pilot.press("y")
+        await settle(pilot)
+    assert going_on.asked == [remedy]
+    assert not app.is_running
+    assert app.return_value is None
+
+
+async def test_letters_in_a_burst_do_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Question, "deaf_seconds", 60.0)
+    going_on = GoingOn()
+    async with shown(over(builds.killed()), go_on=going_on) as (app, pilot):
+        await pilot.press("r", "y")
+        await settle(pilot)
+        assert isinstance(app.screen, GoOnBox)
+        await pilot.press("escape")
+    assert going_on.asked == []
+
+
+async def test_a_refusal_is_told_and_one_may_try_again() -> None:
+    going_on = GoingOn("b2 has gone on with b1 already")
+    async with shown(over(builds.killed()), "c", "y", go_on=going_on) as (app, pilot):
+        assert "b2 has gone on with b1 already" in text_of(app)
+        await pilot.press("r")
+        await settle(pilot)
+        assert isinstance(app.screen, GoOnBox)
+    assert going_on.asked == [False]
+
+
+NO_KEYS: dict[str, Callable[[], tuple[FakeSource, GoingOn | None]]] = {
+    "it runs": lambda: (over(builds.running(3), "live"), GoingOn()),
+    "it ended well": lambda: (over(builds.done()), GoingOn()),
+    "only looking": lambda: (over(builds.killed(), read_only=True), None),
+    "a replay": lambda: (over(builds.killed(), "replay", read_only=True), None),
+    "the end is not known for certain": lambda: (over(builds.killed(), "lost"), GoingOn()),
+}
+
+
+@pytest.mark.parametrize("why", NO_KEYS)
+async def test_there_is_no_going_on_where(why: str) -> None:
+    source, going_on = NO_KEYS[why]()
+    async with shown(source, "f", "r", "c", go_on=going_on) as (app, _pilot):
+        assert not isinstance(app.screen, GoOnBox)
+        text = text_of(app)
+        assert "c go on" not in text
+        assert "go on as it was" not in text
+
+
+async def test_a_replay_shows_the_diagnosis_and_what_would_be_safe() -> None:
+    async with shown(over(builds.killed(), "replay", read_only=True), "f", size=(120, 40)) as (app, _pilot):
+        text = text_of(app)
+    assert "Out of memory: the kernel killed a compiler" in text
+    assert "safe    run the step again, flash_bwd_hdim256_bf16_causal_sm80.cu.o first and alone" in text
+
+
+async def test_without_a_safe_action_there_is_no_remedy_to_apply() -> None:
+    story = builds.diagnosed(*builds.killed().state.diagnosis.causes)  # type: ignore[union-attr]
+    async with shown(over(story), "f", "r") as (app, _pilot):
+        assert not isinstance(app.screen, GoOnBox)
+        assert "r remedy" not in text_of(app)
+        assert "c go on" in text_of(app)
+
+
+async def test_enter_on_a_cause_shows_its_place_in_the_output() -> None:
+    async with shown(over(builds.killed()), "f", "enter") as (app, _pilot):
+        assert isinstance(app.screen, OutputScreen)
+        assert app.screen.top <= 500
+        assert not app.screen.follow

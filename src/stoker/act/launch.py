@@ -98,16 +98,15 @@ class Spec:
     """What to run: `command`, with `environment` added, and `words`, the command as its person wrote it.
 
     `steps` are run instead of `command` where there are any, from the one with the number `first` (from 1) on, and each
-    only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well; what
-    was written since the Unix time `since` counts as its own (None: since it began). `arch_list` is the variable of the
-    environment that says for which GPUs is built.
+    only if the one before has ended with 0. `verify` are patterns of paths to verify after a build that ended well;
+    what was written since the Unix time `since` counts as its own (None: since it began). `arch_list` is the variable
+    of the environment that says for which GPUs is built.
 
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
     `window` how wide schedulers were made, `note` a sentence that the person should read, `notices` warnings.
 
     `environ` is the environment to which theirs is added (None: ours). `alone` are outputs that the first step makes
-    first and alone. `cache` is the compiler cache that was set up.
-    `decided` is what a person decided before the build began.
+    first and alone. `cache` is the compiler cache that was set up. `decided` is what a person decided before it began.
     """
 
     command: tuple[str, ...]

@@ -140,21 +140,20 @@ def _check_alone(old: Mapping[str, Any]) -> None:
 def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, environ: Mapping[str, str]) -> Spec:
     """The earlier build once more, from the step that has not ended well."""
     jobs = old["jobs"] if args.jobs is None else args.jobs
-    memory = _bytes_of(args.memory) or old["memory"]
-    cwd, name = str(old["cwd"]), args.name or str(old["name"])
-    if old["profile"] is None:
+    cwd, name, origin = str(old["cwd"]), args.name or str(old["name"]), old["profile"]
+    # Of a profile's build the memory may be the profile's word, which is asked again.
+    memory = _bytes_of(args.memory) or (old["memory"] if origin is None or origin["memory_by_hand"] else None)
+    if origin is None:
         words, width = tuple(old["words"]), _window(cwd, jobs, memory)
         run = prepared(words, width, jobs, environ)
         return Spec(run.words, cwd, name, words, run.environment, jobs, memory, width, note=run.note, environ=environ)
     from stoker.cli.steps import plan_of, spec_of
 
-    origin = old["profile"]
     by_path = len(old["words"]) > 3 and "/" in old["words"][3]
     asked = argparse.Namespace(profile=origin["path"] if by_path else origin["name"], set=[], resume=True)
     _check_newest(origin["name"], cwd, paths)
     plan = plan_of(asked, (), cwd)
-    memory = memory or plan.profile.memory
-    width = _window(cwd, jobs, memory)
+    width = _window(cwd, jobs, memory or plan.profile.memory)
     base = Spec(plan.words, cwd, name, jobs=jobs, memory=memory, window=width)
     return replace(spec_of(plan, base, environ), environ=environ)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stoker.act.launch import LaunchError, Spec, launch
-from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
+from stoker.cli.errors import LEFT, NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.screen import Screen, pick_screen
 from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
@@ -32,12 +32,12 @@ def run(args: argparse.Namespace) -> int:
         raise CliError("--remedy goes with --resume, and with a build's ID if it is not the last one of this folder")
     if args.profile is not None:
         return _run_profile(args, words)
+    if args.set:
+        raise CliError("--set goes with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if args.resume:
         from stoker.cli.go_on import go_on
 
         return go_on(args)
-    if args.set:
-        raise CliError("--set goes with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if not words:
         raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
     if words[0].startswith("-"):
@@ -101,10 +101,12 @@ def demo(args: argparse.Namespace) -> int:
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
     paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory))
+    status: int | None = None
     try:
-        return _show(paths, screen)
+        status = _show(paths, screen)
+        return status
     finally:
-        if not is_live(paths):
+        if not is_live(paths) and status != LEFT:  # nor does one that goes on with it
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -146,14 +146,16 @@ _BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown se
 
 
 def _facts(state: BuildState, deaths: Deaths) -> list[str]:
-    """Why it was not tried again, who was killed at what size, and of how much."""
-    facts = [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
-    if not deaths.were_alone:  # else the reason has the figures already
+    """Who was killed at what size, of how much, and why it was not tried again."""
+    facts = []
+    if not deaths.were_alone:  # else the reason has the figures
         for job in deaths.jobs[:MAX_KILLED_TOLD]:
             held = f" at {format_bytes(job.rss)}" if job.rss else ""
-            facts.append(f"{clean(job.output, MAX_NAME)} was killed {_BY[job.by]}{held}")
+            facts.append(f"{clean(job.output.rpartition('/')[2], MAX_NAME)} was killed {_BY[job.by]}{held}")
+    reason = [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
+    facts += reason
     if deaths.jobs and state.machine is not None:
         limit = state.machine.memory_limit_source
         where = "the machine" if limit == "machine" else f"the cgroup {clean(limit, MAX_NAME)}"
-        facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
+        facts.insert(1, f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
     return facts

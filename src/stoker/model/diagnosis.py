@@ -6,6 +6,7 @@ part of the state. Text comes from the build: whoever shows it passes it through
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -116,7 +117,7 @@ def words_of(action: Action) -> str:
         jobs = "1 job" if action.level == 1 else f"{action.level} jobs"
         return f"run the step again, with at most {jobs} at a time"
     if action.kind == "retry-alone":
-        return f"run the step again, {_listed(action.names)} first and alone"
+        return f"run the step again, {_listed([name.rpartition('/')[2] for name in action.names])} first and alone"
     if action.kind == "update-submodules":
         what = "submodule" if len(action.names) == 1 else f"{len(action.names)} submodules"
         return f"fetch the {what} {_listed(action.names)}, then run the step again"
@@ -127,6 +128,6 @@ def words_of(action: Action) -> str:
     return "run the step again"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

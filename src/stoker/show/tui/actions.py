@@ -42,6 +42,8 @@ class Action:
 
 TABLE: tuple[Action, ...] = (
     Action("detach", "app", "q", "Leave this screen; the build goes on", "leave"),
+    Action("remedy", "app", "r", "Do what mends it safely, and go on (asks first)", "remedy", needs="going-on"),
+    Action("go-on", "app", "c", "Go on with the failed build as it was (asks first)", "go on", needs="going-on"),
     Action("level-up", "app", "plus", "One more job at a time", "level", needs="control", beside="level-down"),
     Action("level-down", "app", "minus", "One job less at a time", needs="control"),
     Action("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
@@ -51,8 +53,6 @@ TABLE: tuple[Action, ...] = (
     Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
     Action("failures", "app", "f", "What failed, and why", "failures"),
     Action("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
-    Action("remedy", "app", "r", "Do what mends it safely, and go on (asks first)", "remedy", needs="going-on"),
-    Action("go-on", "app", "c", "Go on with the failed build as it was (asks first)", "go on", needs="going-on"),
     Action("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
     Action("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
     Action("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),

@@ -54,9 +54,10 @@ def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, r
     """
     first = found.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
-    below = [*gap, *_prose("why", cause.why, width), *_prose("remedy", cause.remedy, width)]
+    below = list(gap)
     for number, fact in enumerate(found.facts if first else ()):
         below += _labelled("" if number else "figures", wrap(clean(fact, MAX_TEXT), width - LABEL, FACT_LINES))
+    below += [*_prose("why", cause.why, width), *_prose("remedy", cause.remedy, width)]
     if first:
         below += [*gap, *_keys(found, keys, width, g)]
     above = [*gap, _place_line(cause, width, g)]
