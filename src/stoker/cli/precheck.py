@@ -93,6 +93,6 @@ def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
 
 
 def _sentence(check: Check) -> str:
-    """On one line; names come from the tree, and that from strangers: no escape and no length of theirs gets further."""
+    """On one line. Names come from the tree, and that from strangers: no escape and no length of theirs is told."""
     remedy = f" -> {clean(check.remedy, LONGEST)}" if check.remedy else ""
     return f"{clean(check.name, LONGEST)}: {clean(check.why, LONGEST)}{remedy}"

@@ -158,7 +158,8 @@ def _libraries(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check
     for name in need.libraries:
         library = found.get(name)
         upper = name.upper()
-        if library is None:
+        own = name == "nccl" and need.knobs == "pytorch" and not switch(env.get("USE_SYSTEM_NCCL"))
+        if library is None or (own and not library.reachable):
             yield _no_library(name, need, env)
         elif library.reachable:
             yield ok(name, f"{library.version}, {library.folder}")
@@ -173,7 +174,7 @@ def _no_library(name: str, need: Need, env: Mapping[str, str]) -> Check:
         if switch(env.get("USE_SYSTEM_NCCL")) and switch(env.get("USE_NCCL")) is not False:
             why = "USE_SYSTEM_NCCL is on, but there is no nccl.h"
             return grave(need, name, why, "unset USE_SYSTEM_NCCL  # or: export NCCL_ROOT=...")
-        return ok(name, "none is installed; the build makes its own")
+        return ok(name, "none where CMake looks; the build makes its own")
     if switch(env.get(f"USE_{upper}")) is False:
         return ok(name, f"none is installed, and USE_{upper} is off")
     return warn(name, f"no {name} is installed; the build will do without it", f"export {upper}_ROOT=...")
