@@ -282,7 +282,7 @@ def plots_of(found: Mapping[str, list[Found]]) -> dict[str, str]:
     for size in dict.fromkeys(f["size"] for f in found["beside"]):
         here = {f["program"]: f for f in found["beside"] if f["size"] == size}
         groups[size] = [Bar(*_of(here[name]["windows"], "bytes")) for name in programs]
-    axis = Axis("bytes a second written to the terminal (log); dashed: a link of 4 KB/s", log=True, mark=float(LINK))
+    axis = Axis("bytes a second written to the terminal; dashed: a link of 4 KB/s", mark=float(LINK))
     return {"link": bars("What a monitor writes while it watches 30 jobs", programs, groups, axis)}
 
 

@@ -23,7 +23,7 @@ WIDTH = 760
 BAR, GAP, BETWEEN = 14, 2, 12
 """Pixels: of a bar, between bars of a group, and between groups."""
 
-LETTER = 6.6
+LETTER = 6.9
 """Pixels of a letter at 12 px, on average: enough to place what stands beside text."""
 
 
@@ -77,7 +77,7 @@ def bars(title: str, series: Sequence[str], groups: Mapping[str, Sequence[Bar]],
 
 def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], x: Axis, y: Axis) -> str:
     """One line for each series, with a dot at each point."""
-    left, right, head, foot = 64.0, WIDTH - 24.0, 58.0, 300.0
+    left, right, head, foot = 64.0, WIDTH - 24.0, 76.0, 318.0
     xs = [p[0] for points in series.values() for p in points]
     ys = [p[1] for points in series.values() for p in points]
     low_y = min(ys) / 1.5 if y.log else 0.0
