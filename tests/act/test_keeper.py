@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 import sys
 import time
@@ -100,6 +101,30 @@ def test_stopped_processes_are_ended_too(start: Start) -> None:
     until(lambda: Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T")
     stop_build(paths, force=False)
     assert exit_of(paths)["stopped"] is True
+
+
+def test_a_compiler_caches_server_is_not_ended_with_the_build_and_does_not_hold_it_up(
+    start: Start, tmp_path: Path
+) -> None:
+    """In its place a cat by its name, which waits for words, put into the background; and a client, which is ended."""
+    cat = shutil.which("cat")
+    assert cat is not None
+    shutil.copy(cat, tmp_path / "sccache")
+    os.mkfifo(tmp_path / "words")
+    words = os.open(tmp_path / "words", os.O_RDWR)  # or opening it would wait
+    with os.fdopen(words, "rb", buffering=0):
+        background = "(setsid ./sccache < words & echo $! > server); (./sccache - < words & echo $! > client); "
+        paths = start("sh", "-c", background + "sleep 1000")
+        server, client = tmp_path / "server", tmp_path / "client"
+        until(lambda: all(file.exists() and file.read_text() for file in (server, client)))
+        pids = [int(file.read_text()) for file in (server, client)]
+        try:
+            until(lambda: all(Path(f"/proc/{pid}/comm").read_text() == "sccache\n" for pid in pids))
+            stop_build(paths, force=False)
+            assert exit_of(paths)["stopped"] is True
+            assert [alive(pid) for pid in pids] == [True, False]
+        finally:
+            os.kill(pids[0], signal.SIGKILL)
 
 
 def test_a_killed_engine_comes_back_and_the_build_does_not_notice(start: Start) -> None:

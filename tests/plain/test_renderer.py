@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
+from stoker.model.cache import CacheUse
 from stoker.model.ramdisk import RamDisk
 from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
 from stoker.model.update import Link, Update
@@ -66,6 +67,30 @@ def test_temporary_files_in_memory_are_told_and_what_they_and_the_disk_took_in_t
     assert tell(renderer, end, 754, "ended")[-1] == (
         "stoker: done in 12:34, 100 jobs, peak 5.0 GiB, 3.0 GiB written to disk, at most 1.0 GiB in the RAM disk"
     )
+
+
+def test_a_compiler_cache_is_told_with_its_rate_and_in_the_end_with_what_it_saved() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    use = CacheUse("ccache", 100, 20, 3, size=2**30, size_limit=25 * 2**30, saved_seconds=720.0, saved_jobs=90)
+    line = tell(renderer, state(1, cache=use, estimate=None), 60)[0]
+    assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  ccache 83.3 % hits"
+    assert tell(renderer, replace(done(), cache=use), 754, "ended")[-3:] == [
+        "stoker: ccache: 100 hits, 20 misses (83.3 % hits); holds 1.0 GiB of 25.0 GiB",
+        "stoker: saved: about 12 min of compiling, by what 90 of the hits took before",
+        "stoker: done in 12:34, 100 jobs, peak 5.0 GiB",
+    ]
+
+
+def test_of_a_cache_nothing_is_told_that_nobody_knows() -> None:
+    renderer = PlainRenderer()
+    tell(renderer, state())
+    use = CacheUse("sccache", 0, 0, 4, errors=1, exact=False)
+    assert "sccache" not in tell(renderer, state(1, cache=use, estimate=None), 60)[0]
+    assert tell(renderer, replace(done(), cache=use), 754, "ended")[-2:] == [
+        "stoker: sccache: 0 hits, 0 misses, 1 error; other builds' included",
+        "stoker: done in 12:34, 100 jobs, peak 5.0 GiB",
+    ]
 
 
 def test_without_a_scheduler_it_tells_what_runs() -> None:

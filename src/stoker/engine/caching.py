@@ -134,6 +134,8 @@ class CacheMeter:
                 pass
         self._size_at = 0.0
         await self._ask()
+        if self._use() is not None:
+            self._known.place_unseen()
         return self._news()
 
     def _due(self) -> bool:

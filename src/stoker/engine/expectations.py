@@ -38,6 +38,9 @@ _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 _LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
 """One of those whose work is metered, as the word in front of the compiler."""
 
+MAX_FLAGS = 16
+"""Sets of flags of one tool that are tried for a job of which only the output is known."""
+
 _COMPILES = ("cxx", "nvcc")
 """Tools that a compiler cache can stand in for."""
 
@@ -83,6 +86,8 @@ class Expectations:
         self.caching = False
         """Whether a compiler cache is at work, though command lines may not show it."""
         self.saved = Saved()
+        self._unseen: dict[str, tuple[str, float]] = {}
+        self._flags: dict[str, dict[str, None]] = {}
         self._take_notes()
 
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
@@ -97,7 +102,11 @@ class Expectations:
         answer, version = self._answers.get(jid), self._learner.version
         if answer is not None and answer.version == version and _asked(answer, output, tool, argv):
             return answer.curve
-        curve = self._learner.expect(output, tool, self._traits_of(argv))
+        traits = self._traits_of(argv)
+        curve = self._learner.expect(output, tool, traits)
+        flags = self._flags.setdefault(tool, {})
+        if len(flags) < MAX_FLAGS:
+            flags[traits.flags] = None
         self._answers[jid] = _Answer(output, tool, argv, version, curve)
         return curve
 
@@ -132,10 +141,25 @@ class Expectations:
         self._forget(jid, argv)
 
     def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
-        """A job has ended well that was too short to be seen; `argv` is a command line like its own."""
+        """A job too short to be seen has ended well; `argv` is a command line like its own, if one is known."""
+        if not argv:
+            if len(self._unseen) < MAX_KNOWN and tool in _COMPILES:
+                self._unseen[output] = (tool, seconds)
+            return
+        self._unseen.pop(output, None)
         traits = self._traits.get(tuple(argv)) or _read(tuple(argv))
         if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
+
+    def place_unseen(self) -> None:
+        """At the end: unseen jobs that no plan knew had the flags of others of this build, if they ever had those."""
+        for output, (tool, seconds) in self._unseen.items():
+            for flags in self._flags.get(tool, ()):
+                memory = self._history.find(tool, lasting_name(output), flags) if self._history is not None else None
+                if memory is not None and memory.same_flags:
+                    self._was_maybe_hit(memory, seconds)
+                    break
+        self._unseen.clear()
 
     def _was_maybe_hit(self, memory: Remembered | None, seconds: float) -> None:
         """A job behind a compiler cache has ended; what it takes with other flags says nothing."""

@@ -78,7 +78,7 @@ class Forecast:
     def __init__(self, expect: Expect | None = None) -> None:
         self._expect = expect
         self.on_unseen: Unseen = lambda _output, _tool, _argv, _seconds: None
-        """Told of each job that ended well, is in a plan, and was too short to be seen."""
+        """Told of each job that ended well and was too short to be seen; again when a plan tells its command."""
         self._pace = Pace()
         self._clock = WorkClock()
         self._plans: dict[int, Remaining] = {}
@@ -153,6 +153,8 @@ class Forecast:
         if remaining is None or edge is None:
             if event.outcome == "ok":
                 self._pace.add(event.tool, event.output.rpartition("/")[0], seconds)
+                if event.jid is None:
+                    self.on_unseen(event.output, event.tool, (), event.seconds)
             return
         if event.outcome == "ok":
             self._learn(remaining, edge, seconds)

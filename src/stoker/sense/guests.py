@@ -98,9 +98,9 @@ class Guests:
 
     def _host(self, argv: Sequence[str], folder: str) -> Key | None:
         """The client whose compilation this is, None if it is nobody's of this build."""
-        likeness = {key: _likeness(client, argv, folder) for key, client in self._clients.items()}
-        best = max(likeness.values(), default=0)
-        found = [key for key, value in likeness.items() if value == best > 0]
+        sure = {key: likeness(client, argv, folder) for key, client in self._clients.items()}
+        best = max(sure.values(), default=0)
+        found = [key for key, value in sure.items() if value == best > 0]
         busy = set(self._hosts.values())
         return min(found, key=lambda key: (key in busy, key[1]), default=None)
 
@@ -154,7 +154,7 @@ def _output(words: Sequence[str]) -> str:
     return next((b for a, b in pairwise(words) if a in ("-o", "--output-file")), "")
 
 
-def _likeness(client: Client, argv: Sequence[str], folder: str) -> int:
+def likeness(client: Client, argv: Sequence[str], folder: str) -> int:
     """How sure it is that a command line is of a client's compilation; 0: it is not.
 
     The compilation itself has the client's words; a pass of nvcc, which sccache runs one by one, only a file named
