@@ -58,6 +58,7 @@ class Stoker:
             "XDG_STATE_HOME": str(self.state),
             "XDG_RUNTIME_DIR": str(self.runtime),
             "XDG_CONFIG_HOME": str(root / "config"),
+            "CCACHE_DIR": str(root / "ccache"),  # no test may be answered from what an earlier one compiled
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "TERM": "xterm-256color",
         }
