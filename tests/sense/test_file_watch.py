@@ -114,6 +114,29 @@ def test_a_folder_that_does_not_exist_yet_is_looked_for(tmp_path: Path, watch: C
     watcher.until_seen("gone", "1", "2")
 
 
+def test_a_folder_whose_name_is_not_utf8_is_looked_at(tmp_path: Path, watch: Callable[[Path], Watcher]) -> None:
+    path = tmp_path / os.fsdecode(b"odd\xff\n") / "a.yaml"
+    path.parent.mkdir()
+    path.write_text("1")
+    watcher = watch(path)
+    path.write_text("2")
+    watcher.until_seen("1", "2")
+
+
+def test_a_file_with_an_odd_name_beside_it_does_not_end_the_watch(
+    tmp_path: Path, watch: Callable[[Path], Watcher]
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("1")
+    watcher = watch(path)
+    watcher.until_told()
+    (tmp_path / os.fsdecode(b"odd\xff")).touch()
+    path.write_text("2")
+    watcher.until_seen("1", "2")
+    path.write_text("3")
+    watcher.until_seen("1", "2", "3")
+
+
 def test_in_a_crowded_folder_changes_are_found_by_looking(tmp_path: Path, watch: Callable[[Path], Watcher]) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("1")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -185,11 +186,12 @@ def test_the_log_of_a_real_ninja(ninja: str, tmp_path: Path) -> None:
 
 
 async def test_a_change_of_the_log_wakes_the_watcher(tmp_path: Path) -> None:
-    stop = asyncio.Event()
+    stop, odd = asyncio.Event(), tmp_path / os.fsdecode(b"odd\xff")
+    odd.mkdir()
     seen: list[set[str]] = []
 
     async def wait() -> None:
-        async for folders in watch([str(tmp_path), str(tmp_path / "missing")], stop):
+        async for folders in watch([str(tmp_path), str(tmp_path / "missing"), str(odd)], stop):
             seen.append(folders)
             stop.set()
 
@@ -199,6 +201,29 @@ async def test_a_change_of_the_log_wakes_the_watcher(tmp_path: Path) -> None:
         (tmp_path / ".ninja_log").write_text(str(time.time()))
         await asyncio.sleep(0.05)
     assert seen[0] == {str(tmp_path)}
+
+
+async def test_an_output_whose_name_is_not_utf8_does_not_end_the_watch(tmp_path: Path) -> None:
+    stop, odd = asyncio.Event(), tmp_path / os.fsdecode(b"odd\xff.o")
+    seen: list[set[str]] = []
+
+    async def wait() -> None:
+        async for folders in watch([str(tmp_path)], stop):
+            seen.append(folders)
+
+    task = asyncio.create_task(wait())
+    while not seen:
+        odd.touch()
+        odd.unlink()
+        await asyncio.sleep(0.05)
+    count = len(seen)
+    while len(seen) == count and not task.done():
+        (tmp_path / ".ninja_log").write_text(str(time.time()))
+        await asyncio.sleep(0.05)
+    assert seen[-1] == {str(tmp_path)}
+    assert not task.done()
+    stop.set()
+    await task
 
 
 def test_a_look_that_was_held_up_still_knows_its_run_by_the_start(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def watch_files(places: Callable[[], Iterable[Path]], stop: Event) -> Iterator[N
     yield
     while not stop.is_set():
         folders = _folders(places())
-        for changed in _changes([folder for folder in folders if folder not in crowded], stop):
+        for changed in _changes([f for f in folders if f not in crowded and can_be_watched(f)], stop):
             yield
             counts = Counter(map(os.path.dirname, changed))
             crowded |= {folder for folder, count in counts.items() if count >= CROWD}
@@ -68,9 +68,20 @@ def _changes(folders: list[str], stop: Event) -> Iterator[list[str]]:
             recursive=False,
         ):
             yield [path for _, path in changes]
-    except OSError:  # no inotify instance or watch left for this user, or a folder has just gone
+    except (OSError, RuntimeError):
+        # No inotify instance or watch is left for this user, or a folder has just gone; or a file was made whose name
+        # is not UTF-8, which watchfiles takes for an error of its own.
         stop.wait(POLL_MS / 1000)
         yield []
+
+
+def can_be_watched(folder: str) -> bool:
+    """Whether watchfiles can be given this folder: names reach it as UTF-8 alone."""
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _folders(places: Iterable[Path]) -> _Folders:
