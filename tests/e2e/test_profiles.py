@@ -218,7 +218,7 @@ def test_another_scheduler_than_expected_is_told(stoker: Stoker, profiles: Path,
         (["-p", "ninja", "--set", "folder"], 2, "'folder' is not NAME=VALUE"),
         (["-p", "ninja", "--set", "foldr=x"], 2, "no variable 'foldr'; did you mean 'folder'?"),
         (["-p", "ninja", "--resume"], 2, "no build of profile 'ninja' in this folder to resume"),
-        (["--resume", "--", "true"], 2, "--set and --resume go with a profile"),
+        (["--set", "a=b", "--", "true"], 2, "--set goes with a profile"),
         (["-p", "pytorch", "--set", "python=no-such-python"], 127, "step wheel: no-such-python: not found on PATH"),
     ],
 )
