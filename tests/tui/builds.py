@@ -279,12 +279,6 @@ def failed(count: int = 0) -> Story:
     return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
 
 
-def done_with_ramdisk() -> Story:
-    """A build that ended well, with temporary files in memory."""
-    story = running(0, replace(MACHINE, ramdisk=RAMDISK))
-    return story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
-
-
 def diagnosed(*causes: Cause, action: Action | None = None, facts: tuple[str, ...] = ()) -> Story:
     """The same with an answer to the question why."""
     story = failed()

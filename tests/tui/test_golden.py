@@ -49,8 +49,6 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "cached": (builds.cached, ()),
     "cached-end": (builds.done_cached, ()),
     "ramdisk": (lambda: builds.governed(ramdisk=builds.RAMDISK), ()),
-    "ramdisk-full": (lambda: builds.governed(ramdisk=replace(builds.RAMDISK, free=200 * builds.MIB)), ()),
-    "ramdisk-end": (builds.done_with_ramdisk, ()),
     "kill": (builds.governed, ("down", "X")),
     "level": (builds.governed, ("1", "2")),
     "stop": (lambda: builds.running(12), ("s",)),

@@ -27,6 +27,7 @@ STATES = (
     builds.configuring().state,
     builds.running(30).state,
     builds.governed().state,
+    builds.governed(ramdisk=builds.RAMDISK).state,
     builds.governed(level=ev.LevelSet("manual", 12, "hard", guarded=False)).state,
     builds.failed().state,
     builds.done().state,
@@ -160,6 +161,31 @@ def test_gpus_and_their_absence() -> None:
     shown = meter_lines(many, rows=6)
     assert len(shown.splitlines()) == 6
     assert "running" in shown
+
+
+def test_a_ram_disk_has_a_line_where_there_is_room_and_else_a_place_beside_the_disk() -> None:
+    machine = replace(MACHINE, ramdisk=builds.RAMDISK)
+    apart = meter_lines(machine, rows=6).splitlines()
+    assert apart[3].startswith("ramdisk ━━━")
+    assert "0.7 of 4.0 GiB" in apart[3]
+    assert "RAM" not in apart[4]
+    beside = meter_lines(machine, rows=5).splitlines()
+    assert "381 GiB free  0.7 of 4.0 GiB in RAM  48.0 GiB written" in beside[3]
+    assert [line.split()[0] for line in beside] == ["memory", "cpu", "gpu", "disk", "jobs"]
+    low = replace(machine, ramdisk=replace(builds.RAMDISK, free=200 * builds.MIB))
+    assert "! 200 MiB left" in meter_lines(low, rows=6).splitlines()[3]
+    assert "! 200 MiB left" in meter_lines(low, rows=5).splitlines()[3]
+    assert "ram" not in meter_lines(MACHINE, rows=6).lower()
+
+
+def test_the_end_tells_what_went_to_disk_and_what_was_in_memory() -> None:
+    story = builds.running(0, replace(MACHINE, ramdisk=builds.RAMDISK))
+    story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
+    shown = "\n".join(text(line) for line in dashboard.summary(at(story.state), 80, 24, UNICODE))
+    assert "written  47.0 GiB to disk, at most 717 MiB in the RAM disk" in shown
+    assert "written  48.0 GiB\n" in "\n".join(
+        text(line) for line in dashboard.summary(at(builds.done().state), 80, 24, UNICODE)
+    )
 
 
 def test_a_person_and_the_governor_are_told_apart_by_a_mark() -> None:
