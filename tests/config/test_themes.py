@@ -1,6 +1,7 @@
 """Themes: the shipped ones are readable, a person's own replace and extend them, faults are told with their place."""
 
 import asyncio
+import os
 import re
 from itertools import combinations
 from pathlib import Path
@@ -217,3 +218,18 @@ async def test_a_saved_theme_is_loaded_anew(tmp_path: Path) -> None:
 
 async def test_watching_nothing_ends() -> None:
     assert [themes async for themes in watch_themes([])] == []
+
+
+async def test_a_folder_that_cannot_be_watched_any_more_ends_the_watch_and_nothing_else(tmp_path: Path) -> None:
+    """watchfiles takes a name that is not UTF-8 for a fault of its own, as it does a lack of inotify instances."""
+
+    async def watch() -> None:
+        async for _ in watch_themes([tmp_path]):
+            pass
+
+    watcher = asyncio.create_task(watch())
+    while not watcher.done():  # the watch begins at some later time
+        (tmp_path / os.fsdecode(b"odd\xff.yaml")).touch()
+        await asyncio.sleep(0.05)
+        (tmp_path / os.fsdecode(b"odd\xff.yaml")).unlink()
+    assert watcher.exception() is None

@@ -6,6 +6,7 @@ and may extend it. A file with a fault is told about and left out, so the one it
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,12 +120,18 @@ def check_theme(path: Path, folders: Sequence[Path]) -> list[ConfigError]:
 
 
 async def watch_themes(folders: Sequence[Path]) -> AsyncIterator[tuple[dict[str, Theme], list[ConfigError]]]:
-    """Yields what `load_themes` says each time a file in one of the folders has changed. Ends if none exists."""
+    """Yields what `load_themes` says each time a file in one of the folders has changed.
+
+    Ends if none exists, or if they cannot be watched any more: no screen may fail for it.
+    """
     present = [folder for folder in folders if folder.is_dir()]
     if not present:
         return
-    async for _changes in watchfiles.awatch(*present, recursive=False):
-        yield load_themes(folders)
+    # Other programs may have taken all inotify instances that this user can have, and a file whose name is not UTF-8 is
+    # an error to watchfiles.
+    with contextlib.suppress(OSError, RuntimeError, ExceptionGroup):
+        async for _changes in watchfiles.awatch(*present, recursive=False):
+            yield load_themes(folders)
 
 
 def pick_theme(wanted: str, themes: Mapping[str, Theme], environ: Mapping[str, str]) -> Theme:
