@@ -12,7 +12,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -156,9 +156,17 @@ def _judge(result: Round, stoker: Grouped, build: str, project: Path) -> None:
         result.orphans = [_words(pid) for pid in pids]
     status = stoker.status(build)
     result.state, result.reason = status["state"], status["reason"]
-    sequence = [e["seq"] for e in stoker.events(build)]
-    result.lost_records = (sequence[-1] if sequence else 1) - len(sequence)
+    result.lost_records = _lost(stoker.events(build), status["state"])
     result.untrue = _untruths(result, status, project)
+
+
+def _lost(events: Sequence[Mapping[str, Any]], state: str) -> int:
+    """Records that the journal should have: numbers left out, the end, and the end of each job of a whole build."""
+    if not events:
+        return 1
+    told = {e["output"] for e in events if e["type"] == "job_finished"}
+    untold = JOBS - len(told) if state == "done" else 0
+    return int(events[-1]["seq"]) - len(events) + (events[-1]["type"] != "build_ended") + untold
 
 
 def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]:
