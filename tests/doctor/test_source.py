@@ -145,6 +145,19 @@ def test_a_build_folder_that_was_configured_for_another_tree(clinic: Clinic) -> 
     assert all(check.name != "CMake cache" for check in clinic.examine().checks)
 
 
+def test_a_compiler_that_was_configured_and_is_gone(clinic: Clinic) -> None:
+    own = clinic.root / "g++-old"
+    own.symlink_to("/usr/bin/g++")
+    clinic.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.5...3.30)\nproject(x CXX)\n")
+    words = ["cmake", "-S", str(clinic.tree), "-B", str(clinic.tree / "build"), f"-DCMAKE_CXX_COMPILER={own}"]
+    subprocess.run(words, check=True, capture_output=True)
+    assert clinic.check("CMake cache").status == "ok"
+    own.unlink()
+    check = clinic.check("CMake cache")
+    assert check.status == "warn"
+    assert f"was configured with {own}, no longer there" in check.why
+
+
 def test_another_generator_than_before(clinic: Clinic) -> None:
     clinic.file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.5...3.30)\nproject(x NONE)\n")
     build = ["cmake", "-G", "Unix Makefiles", "-S", str(clinic.tree), "-B", str(clinic.tree / "build")]

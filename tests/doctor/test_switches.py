@@ -16,12 +16,10 @@ from stoker.doctor.need import GIB, Job, Knobs, Need
 from stoker.doctor.switches import switch
 from support.clinic import Clinic
 
-QUIET = {"BUILD_TEST": "0"}
-
 
 def judge(values: dict[str, str], knobs: Knobs = "pytorch", memory: int = 64 * GIB) -> dict[str, Check]:
     need = Need(knobs=knobs, job=Job("heavy.o", 6 * GIB, measured=True))
-    found = judge_switches(Environment({**QUIET, **values}, {}, memory), need)
+    found = judge_switches(Environment(values, {}, memory), need)
     return {check.name: check for check in found}
 
 
@@ -102,6 +100,15 @@ def test_and_these_are_not(name: str, value: str) -> None:
 def test_two_build_types_at_once() -> None:
     assert judge({"DEBUG": "1", "CMAKE_BUILD_TYPE": "Release"})["DEBUG"].status == "warn"
     assert "DEBUG" not in judge({"DEBUG": "1", "CMAKE_BUILD_TYPE": "Debug"})
+
+
+def test_the_tests_that_setup_builds_unless_told_otherwise(clinic: Clinic) -> None:
+    clinic.wants(knobs="pytorch")
+    assert all(check.name != "BUILD_TEST" for check in clinic.examine().checks), "CMake leaves them out by itself"
+    clinic.file("setup.py", "#   BUILD_TEST=0\n#     disables the test build\n")
+    assert clinic.check("BUILD_TEST").status == "warn"
+    clinic.env["BUILD_TEST"] = "0"
+    assert all(check.name != "BUILD_TEST" for check in clinic.examine().checks)
 
 
 def test_what_is_pytorchs_own_is_nothing_to_others() -> None:

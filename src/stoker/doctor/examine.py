@@ -99,7 +99,8 @@ def find_environment(here: Surroundings) -> Environment:
     throttles = {
         name: _reads(here.need.source, places, name) for name, places in THROTTLES.items() if here.env.get(name)
     }
-    return Environment(here.env, launchers, limit, fresh, rocm, throttles)
+    tests = _reads(here.need.source, ("setup.py",), "BUILD_TEST")
+    return Environment(here.env, launchers, limit, fresh, tests, rocm, throttles)
 
 
 def _reads(folder: str, places: Iterable[str], name: str) -> bool:

@@ -221,6 +221,8 @@ class Source:
     """Files of the need that are not there."""
     cache: Mapping[str, str]
     """Entries of CMakeCache.txt in the build folder; empty without one."""
+    gone: tuple[str, ...] = ()
+    """Compilers and launchers, by path, that are in this cache and no longer there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,8 @@ class Environment:
     memory: int
     configures: bool = True
     """Whether CMake will read these variables: it reads them once, where there is no cache of it yet."""
+    tests: bool = False
+    """Whether this tree builds its C++ tests unless told not to: PyTorch's setup.py does, its CMake files do not."""
     rocm: bool = False
     """Whether ROCm is installed."""
     throttles: Mapping[str, bool] = field(default_factory=dict)

@@ -28,6 +28,7 @@ _MAX_DEPTH = 3
 _MAX_TEXT = 1 << 20
 _MODULE_PATH = re.compile(r"^\s*path\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^([A-Za-z_]\w*):[A-Z]+=(.*)$", re.MULTILINE | re.ASCII)
+_PROGRAMS = [f"CMAKE_{language}_COMPILER{of}" for language in ("C", "CXX", "CUDA") for of in ("", "_LAUNCHER")]
 _SKIPPED = frozenset({".git", ".hg", "__pycache__", "node_modules"})
 
 
@@ -44,8 +45,16 @@ def look_at_source(here: Surroundings) -> Source:
         is_checkout=os.path.exists(f"{folder}/.git"),
         absent=tuple(name for name in here.need.files if not os.path.exists(os.path.join(folder, name))),
         dated=dated.result(here.patience),
-        cache=read_cache(here.need.build),
+        cache=(cache := read_cache(here.need.build)),
+        gone=tuple(dict.fromkeys(_gone(cache))),
     )
+
+
+def _gone(cache: Mapping[str, str]) -> Iterator[str]:
+    for name in _PROGRAMS:
+        path = cache.get(name, "").partition(";")[0]
+        if path.startswith("/") and not os.path.exists(path):
+            yield path
 
 
 def submodules(folder: str, inside: str = "", depth: int = 0) -> Iterator[tuple[str, bool, int]]:

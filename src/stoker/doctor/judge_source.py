@@ -95,5 +95,7 @@ def _cache(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check
         # CMake itself ignores the variable where there is a cache (tried with 3.25); PyTorch's setup.py says -GNinja.
         judge = fail if need.knobs == "pytorch" and asked == "Ninja" else warn
         yield judge(name, f"{need.build} was configured for {generator!r}; CMAKE_GENERATOR is {asked!r}", anew)
+    elif source.gone:
+        yield warn(name, f"{need.build} was configured with {', '.join(source.gone)}, no longer there", anew)
     else:
         yield ok(name, f"{need.build} is configured for {generator or 'this tree'}")

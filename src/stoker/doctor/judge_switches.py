@@ -63,7 +63,7 @@ def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
         *_build_type(environment.values, need),
         *_words(environment.values, need),
         *_cuda_off(environment),
-        *_pytorch(environment.values, need),
+        *_pytorch(environment, need),
         *_contradictions(environment.values, need),
         *_throttles(environment, need),
         *_threads(environment.values, need),
@@ -147,7 +147,8 @@ def _cuda_off(environment: Environment) -> Iterator[Check]:
         yield judge("USE_ROCM", "on together with USE_CUDA: a build is for one of the two", "unset USE_ROCM")
 
 
-def _pytorch(values: Mapping[str, str], need: Need) -> Iterator[Check]:
+def _pytorch(environment: Environment, need: Need) -> Iterator[Check]:
+    values = environment.values
     if need.knobs != "pytorch":
         return
     if values.get("CMAKE_CUDA_ARCHITECTURES"):
@@ -156,7 +157,8 @@ def _pytorch(values: Mapping[str, str], need: Need) -> Iterator[Check]:
     if values.get("CMAKE_INSTALL_PREFIX"):
         why = f"{values['CMAKE_INSTALL_PREFIX']!r}: the build installs into its own folder and needs it unset"
         yield warn("CMAKE_INSTALL_PREFIX", why, "unset CMAKE_INSTALL_PREFIX")
-    if switch(values.get("BUILD_TEST", "1")) is not False:
+    tests = switch(values.get("BUILD_TEST"))
+    if tests or (tests is None and environment.tests):
         yield warn("BUILD_TEST", "not off: hundreds of test programs are built and linked too", "export BUILD_TEST=0")
 
 
