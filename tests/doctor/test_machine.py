@@ -214,6 +214,8 @@ def test_a_tmpfs_counts_as_memory_and_a_file_server_is_slow() -> None:
     assert "memory" in temporary.why
     _, temporary = judge_volumes(volumes(kind="tmpfs"), Need())
     assert temporary.status == "ok"
+    _, temporary = judge_volumes(volumes(kind="tmpfs"), Need(knobs="pytorch", in_memory=True))
+    assert temporary.status == "ok"
 
 
 def test_the_file_system_is_that_of_the_nearest_folder_that_is_there(tmp_path: Path) -> None:

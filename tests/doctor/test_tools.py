@@ -265,3 +265,12 @@ def test_a_cmake_beside_the_python_that_builds_may_do(clinic: Clinic) -> None:
     for name in ("cmake", "command my-tool"):
         assert one(found, name).status == "warn"
         assert one(found, name).remedy == f"export PATH={venv}:$PATH"
+
+
+def test_a_python_that_does_not_answer_says_nothing_of_its_headers(clinic: Clinic) -> None:
+    clinic.program("my-python", "#!/bin/sh\nexit 3\n")
+    clinic.wants(interpreter="my-python", headers=("Python.h", "no_such.h"))
+    found = clinic.examine()
+    assert all(check.name != "header Python.h" for check in found.checks)
+    assert one(found, "header no_such.h").status == "fail"
+    assert one(found, "python headers").status == "warn"

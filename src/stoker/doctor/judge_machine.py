@@ -161,7 +161,7 @@ def _temporary_folder(volume: Volume, need: Need) -> Check:
     if volume.free < need.temporary_space:
         why = f"{title}; compilers' intermediate files take up to {format_bytes(need.temporary_space)}"
         return warn(name, why, remedy)
-    if volume.kind == "tmpfs" and need.cuda != "no" and need.knobs:
+    if volume.kind == "tmpfs" and need.cuda != "no" and need.knobs and not need.in_memory:
         return warn(name, f"{title}: what nvcc writes there counts as memory", remedy)
     return ok(name, title)
 

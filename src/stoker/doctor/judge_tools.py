@@ -192,7 +192,9 @@ def _headers(tools: Tools, need: Need) -> Iterator[Check]:
     """Nothing is said where the compiler itself did not work: it found none then."""
     if not need.headers or not tools.cxx.command.found or tools.cxx.complaint or tools.cxx.command.late:
         return
-    missing = [header for header in need.headers if header not in tools.cxx.headers]
+    # Where Python's are is not known if Python did not answer, which is told by itself.
+    unknown = {"Python.h"} if tools.python.command.problem else set()
+    missing = [header for header in need.headers if header not in tools.cxx.headers and header not in unknown]
     for header in missing:
         why = f"the compiler does not find <{header}>"
         yield fail(f"header {header}", why, find_package(header, tools.manager))

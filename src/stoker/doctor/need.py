@@ -68,6 +68,8 @@ class Need:
     """Free space that a fresh build fills in the build folder; 0: not known."""
     temporary_space: int = 512 * MIB
     """Free space for the compilers' intermediate files; less is worth a warning."""
+    in_memory: bool = False
+    """Those files are meant to be in memory."""
     inodes: int = 0
     """Files that it makes; 0: not known."""
     largest_file: int = 0
