@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.cache_figures import MAX_LINE, Figures, StatsLog, ccache_figures, sccache_figures
+from stoker.sense.cache_figures import MAX_LINE, Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
 
 CCACHE = """\
 cache_miss\t7
@@ -57,6 +57,14 @@ def test_an_older_ccache_tells_no_limit() -> None:
     found = ccache_figures(old)
     assert found is not None
     assert (found.hits, found.size_limit) == (9, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("5.0G", 5_000_000_000), ("5.0 GiB\n", 5 * 2**30), ("700.0 MiB", 700 * 2**20), ("25Gi", 25 * 2**30), ("0", None)],
+)
+def test_a_limit_is_read_in_ccaches_units(text: str, size: int | None) -> None:
+    assert ccache_size(text) == size
 
 
 def test_sccaches_languages_are_added_up() -> None:

@@ -20,7 +20,7 @@ from stoker.engine.expectations import Expectations
 from stoker.model import events as ev
 from stoker.model.cache import CacheTool, CacheUse
 from stoker.model.state import BuildState
-from stoker.sense.cache_figures import Figures, StatsLog, ccache_figures, sccache_figures
+from stoker.sense.cache_figures import Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
 from stoker.sense.cache_server import ASK, answers, ask, start
 
 ASK_EVERY, ASK_SHARE = 2.0, 0.01
@@ -111,7 +111,11 @@ class CacheMeter:
         if program is None or (tool == "sccache" and not await answers(self._env)):
             return None
         text = await ask((program, *ASK[tool]), self._env, self._cwd)
-        return READERS[tool](text) if text is not None else None
+        told = READERS[tool](text) if text is not None else None
+        if tool == "ccache" and told is not None and told.size_limit is None:  # an older one's figures lack it
+            limit = await ask((program, "--get-config", "max_size"), self._env, self._cwd)
+            told = told._replace(size_limit=ccache_size(limit or ""))
+        return told
 
     # -- looking -----------------------------------------------------------------------------------------------
 

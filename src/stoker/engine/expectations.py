@@ -147,7 +147,7 @@ class Expectations:
                 self._unseen[output] = (tool, seconds)
             return
         self._unseen.pop(output, None)
-        traits = self._traits.get(tuple(argv)) or _read(tuple(argv))
+        traits = self._traits.get(tuple(argv)) or self._read(tuple(argv))
         if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
 
@@ -209,7 +209,7 @@ class Expectations:
 
     def _glance(self, output: str, tool: str, argv: _Argv) -> Curve:
         """An answer of which nothing is kept: a plan has ten thousands of command lines."""
-        traits = self._traits.get(argv) or _read(argv)
+        traits = self._traits.get(argv) or self._read(argv)
         key = (output, tool, traits.flags)
         kept = key in self._memories
         curve = self._learner.expect(output, tool, traits)
@@ -221,10 +221,17 @@ class Expectations:
         traits = self._traits.get(argv)
         if traits is None:
             _make_room(self._traits)
-            traits = self._traits[argv] = _read(argv)
-            if traits.cached and (launcher := _LAUNCHER.search(_beginning(argv))) is not None:
-                self.launchers.setdefault(launcher[1], launcher[0])
+            traits = self._traits[argv] = self._read(argv)
         return traits
+
+    def _read(self, argv: _Argv) -> Traits:
+        """What a command line says; a compiler cache's name is kept."""
+        commands = [command.argv for command in simple_commands(argv)]
+        beginning = " ".join(argv[:8])[:_CACHE_WITHIN]
+        cached = _CACHES.search(beginning) is not None
+        if cached and (launcher := _LAUNCHER.search(beginning)) is not None:
+            self.launchers.setdefault(launcher[1], launcher[0])
+        return traits_of(commands, cached=cached)
 
     def _forget(self, jid: int, argv: _Argv) -> None:
         """The job will not be asked for again; another attempt at it begins anew."""
@@ -238,15 +245,6 @@ class Expectations:
 
 def _asked(answer: _Answer, output: str, tool: str, argv: _Argv) -> bool:
     return answer.output == output and answer.tool == tool and answer.argv == argv
-
-
-def _read(argv: _Argv) -> Traits:
-    commands = [command.argv for command in simple_commands(argv)]
-    return traits_of(commands, cached=_CACHES.search(_beginning(argv)) is not None)
-
-
-def _beginning(argv: _Argv) -> str:
-    return " ".join(argv[:8])[:_CACHE_WITHIN]
 
 
 def _make_room(table: dict[_Any, _Value]) -> None:

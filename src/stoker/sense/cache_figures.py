@@ -41,6 +41,7 @@ UNCACHEABLE = frozenset(
 """ccache's counters as `ccache --print-stats` names them, sorted as `ccache --show-stats -v` does."""
 
 _COUNTER = re.compile(r"^(\w+)\t(\d{1,16})$", re.MULTILINE | re.ASCII)
+_SIZE = re.compile(r"(?P<number>\d{1,9}(\.\d{1,9})?) ?(?P<unit>[kKMGT])(?P<binary>i?)B?", re.ASCII)
 _KIB = 1024
 
 
@@ -77,6 +78,16 @@ def ccache_figures(text: str) -> Figures | None:
         size=None if size is None else size * _KIB,
         size_limit=limit * _KIB if limit else None,
     )
+
+
+def ccache_size(text: str) -> int | None:
+    """Bytes of what `ccache --get-config max_size` prints: 5.0G is decimal for ccache, 5.0 GiB and 5Gi are binary; None
+    for no limit."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    size = float(match["number"]) * (_KIB if match["binary"] else 1000) ** ("KMGT".find(match["unit"].upper()) + 1)
+    return int(size) or None
 
 
 def sccache_figures(text: str) -> Figures | None:
