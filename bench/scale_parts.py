@@ -147,7 +147,7 @@ def simulate(jobs: int, folder: Path) -> Found:
     """A build on paper under the policy, from a trace in a file."""
     path = folder / f"trace{jobs}.jsonl"
     begin = time.process_time()
-    write(pytorch("row", 1, jobs), path)
+    write(pytorch("scattered", 1, jobs), path)
     written = time.process_time()
     trace = read(path)
     loaded = time.process_time()

@@ -109,13 +109,14 @@ def _ratios(figures: Sequence[Figure]) -> str:
     rows = []
     for (cores, gib), machine in _by_machine(figures).items():
         bound = max(f["bound"] for f in machine)
-        rows.append([f"{gib} GiB, {cores}", f"{bound:,.0f}", *(_ratio(_of(machine, way)) for way in WAYS)])
+        cells = [_ratio(_of(machine, way), "none survives" if way == "best fixed" else "") for way in WAYS]
+        rows.append([f"{gib} GiB, {cores}", f"{bound:,.0f}", *cells])
     return table(["memory, cores", "bound, s", *(NAMES[way] for way in WAYS)], rows)
 
 
-def _ratio(runs: Sequence[Figure]) -> str:
+def _ratio(runs: Sequence[Figure], none: str) -> str:
     if not runs:
-        return "none survives"
+        return none
     kills = sum(f["kills"] for f in runs)
     return f"{_worst(runs):.2f}" + (f" ({kills} kills)" if kills else "")
 

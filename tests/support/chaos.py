@@ -166,7 +166,8 @@ def _lost(events: Sequence[Mapping[str, Any]], state: str) -> int:
         return 1
     told = {e["output"] for e in events if e["type"] == "job_finished"}
     untold = JOBS - len(told) if state == "done" else 0
-    return int(events[-1]["seq"]) - len(events) + (events[-1]["type"] != "build_ended") + untold
+    cut_short = bool(events[-1]["type"] != "build_ended")
+    return int(events[-1]["seq"]) - len(events) + cut_short + untold
 
 
 def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]:
