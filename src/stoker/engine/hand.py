@@ -76,9 +76,9 @@ def _pause(governor: Governor, paused: ev.Paused, who: str) -> list[ev.Event]:
     governor.paused = paused
     running = len(governor.deck.having("running"))
     if paused == "hard":
-        told = ev.Decided(who, "pause now", f"asked for: {running} running jobs are frozen, nothing starts")
+        told = ev.Decided(who, "pause now", f"asked for: running jobs are frozen ({running}), nothing starts")
     else:
-        told = ev.Decided(who, "pause", f"asked for: {running} running jobs go on to their end, nothing starts")
+        told = ev.Decided(who, "pause", f"asked for: running jobs go on to their end ({running}), nothing starts")
     return [told, *_effect(governor)]
 
 
