@@ -7,6 +7,7 @@ has a torch for the CUDA of the nvcc on PATH, ninja, packaging, psutil and wheel
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,6 +34,16 @@ def tree(tmp_path: Path) -> Path:
     return unpack_few(sdists[-1], tmp_path / "src")
 
 
+def toolkit() -> str:
+    """Where nvcc has its headers: the nvcc on PATH may be a script that calls it."""
+    said = subprocess.run(
+        ["nvcc", "--dryrun", "-E", "-x", "cu", os.devnull], capture_output=True, text=True, check=True
+    )
+    top = re.search(r"^#\$ TOP=(.*)$", said.stderr, re.MULTILINE)
+    assert top is not None
+    return os.path.normpath(top[1].strip())
+
+
 def phases(build: str, stoker: Stoker) -> dict[str, str]:
     """The compilers' front ends of a build that live, with their states as the kernel tells them."""
     found = {}
@@ -52,6 +63,7 @@ def test_kernels_of_flash_attention_are_governed_below_pip_and_verified_in_the_w
     headers = subprocess.run(
         [PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, check=True
     )
+    stoker.env["CUDA_HOME"] = toolkit()
     stoker.env["PATH"] = f"{PYTHON.parent}:{stoker.env['PATH']}"
     stoker.env["CPATH"] = f"{headers.stdout.decode().strip()}/nvidia/cu13/include"
     stoker.env["PIP_CACHE_DIR"] = str(stoker.root / "cache")
