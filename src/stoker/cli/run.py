@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stoker.act.launch import LaunchError, Spec, launch
+from stoker.cli import early
 from stoker.cli.errors import LEFT, NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.screen import Screen, pick_screen
 from stoker.cli.window import prepared, window_for
@@ -82,7 +83,7 @@ def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> 
 def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
     """Start the build that `spec` makes of the working folder, and watch it."""
     screen = None if args.detach else pick_screen(args)
-    paths = _start(spec)
+    paths = _start(spec, early.keep)
     if screen is None:
         print(paths.id)
         return 0
@@ -100,7 +101,7 @@ def demo(args: argparse.Namespace) -> int:
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
-    paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory))
+    paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory), early.keep)
     status: int | None = None
     try:
         status = _show(paths, screen)
@@ -117,7 +118,8 @@ def _show(paths: BuildPaths, screen: Screen) -> int:
     return show_build(paths, screen, owner=True)
 
 
-def _start(spec: Callable[[str], Spec]) -> BuildPaths:
+def _start(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda: None) -> BuildPaths:
+    """Start the build that `spec` makes of the working folder. `ready` is called when all is ready for its start."""
     from stoker.cli.ramdisk import sweep
 
     try:
@@ -125,7 +127,9 @@ def _start(spec: Callable[[str], Spec]) -> BuildPaths:
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
             prune_builds()
             sweep(os.environ)
-        return launch(spec(cwd))
+        made = spec(cwd)
+        ready()
+        return launch(made)
     except FileNotFoundError as err:
         raise CliError("the working folder is gone; cd to one that exists", OWN_FAILURE) from err
     except (LaunchError, UnsafeFolderError) as err:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from stoker.act.stop import NothingToStopError, stop_build
+from stoker.cli import early
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
 from stoker.cli.going_on import GoingOn
 from stoker.cli.screen import Screen, in_colour, pick_screen
@@ -58,7 +59,8 @@ def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, ow
     """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
     full_screen = isinstance(screen, TuiOptions)
     if isinstance(screen, TuiOptions):
-        paths = _watch_screens(paths, screen, read_only=read_only)
+        if not early.came():
+            paths = _watch_screens(paths, screen, read_only=read_only)
     else:
         asyncio.run(_watch_lines(paths, BuildSource(paths, read_only), screen, owner=owner))
     state = final_state(paths)
@@ -117,6 +119,7 @@ async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, own
     loop.add_signal_handler(signal.SIGHUP, leave)
     loop.add_signal_handler(signal.SIGINT, stop if owner else leave)
     loop.add_signal_handler(signal.SIGTERM, stop if owner and not sys.stderr.isatty() else leave)
+    early.raise_again()
     with contextlib.suppress(asyncio.CancelledError):
         await watching
 
