@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,8 @@ PATIENCE_SECONDS = 60.0
 
 FACTOR = 6.0
 """A bench that takes so many times as long as it says hangs."""
+
+CLEAN_UP_SECONDS = 60.0
 
 
 def main() -> int:
@@ -80,14 +83,27 @@ def run(bench: Bench, out: Path, *, quick: bool, write: bool) -> str:
     command = [sys.executable, "-m", f"bench.{bench.name}", "--json", str(file), *(bench.quick if quick else ())]
     begin = time.monotonic()
     limit = FACTOR * 60 * max(1.0, bench.minutes[quick])
-    try:
-        status = subprocess.run([*command, *(["--write"] if write else [])], check=False, timeout=limit).returncode
-    except subprocess.TimeoutExpired:
+    status = ended([*command, *(["--write"] if write else [])], limit)
+    if status is None:
         return f"FAILED: it did not end within {limit / 60:.0f} min"
     took = f"{(time.monotonic() - begin) / 60:.1f} min"
     if not file.exists():
         return f"FAILED with status {status} after {took}"
     return f"FAILED its targets (status {status}), {took}" if status else f"done, {took}"
+
+
+def ended(command: Sequence[str], limit: float) -> int | None:
+    """The exit status; None after `limit` seconds, when it is asked to clean up after itself, and then killed."""
+    with subprocess.Popen(command) as process:
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(CLEAN_UP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        return None
 
 
 def wait_for_quiet() -> float:
