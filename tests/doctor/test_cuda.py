@@ -44,6 +44,27 @@ def test_without_nvcc_other_builds_may_go_on(clinic: Clinic) -> None:
     assert check.remedy == "export USE_CUDA=0"
 
 
+@pytest.mark.parametrize("kind", ["link", "script"])
+def test_an_extension_of_pytorch_is_told_that_its_headers_are_elsewhere(clinic: Clinic, kind: str) -> None:
+    """torch.utils.cpp_extension would take the folder above the one that the link or the script is in."""
+    root = clinic.toolkit("13.0")
+    nvcc = clinic.root / "bin" / "nvcc"
+    if kind == "link":
+        nvcc.symlink_to(root / "bin/nvcc")
+    else:
+        nvcc.write_text(f'#!/bin/sh\nexec {root}/bin/nvcc "$@"\n')
+        nvcc.chmod(0o755)
+    clinic.wants(cuda="must", knobs="extension")
+    check = clinic.check("CUDA headers")
+    assert (check.status, check.remedy) == ("warn", f"export CUDA_HOME={root}")
+    assert f"takes {clinic.root} for CUDA_HOME" in check.why
+    clinic.env["CUDA_HOME"] = str(root)
+    assert "CUDA headers" not in [each.name for each in clinic.examine().checks]
+    del clinic.env["CUDA_HOME"]
+    clinic.wants(knobs="")
+    assert "CUDA headers" not in [each.name for each in clinic.examine().checks]
+
+
 @pytest.mark.parametrize("way", ["CUDA_HOME", "CUDACXX", "PATH", "usual"])
 def test_a_toolkit_is_found_in_each_way(clinic: Clinic, way: str) -> None:
     root = clinic.toolkit("13.0")

@@ -126,6 +126,8 @@ class Toolkit:
     """Those that its ptxas makes machine code for, with the ones for one GPU ("a") and for a family ("f")."""
     limits: HostLimits = HostLimits()
     header: Version = ()
+    beside: Version = ()
+    """The same for the folder that its nvcc, as it was found, seems to be in: where PyTorch looks for the toolkit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ def ask_toolkit(place: Place, here: Surroundings) -> Toolkit:
         codes=tuple(_archs(re.sub(r"['\",]", " ", codes[1]), "sm_")) if codes is not None else (),
         limits=_limits(root, nvcc.version),
         header=_header_version(root),
+        beside=_header_version(os.path.dirname(os.path.dirname(place.nvcc))),
     )
 
 

@@ -26,6 +26,7 @@ def judge_cuda(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check
         yield _missing(cuda, need)
         return
     yield _nvcc(cuda.toolkit, need)
+    yield from _headers(cuda.toolkit, need)
     yield from _versions(cuda, need)
     if cuda.host is not None and cuda.toolkit.nvcc.version:
         yield _host(cuda.host, cuda.toolkit, need, env)
@@ -90,6 +91,15 @@ def _nvcc(toolkit: Toolkit, need: Need) -> Check:
         why = f"{title}: {need.what} needs CUDA {dotted(need.cuda_version)} or newer"
         return grave(need, "nvcc", why, "export CUDA_HOME=...  # a newer toolkit")
     return ok("nvcc", f"{title} (by {toolkit.origin})")
+
+
+def _headers(toolkit: Toolkit, need: Need) -> Iterator[Check]:
+    """torch.utils.cpp_extension takes the folder above the nvcc on PATH, unresolved, for CUDA_HOME, and gives its
+    include folder to the host compiler: nothing is there if that nvcc is a link, or a script that calls another one."""
+    if need.knobs == "extension" and toolkit.origin == "PATH" and toolkit.header and not toolkit.beside:
+        home = os.path.dirname(os.path.dirname(toolkit.nvcc.path))
+        why = f"PyTorch takes {home} for CUDA_HOME, as nvcc is {toolkit.nvcc.path}; its headers are in {toolkit.root}"
+        yield warn("CUDA headers", why, f"export CUDA_HOME={quote(toolkit.root)}")
 
 
 def _versions(cuda: Cuda, need: Need) -> Iterator[Check]:
