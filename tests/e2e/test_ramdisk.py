@@ -43,7 +43,7 @@ def start(stoker: Stoker, folder: Path, *more: str) -> str:
 
 def folder_of(stoker: Stoker, build: str) -> Path:
     """The build's folder in memory."""
-    return Path(until(lambda: (stoker.status(build).get("ramdisk") or {}).get("path"), "a RAM disk"))
+    return Path(until(lambda: (stoker.status(build).get("ramdisk") or {}).get("path"), "a RAM disk")).parent
 
 
 def notices(stoker: Stoker, build: str) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def test_a_daemon_that_the_build_leaves_behind_keeps_its_folder(stoker: Stoker, 
     pid = int((tmp_path / "daemon").read_text())
     try:
         assert status["state"] == "done"
-        folder = Path(status["ramdisk"]["path"])
+        folder = Path(status["ramdisk"]["path"]).parent
         assert (folder / "tmp").is_dir()
         assert any(f"(process {pid}) still runs with its TMPDIR there" in n["text"] for n in notices(stoker, build))
         stoker.run("run", "--detach", "--", "true")

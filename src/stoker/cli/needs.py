@@ -60,6 +60,7 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         scheduler="may",
         disk=checks.disk or need.disk,
         memory=checks.memory or need.memory,
+        in_memory=profile.tmp.kind == "tmpfs",
         cores=checks.cores or need.cores,
         commands=commands,
         headers=tuple(name for name in checks.headers if name not in _LIBRARIES),

@@ -72,7 +72,8 @@ def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> 
     def say(line: str) -> None:
         print(f"stoker: {clean(line)}", file=sys.stderr, flush=True)
 
-    environment = {**os.environ, **made.environment}
+    temporary = {"TMPDIR": made.ramdisk.parent} if made.ramdisk is not None else {}
+    environment = {**os.environ, **made.environment, **temporary}
     warnings = precheck(plan, [step.name for step in made.steps[made.first - 1 :]], folder, environment, say)
     if args.detach or args.json or pick_screen(args) != "plain":
         for warning in warnings:

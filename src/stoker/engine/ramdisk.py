@@ -14,7 +14,7 @@ from stoker.sense.ramdisk import RamDiskReader
 def reader_of(spec: Mapping[str, Any]) -> RamDiskReader | None:
     """What measures it, None for a build without one."""
     disk = spec.get("ramdisk")
-    return RamDiskReader(disk["folder"], disk["size"]) if disk else None
+    return RamDiskReader(ramdisk.tmpdir(disk["folder"]), disk["size"]) if disk else None
 
 
 def let_go(spec: Mapping[str, Any]) -> list[Event]:
