@@ -41,6 +41,17 @@ def test_an_engine_that_never_watches_holds_the_command_up_for_a_while_only(star
     assert exit_of(start("true", engine=deaf, figures={"keeper.READY_SECONDS": 0.3}))["exit_code"] == 0
 
 
+def test_an_engine_that_was_stopped_before_it_watches_is_set_going(start: Start, tmp_path: Path) -> None:
+    figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
+    paths = start("touch", "ran", engine=SLOW_TO_WATCH, figures=figures)
+    until(lambda: engines_of(paths))
+    os.kill(engines_of(paths)[0], signal.SIGSTOP)
+    (paths.root / "watch").touch()
+    assert exit_of(paths)["exit_code"] == 0
+    assert (tmp_path / "ran").exists()
+    assert len(engines_of(paths)) == 1
+
+
 def test_a_command_that_waits_for_its_engine_can_be_stopped(start: Start, tmp_path: Path) -> None:
     paths = start("touch", "ran", engine=SLOW_TO_WATCH)
     until(lambda: engines_of(paths))

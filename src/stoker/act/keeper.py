@@ -31,9 +31,10 @@ from stoker.act.guard import Guard
 from stoker.act.minder import Minder, read_gate, restore_signals
 from stoker.act.tree import Ending, Key, Processes, descendants, start_ticks
 
-READY_SECONDS = 10.0
+READY_SECONDS = 60.0
 """How long the command waits for the first engine to watch: a wide ninja would start a screenful of compilers
-unguarded. An engine starts in half a second; on a machine that swaps, the build does not wait for ever."""
+unguarded. An engine starts in half a second, beside twenty busy compilers in ten; on a machine that swaps, the build
+does not wait for ever."""
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete

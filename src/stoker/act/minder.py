@@ -189,6 +189,8 @@ class Minder:
         if self.pid == 0 and time.monotonic() >= self._back_at:
             self.start()
         self._listen()
+        if self.pid and self._beat == 0 and self._silence >= DEAF_SECONDS:
+            signal_tree([self.pid], signal.SIGCONT)  # stopped before its first look, while the build waits for it
         away = self.pid == 0 or self._silence >= DEAF_SECONDS
         gate = read_gate(self._folder) if away else None
         self._stands_in = gate is not None and self._let_go(gate)
