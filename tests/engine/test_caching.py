@@ -140,3 +140,12 @@ def test_a_server_that_begins_anew_at_nothing_takes_nothing_away() -> None:
     later = _Asked(asked.base)
     later.take(Figures(3, 0))
     assert later.told.counts == (7, 1, 0, 0)
+
+
+def test_of_a_cache_that_is_found_late_only_the_rest_counts() -> None:
+    asked = _Asked(())
+    asked.late = True
+    asked.take(Figures(10, 5))
+    assert asked.told.counts == (0, 0, 0, 0)
+    asked.take(Figures(11, 5))
+    assert asked.told.counts == (1, 0, 0, 0)

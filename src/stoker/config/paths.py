@@ -120,6 +120,11 @@ class BuildPaths:
         return self.root / "ccache.log"
 
     @property
+    def cache_bases(self) -> Path:
+        """What compiler caches had counted before the build began."""
+        return self.root / "caches.json"
+
+    @property
     def keeper(self) -> Path:
         """The keeper's and the build's process ids, written by the keeper."""
         return self.root / "keeper.json"

@@ -7,6 +7,8 @@ such log, are asked now and then. Unaware of jobs, but for what a hit spared.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import shutil
 import time
@@ -35,13 +37,19 @@ NOT_FOR_A_SERVER = ("MAKEFLAGS", "MFLAGS", "STOKER_READY_FD")
 """What a server, which outlives the build, must not inherit: jobservers of this build."""
 
 
+NOTHING = (0, 0, 0, 0)
+"""Hits, misses, uncacheable calls and errors of a cache that has just begun."""
+
+
 class _Asked:
     """One cache's figures, of which what was counted before this build is taken away."""
 
     def __init__(self, base: tuple[int, ...]) -> None:
-        self._base = base or (0, 0, 0, 0)
-        self._last = (0, 0, 0, 0)
+        self._base = base if len(base) == len(NOTHING) else NOTHING
+        self._last = NOTHING
         self.told = Figures()
+        self.late = False
+        """Found when the build had begun already: what it has counted until it is asked first is not this build's."""
 
     @property
     def base(self) -> tuple[int, ...]:
@@ -54,6 +62,9 @@ class _Asked:
 
     def take(self, told: Figures) -> None:
         """The figures now. A server that was started anew, or a `--zero-stats`, begins again at nothing."""
+        if self.late:
+            self.begin(told)
+            self.late = False
         if any(now < before for now, before in zip(told.counts, self._last, strict=True)):
             self._base = tuple(base - last for base, last in zip(self._base, self._last, strict=True))
         self._last = told.counts
@@ -74,6 +85,8 @@ class CacheMeter:
         self._known = known
         self._told = state.cache
         self._before = state.cache
+        self._bases = paths.cache_bases
+        self._written: dict[CacheTool, tuple[int, ...]] = {}
         self._asked: dict[CacheTool, _Asked] = {}
         self._asking: asyncio.Task[None] | None = None
         self._ask_at = 0.0
@@ -90,12 +103,31 @@ class CacheMeter:
             if program is None or not await start(program, self._env):
                 text = "sccache's server does not start; see: sccache --start-server"
                 notes.append(ev.Noticed("warning", text))
+        known = self._read_bases()
         for tool in self._to_ask():
-            base = self._before.base if self._before is not None and self._before.tool == tool else ()
-            asked = self._asked[tool] = _Asked(base)
-            if not base and (told := await self._figures(tool)) is not None:
+            asked = self._asked[tool] = _Asked(known.get(tool, ()))
+            if tool not in known and (told := await self._figures(tool)) is not None:
                 asked.begin(told)
+        self._write_bases()
         return notes
+
+    def _read_bases(self) -> dict[str, tuple[int, ...]]:
+        """What an engine before this one wrote down of what was counted before the build."""
+        try:
+            told = json.loads(self._bases.read_bytes())
+            return {str(tool): tuple(int(count) for count in counts) for tool, counts in told.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def _write_bases(self) -> None:
+        """For an engine after this one."""
+        bases = {tool: asked.base for tool, asked in self._asked.items()}
+        if bases and bases != self._written:
+            new = self._bases.with_suffix(".new")
+            with contextlib.suppress(OSError):
+                new.write_text(json.dumps(bases))
+                new.replace(self._bases)
+                self._written = bases
 
     def _to_ask(self) -> list[CacheTool]:
         """The caches that have to be asked for their counts."""
@@ -149,7 +181,8 @@ class CacheMeter:
         """The caches that jobs of this build call, and that must be asked."""
         for tool in ("sccache", "ccache"):
             if tool in self._known.launchers and tool not in self._asked and tool in self._to_ask():
-                self._asked[tool] = _Asked(())
+                asked = self._asked[tool] = _Asked(())
+                asked.late = True
         return [tool for tool in self._asked if tool in self._known.launchers]
 
     def _log_counts(self) -> bool:
@@ -161,6 +194,7 @@ class CacheMeter:
         for tool in self._used():
             if (told := await self._figures(tool)) is not None:
                 self._asked[tool].take(told)
+        self._write_bases()
         if self._log_counts() and began >= self._size_at and (told := await self._figures("ccache")) is not None:
             self._size, self._size_at = (told.size, told.size_limit), began + SIZE_EVERY
         took = time.monotonic() - began
@@ -178,7 +212,7 @@ class CacheMeter:
 
     def _use(self) -> CacheUse | None:
         """The cache that did the most for this build, None if none did anything."""
-        uses = [CacheUse(tool, *a.told, exact=not any(a.base), base=a.base) for tool, a in self._asked.items()]
+        uses = [CacheUse(tool, *a.told, exact=not any(a.base)) for tool, a in self._asked.items()]
         if self._log is not None:
             counts = self._log.figures.counts
             uses.append(CacheUse("ccache", *counts, *self._size, exact=self._own_log))

@@ -16,8 +16,7 @@ class CacheUse:
     in which it failed. `exact` is False where the figures are a difference of what other builds count into as well.
 
     `saved_seconds` is about how much CPU time `saved_jobs` of the hits took when they were compiled before, less what
-    they took now; None where no earlier build tells. `base` are the cache's own figures (hits, misses, uncacheable,
-    errors) when the build began, where this is a difference.
+    they took now; None where no earlier build tells.
     """
 
     tool: CacheTool
@@ -30,7 +29,6 @@ class CacheUse:
     exact: bool = True
     saved_seconds: float | None = None
     saved_jobs: int = 0
-    base: tuple[int, ...] = ()
 
     @property
     def calls(self) -> int:
