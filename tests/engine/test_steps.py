@@ -20,7 +20,7 @@ def at(index: int, attempt: int) -> BuildState:
 
 def spec(**more: Any) -> Steps:
     step = {"name": "heavy", "command": ["ninja", "-j9"], "words": ["ninja"], "cwd": "/src", "level": None}
-    return Steps({"steps": [{**step, "retries": None, "scheduler": "any", **more}]})
+    return Steps({"first": 1, "steps": [{**step, "retries": None, "scheduler": "any", **more}]})
 
 
 @pytest.mark.parametrize(
