@@ -321,6 +321,14 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
     [
         ({}, "runs natively on NVIDIA A100 (8.0)"),
         ({"devices": ()}, "holds sm_80; no GPU here to judge for"),
+        (
+            {"devices": (), "requested": (RequestedArch("sm_80", "present", 9),)},
+            "holds sm_80 as asked for; no GPU here to judge for",
+        ),
+        (
+            {"devices": (), "requested": (RequestedArch("sm_90", "present", 9), RequestedArch("sm_80", "extra", 9))},
+            "holds sm_80; no GPU here to judge for",
+        ),
         ({"devices": (), "files": ()}, "no device code was found"),
         ({"ok": False, "problems": FOUND.problems[:1]}, "1 error; runs natively on NVIDIA A100 (8.0)"),
         (

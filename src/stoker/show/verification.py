@@ -59,7 +59,9 @@ def headline(found: Verification) -> tuple[Standing, str]:
         clauses.insert(0, "1 error" if errors == 1 else f"{errors} errors")
     if not found.devices:
         held = list(dict.fromkeys(a.arch for f in found.files for a in f.code))
-        clauses.append(f"holds {_and_more(held, 8)}; no GPU here to judge for" if held else "no device code was found")
+        asked = " as asked for" if found.requested and all(r.state == "present" for r in found.requested) else ""
+        told = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
+        clauses.append(told if held else "no device code was found")
     return standing(found), "; ".join(clauses)
 
 
