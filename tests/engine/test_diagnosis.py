@@ -139,8 +139,8 @@ def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(t
     assert [c.rule for c in found.causes] == ["compiler-killed", "compile-error"]
     assert (found.causes[0].job, found.causes[0].line) == ("a.o", 3)
     assert found.facts == (
-        "a.o was killed for want of memory at 589 MiB",
-        "the build may hold 600 MiB (the cgroup /docker/x)",
+        "killed for want of memory: a.o at 589 MiB",
+        "the build may hold 600 MiB (the cgroup x)",
         why,
     )
     assert found.action == Action("retry-alone", names=("a.o",))
@@ -153,7 +153,7 @@ def test_what_does_not_fit_even_alone_is_not_tried_again(tmp_path: Path) -> None
     found = find_causes(log(tmp_path, data), state, str(tmp_path), frozenset({"a.o"}))
     assert found.action is None
     assert found.causes[0].remedy == NO_ROOM
-    assert found.facts[0] == why
+    assert found.facts == ("the build may hold 600 MiB (the cgroup x)", why)
 
 
 def test_deaths_of_which_the_output_is_silent_are_told(tmp_path: Path) -> None:

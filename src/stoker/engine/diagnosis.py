@@ -149,13 +149,21 @@ def _facts(state: BuildState, deaths: Deaths) -> list[str]:
     """Who was killed at what size, of how much, and why it was not tried again."""
     facts = []
     if not deaths.were_alone:  # else the reason has the figures
-        for job in deaths.jobs[:MAX_KILLED_TOLD]:
-            held = f" at {format_bytes(job.rss)}" if job.rss else ""
-            facts.append(f"{clean(job.output.rpartition('/')[2], MAX_NAME)} was killed {_BY[job.by]}{held}")
-    reason = [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
-    facts += reason
+        facts = [f"killed {how}: {_sizes(some)}" for by, how in _BY.items() if (some := _by(deaths.jobs, by))]
     if deaths.jobs and state.machine is not None:
         limit = state.machine.memory_limit_source
-        where = "the machine" if limit == "machine" else f"the cgroup {clean(limit, MAX_NAME)}"
-        facts.insert(1, f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
-    return facts
+        where = "the machine" if limit == "machine" else f"the cgroup {clean(limit.rpartition('/')[2], MAX_NAME)}"
+        facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
+    return facts + [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
+
+
+def _by(jobs: Sequence[KilledJob], who: str) -> list[KilledJob]:
+    return [job for job in jobs if job.by == who]
+
+
+def _sizes(jobs: Sequence[KilledJob]) -> str:
+    """Names without folders, each with the most that it was seen to hold."""
+    told = [clean(job.output.rpartition("/")[2], MAX_NAME) for job in jobs]
+    told = [f"{name} at {format_bytes(job.rss)}" if job.rss else name for name, job in zip(told, jobs, strict=True)]
+    more = f" and {len(told) - MAX_KILLED_TOLD} more" if len(told) > MAX_KILLED_TOLD else ""
+    return ", ".join(told[:MAX_KILLED_TOLD]) + more

@@ -56,6 +56,9 @@ class FailuresScreen(PageScreen):
         if self.moment.state.outcome != "failed":
             return [(Part("Nothing has failed.", "text_dim"),)]
         text = "The output tells no cause that is known; its end may (o), or its first error (o, then e)."
+        if self.moment.state.diagnosis is None:
+            name = clean(self.moment.state.id)
+            text = f"No engine was there at its end to find out why. See its output (o), or: stoker diagnose {name}"
         lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
         go_on = self._keys()[1]
         return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("go on as it was"))] if go_on else [])
