@@ -16,6 +16,7 @@ import pyte
 import pytest
 
 from stoker.model import events as ev
+from stoker.model.diagnosis import MAX_CAUSES, Action, Cause, Diagnosis, bounded
 from stoker.model.state import BuildState
 
 from . import builds
@@ -173,3 +174,17 @@ class Terminal:
         """Not pyte's own `display`, which fails on the right half of a wide character whose left half is gone."""
         rows = range(self.screen.lines)
         return "\n".join("".join(self.screen.buffer[y][x].data or " " for x in range(80)) for y in rows)
+
+
+@pytest.mark.parametrize("keys", [(), ("f",), ("f", "down"), ("f", "r"), ("f", "c"), ("f", "enter")])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (30, 8)])
+async def test_a_hostile_diagnosis_is_shown_and_does_nothing(keys: tuple[str, ...], size: tuple[int, int]) -> None:
+    causes = tuple(
+        Cause(text, text, text * 50, text, 3, 0, text * 9, HOSTILE, 2, text, 10**9) for text in HOSTILE[:MAX_CAUSES]
+    )
+    found = bounded(Diagnosis(causes, HOSTILE, Action("retry-alone", names=HOSTILE), complete=False))
+    story = builds.running(0).add(3704, ev.Diagnosed(found), ev.BuildEnded("failed", 1, HOSTILE[0]))
+    source = FakeSource(replace(story.state, id=HOSTILE[2], cwd=HOSTILE[3]), "ended", log=hostile_log())
+    async with shown(source, *keys, size=size) as (app, _pilot):
+        assert app.is_running
+        assert_harmless(text_of(app))

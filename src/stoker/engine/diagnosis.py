@@ -30,6 +30,9 @@ MAX_SECONDS = 10.0
 MAX_BYTES = 64 * 2**20
 """Output that is looked at; a scan makes some 10 MB a second."""
 
+MAX_SKIPPED = 8 * 2**30
+"""Output before that part whose lines are counted, at a GB or so a second; beyond it nothing is looked at."""
+
 MARGIN = 2**20
 """Of a larger output, how much before the first step that failed: a full disk is told of somewhat earlier."""
 
@@ -78,6 +81,8 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     size = file.seek(0, 2)
     start = state.step.log_start if state.step is not None else 0
     begin = start if size - start <= MAX_BYTES else max(start, _nearer(state.failures, size))
+    if begin > MAX_SKIPPED:
+        return [], False
     file.seek(begin)
     if begin != start:
         file.readline(MARGIN)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-GIT_SECONDS = 20.0
+GIT_SECONDS = 10.0
 """For one question: PyTorch's 40 submodules, with theirs, take git two seconds, on a file server some more."""
 
 MAX_ANSWER = 4 * 2**20
