@@ -13,7 +13,7 @@ PORT = 4226
 """Where sccache's server listens unless SCCACHE_SERVER_PORT or SCCACHE_SERVER_UDS say otherwise (its docs)."""
 
 CONNECT_SECONDS = 0.5
-ASK_SECONDS = 5.0
+ASK_SECONDS = 3.0
 """Limits; measured are 1 ms, and 5 to 10 ms for a whole question. A cache on a hanging file server must not hold up
 anything."""
 
