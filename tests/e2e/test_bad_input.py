@@ -29,6 +29,8 @@ from support.program import Stoker, write_ninja
         (["stop", "nothing"], 1, "nothing"),
         (["replay", "nothing"], 1, "nothing"),
         (["replay", "/etc/hostname"], 1, "/etc/hostname"),
+        (["replay", "/etc/hostname", "--speed", "nan"], 2, "--speed is a number above 0"),
+        (["simulate", "/dev/zero", "--ram", "64G", "--cores", "4"], 1, "/dev/zero, line 1: longer than any trace has"),
         (["status"], 1, "stoker run"),
         (["run", "-j", "0", "--", "true"], 2, "'0' is no level; write a number from 1 to 4096, or auto"),
         (["run", "-jmany", "--", "true"], 2, "'many' is no level"),

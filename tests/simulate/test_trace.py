@@ -83,3 +83,11 @@ def test_what_is_wrong_is_named(text: str, named: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(TraceError, match=named):
         read(path)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe{}\n", b"[" * 100_000 + b"\n", b'{"output": "' + b"x" * 5_000_000])
+def test_what_is_no_text_or_has_no_end_is_told_with_its_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(TraceError, match="line 1: "):
+        read(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import signal
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ def attach(args: argparse.Namespace) -> int:
 
 def replay(args: argparse.Namespace) -> int:
     """Play a journal in the same screens."""
-    if args.speed <= 0:
+    if math.isnan(args.speed) or args.speed <= 0:
         raise CliError("--speed is a number above 0")
     path = Path(args.id)
     journal = path if path.is_file() else find(args.id).journal

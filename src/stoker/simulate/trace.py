@@ -19,6 +19,9 @@ from stoker.decide.curves import Point, simplified
 
 MIB = 2**20
 
+MAX_LINE = 4 * 2**20
+"""Characters of a line: four samples a second for ten hours. A longer one is no trace, and may have no end."""
+
 TRUTH_POINTS = 64
 """Points kept of a recorded curve: four times what the policy may know, at a fraction of the samples' cost."""
 
@@ -60,8 +63,8 @@ class TraceJob:
 
 def read(path: Path) -> tuple[TraceJob, ...]:
     """All jobs of a trace file; raises TraceError, or OSError when the file cannot be opened."""
-    with path.open(encoding="utf-8") as lines:
-        jobs = tuple(_parse(lines, path))
+    with path.open(encoding="utf-8", errors="replace") as file:
+        jobs = tuple(_parse(iter(lambda: file.readline(MAX_LINE), ""), path))
     if not jobs:
         raise TraceError(f"{path} holds no job; a trace has one JSON object a line")
     _check(jobs, path)
@@ -82,9 +85,11 @@ def _parse(lines: Iterable[str], path: Path) -> Iterator[TraceJob]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        if len(line) >= MAX_LINE:
+            raise TraceError(f"{path}, line {number}: longer than any trace has; one JSON object a line is wanted")
         try:
             yield _decode(json.loads(line))
-        except (KeyError, TypeError, ValueError, IndexError) as err:
+        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as err:
             what = f"no {err}" if isinstance(err, KeyError) else str(err)
             raise TraceError(f"{path}, line {number}: {what}; a job has output, tool, wall_s, cpu_s, samples") from err
 
