@@ -235,3 +235,26 @@ def test_a_build_does_not_wait_for_what_is_only_wanted_at_its_end() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_what_ninja_finished_while_the_engine_was_stopped_is_counted_when_the_step_runs_again(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    ninja = tmp_path / "bin" / "ninja"
+    ninja.parent.mkdir()
+    ninja.write_text(f"""#!/bin/sh
+[ -e tried ] || kill -STOP $(pgrep -P $PPID -f stoker.engine)
+exec {PYPI_NINJA} "$@"
+""")
+    ninja.chmod(0o755)
+    (tmp_path / "b.sh").write_text(
+        "if [ -e tried ]; then exec touch b; fi\n"
+        "touch tried; echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"
+    )
+    (tmp_path / "build.ninja").write_text(
+        "rule a\n  command = touch a\nrule b\n  command = sh b.sh\nbuild a: a\nbuild b: b || a\n"
+    )
+    assert stoker.run("run", "--plain", "--name", "twice", "--", str(ninja)).returncode == 0
+    (folder,) = stoker.state.glob("stoker/builds/*")
+    told = [e["output"] for e in stoker.events(folder.name) if e["type"] == "job_finished" and e["outcome"] == "ok"]
+    assert told == ["a", "b"]

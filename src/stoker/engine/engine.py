@@ -307,7 +307,7 @@ class Engine:
         ended = self._keeper.asked()
         if ended is None:
             return
-        self._write(observer.read_output(to_the_end=True), time.time())
+        self._write(observer.end_attempt(time.time()), time.time())
         found, events = self._recovery.verdict(self._state)
         self._write(events, time.time())
         again = isinstance(found, Again)

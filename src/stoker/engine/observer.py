@@ -173,9 +173,13 @@ class Observer:
         """The build is over: the last records, and the failure of every job that vanished without one."""
         return self._last_of_step({}, now)
 
+    def end_attempt(self, now: float) -> list[ev.Event]:
+        """A command has ended, and another one may run already: the last of the one before."""
+        return self._last_of_step(self._finder.find(self._build_processes()), now)
+
     def end_step(self, now: float) -> list[ev.Event]:
-        """A step's command has ended, and another one may run already: the last of the one before."""
-        events = self._last_of_step(self._finder.find(self._build_processes()), now)
+        """The same when the next command is that of another step."""
+        events = self.end_attempt(now)
         self.first_sid = self._next_sid
         return events
 
@@ -372,11 +376,7 @@ class Observer:
         return [ev.Noticed("warning", note) for note in notes]
 
     def _sample(
-        self,
-        processes: Mapping[int, Process],
-        schedulers: Mapping[int, Scheduler],
-        report: JobReport,
-        now: float,
+        self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], report: JobReport, now: float
     ) -> ev.Sampled:
         sample = self.sampler.sample(processes, now, busy=bool(schedulers))
         self._governor.machine(sample.machine)
