@@ -34,3 +34,11 @@ def test_an_answer_that_goes_to_a_full_disk_is_one_line_and_a_failure(stoker: St
     result = shell(stoker, f"> {FULL}", *words)
     assert result.returncode == 1
     assert result.stderr == b"stoker: writing the answer: No space left on device\n"
+
+
+def test_a_locale_without_our_characters_costs_no_answer(stoker: Stoker) -> None:
+    stoker.run("run", "--plain", "--", "sh", "-c", "echo a → b")
+    result = stoker.run("status", PYTHONIOENCODING="latin-1")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"echo a ? b" in result.stdout
+    assert stoker.run("events", PYTHONIOENCODING="ascii").returncode == 0

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 
 
 def fill() -> None:
-    """Open /dev/null in place of closed ones: a file that took the number of stdout would be written over."""
+    """Open /dev/null in place of closed ones: a file that took the number of stdout would be written over.
+
+    What the locale has no character for becomes a question mark.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -20,6 +24,8 @@ def fill() -> None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 def give_up_output() -> None:
