@@ -230,3 +230,15 @@ def test_what_cannot_run_is_said_in_one_line_and_leaves_nothing(
     assert result.stderr.count(b"\n") == 1
     assert part in result.stderr.decode()
     assert not list(stoker.state.glob("stoker/builds/*"))
+
+
+def test_the_modules_of_a_project_do_not_reach_the_engine(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "p", [("o", "echo $PYTHONPATH > o")])
+    (folder / "yaml.py").write_text("raise SystemExit('the wrong one')\n")
+    (profiles / "mine.yaml").write_text(f"env: {{PYTHONPATH: {folder}}}\nsteps: {{all: {{command: {PYPI_NINJA}}}}}\n")
+    stoker.env.pop("PYTHONPATH", None)
+    status, said = run(stoker, "mine", folder, "--no-doctor")
+    assert status == 0, said
+    assert (folder / "o").read_text() == f"{folder}\n"
+    assert stoker.status(last(stoker))["progress"]["finished"] == 1
+    assert (stoker.folder(last(stoker)) / "engine.log").read_text() == ""

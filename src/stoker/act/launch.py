@@ -37,6 +37,10 @@ MAX_NAME = 24
 """Longest name inside an ID: an ID must stay typable, and fit a socket's path."""
 
 
+FINDS_MODULES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR")
+"""What decides where Python looks for modules (python(1))."""
+
+
 class LaunchError(Exception):
     """The build could not be started; nothing runs. The message is one line with the remedy."""
 
@@ -221,8 +225,15 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "ramdisk": asdict(spec.ramdisk) if spec.ramdisk is not None else None,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.
-        "engine": [sys.executable, "-P", "-m", "stoker.engine"],
+        "engine": [sys.executable, *_without_strange_modules(spec), "-P", "-m", "stoker.engine"],
     }
+
+
+def _without_strange_modules(spec: Spec) -> list[str]:
+    """-E, so that a PYTHONPATH of the build's profile does not reach the engine. Where the person's own environment has
+    such a variable, stoker may have been found by it."""
+    known = {*os.environ, *(spec.environ or ())}
+    return [] if known.intersection(FINDS_MODULES) else ["-E"]
 
 
 def _step_of(step: Step) -> dict[str, object]:
