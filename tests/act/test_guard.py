@@ -155,5 +155,12 @@ def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, check=True)
     assert json.loads(done.stdout) == [
         ["stoker"],
-        ["stoker.act", "stoker.act.guard", "stoker.act.keeper", "stoker.act.minder", "stoker.act.tree"],
+        [
+            "stoker.act",
+            "stoker.act.guard",
+            "stoker.act.keeper",
+            "stoker.act.minder",
+            "stoker.act.ramdisk",
+            "stoker.act.tree",
+        ],
     ]
