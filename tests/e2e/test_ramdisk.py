@@ -75,6 +75,9 @@ def test_gccs_temporaries_are_in_memory_and_not_on_disk(stoker: Stoker, profile:
     assert made <= status["disk"]["written"] < made + MIB // 2
     assert "/dev/shm" in (tmp_path / "build" / "seen").read_text()
     [note] = [n for n in notices(stoker, build) if "in memory" in n["text"]]
+    told = stoker.run("status", build).stdout.decode()
+    assert "  RAM disk  at most " in told
+    assert " to disk\n" in told
     assert note["severity"] == "info"
 
 

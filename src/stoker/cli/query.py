@@ -103,6 +103,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.estimate is not None and not state.over:
         gone = now - state.estimate.time
         lines.append(f"  left      {format_band(state.estimate.low - gone, state.estimate.high - gone)}")
+    lines += _disk_lines(state)
     lines += _cache_lines(state)
     if state.over:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
@@ -128,6 +129,16 @@ def _governed_lines(state: BuildState) -> list[str]:
         reserve = f", {format_bytes(state.memory_reserve)} in reserve" if state.memory_reserve else ""
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
         lines.append(f"  memory    {used}{promised}{reserve}")
+    return lines
+
+
+def _disk_lines(state: BuildState) -> list[str]:
+    """What went to disks, and what temporary files took of the memory."""
+    lines = [f"  written   {format_bytes(state.build_written)} to disk"] if state.build_written else []
+    disk = state.machine.ramdisk if state.machine is not None else None
+    if disk is not None:
+        now = "" if state.over else f"{format_bytes(disk.used)} of {format_bytes(disk.size)}, "
+        lines.append(f"  RAM disk  {now}at most {format_bytes(state.ramdisk_peak)}")
     return lines
 
 
