@@ -23,6 +23,7 @@ from stoker.decide.eta import estimate
 from stoker.engine.forecast import Forecast
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
+from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
@@ -54,7 +55,7 @@ class Watched:
         self.state = BuildState()
         self.forecast = Forecast()
         self._seq = 0
-        self._machine = ev.MachineSample(0.0, (), float(build.cores), 2**40, 0, 2**40, "machine")
+        self._machine = MachineSample(0.0, (), float(build.cores), 2**40, 0, 2**40, "machine")
         self.tell(0.0, ev.SchedulerStarted(1, "ninja", 1, "/b", "", build.width))
         summary = build.plan.summary
         self.tell(0.0, ev.SchedulerPlanned(1, summary.total, "dry-run", summary.tools))
@@ -69,7 +70,7 @@ class Watched:
     def sample(self, now: float, share: float | None) -> None:
         """`share` is the part of a core that each running job gets, if that was measured."""
         percent = 100 * share if share is not None else 0.0
-        jobs = tuple(ev.JobSample(jid, 0, percent, "") for jid in self.state.jobs) if share is not None else ()
+        jobs = tuple(JobSample(jid, 0, percent, "") for jid in self.state.jobs) if share is not None else ()
         self.tell(now, ev.Sampled(self._machine, jobs, 0, 0, 0, "", 0))
 
     def begin(self, job: Ran, jid: int) -> None:

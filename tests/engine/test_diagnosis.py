@@ -12,6 +12,7 @@ from stoker.engine.recovery import GIVEN_UP
 from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, MAX_CONTEXT, Action
 from stoker.model.reduce import reduce_all
+from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
 from support.gitrepo import with_submodules
 
@@ -37,7 +38,7 @@ def log(folder: Path, *parts: bytes) -> Path:
 
 def ran(count: int) -> ev.Sampled:
     """A second in which so many jobs ran, of a build that may hold 600 MiB."""
-    machine = ev.MachineSample(0.0, (), 8.0, 600 * MIB, 0, 600 * MIB, "/docker/x")
+    machine = MachineSample(0.0, (), 8.0, 600 * MIB, 0, 600 * MIB, "/docker/x")
     return ev.Sampled(machine, (), 0, 0, 0, "", 0)
 
 

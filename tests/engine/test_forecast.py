@@ -12,6 +12,7 @@ from stoker.decide.curves import Curve, flat
 from stoker.engine.forecast import Forecast
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
+from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.sense.plan import Plan, PlanSummary
 from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
@@ -47,7 +48,7 @@ class Build:
         self.forecast = forecast
         self._seq = self._jid = 0
         self._jids: dict[str, int] = {}
-        self.machine = ev.MachineSample(0.0, (), cores, 64 * GIB, 0, 64 * GIB, "machine")
+        self.machine = MachineSample(0.0, (), cores, 64 * GIB, 0, 64 * GIB, "machine")
         self.tell(0.0, ev.SchedulerStarted(1, "ninja", 1, "/b", "1.13", 8))
         if plan is not None:
             self.plan(0.0, plan, total)
@@ -65,7 +66,7 @@ class Build:
     def sample(self, now: float, share: float = 1.0) -> None:
         """Every running job gets this share of a core."""
         jobs = [j for j in self.state.jobs.values() if j.state == "running"]
-        samples = tuple(ev.JobSample(j.jid, GIB, 100.0 * share, "cc1plus") for j in jobs)
+        samples = tuple(JobSample(j.jid, GIB, 100.0 * share, "cc1plus") for j in jobs)
         self.tell(now, ev.Sampled(self.machine, samples, 0, 0, 0, "", 0))
 
     def start(self, now: float, output: str, state: ev.JobState = "running") -> None:

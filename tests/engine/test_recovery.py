@@ -15,13 +15,14 @@ from stoker.engine.output_watch import OutputWatch
 from stoker.engine.recovery import PART, Recovery
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
+from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal import JournalWriter, load_state
 from support.memory_group import MemoryGroup
 
 DATA = Path(__file__).parent.parent / "data" / "deaths"
 GIB = 2**30
-MACHINE = ev.MachineSample(50.0, (50,), 1.0, 6 * GIB, GIB, 5 * GIB, "/group")
+MACHINE = MachineSample(50.0, (50,), 1.0, 6 * GIB, GIB, 5 * GIB, "/group")
 ERROR = b"FAILED: [code=1] b.o \ng++ -c b.cpp -o b.o\nb.cpp:1:1: error: 'nope' was not declared\n"
 KILLED = b"FAILED: [code=1] a.o \ng++ -c a.cpp -o a.o\ng++: fatal error: Killed signal terminated program cc1plus\n"
 SILENT = b"FAILED: [code=137] a.o \ng++ -c a.cpp -o a.o\n"

@@ -15,6 +15,7 @@ from stoker.model.codec import CodecError, UnknownKindError, decode, decode_reco
 from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
+from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
 from stoker.model.verification import (
@@ -30,7 +31,7 @@ from stoker.model.verification import (
     bounded,
 )
 
-MACHINE = ev.MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
+MACHINE = MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
 
 
 def records(events: Sequence[ev.Event], start: float = 1000.0) -> list[ev.Record]:
@@ -54,7 +55,7 @@ def test_the_time_left_is_that_of_what_still_runs() -> None:
 
 def test_a_job_is_running_until_it_is_finished() -> None:
     start = ev.JobStarted(1, 1, 200, "a.o", "cxx", 1004.0)
-    sample = ev.Sampled(MACHINE, (ev.JobSample(1, 500, 99.0, "cc1plus"),), 500, 3, 0, "", 0)
+    sample = ev.Sampled(MACHINE, (JobSample(1, 500, 99.0, "cc1plus"),), 500, 3, 0, "", 0)
     end = ev.JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, log_offset=77)
     running = reduce_all(records([*BEGIN, ev.SchedulerPlanned(1, 3, "dry-run", {"cxx": 3}), start, sample]))
     assert progress_of(running).running == 1
@@ -122,7 +123,7 @@ def test_makes_percentage_is_shown_when_there_is_nothing_better() -> None:
 def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
     def sample(i: int) -> ev.Sampled:
         used = (9 << 30) if i == 777 else (4 << 30)
-        machine = ev.MachineSample(50.0, (), 2.0, 24 << 30, used, 1, "machine")
+        machine = MachineSample(50.0, (), 2.0, 24 << 30, used, 1, "machine")
         return ev.Sampled(machine, (), 0, 1, 0, "", 0)
 
     state = reduce_all(records([*BEGIN, *(sample(i) for i in range(5000))]))
@@ -202,7 +203,7 @@ any_event: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(
         ev.Sampled,
         st.just(MACHINE),
-        st.lists(st.builds(ev.JobSample, jids, sids, st.floats(0, 9), names), max_size=3).map(tuple),
+        st.lists(st.builds(JobSample, jids, sids, st.floats(0, 9), names), max_size=3).map(tuple),
         sids,
         sids,
         sids,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stoker.model.events import MachineSample
+from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState, Estimate, Plan, Scheduler
 from stoker.model.update import Update
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
 from stoker.model.reduce import reduce_all
+from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.record import checkpoint, reader, writer
 from stoker.record.journal import (
@@ -36,7 +37,7 @@ from stoker.record.jsonlines import dump_line
 
 T0 = 1_700_000_000.0
 BEGIN = ev.BuildStarted("b-1", "torch", ("ninja", "-C", "out"), "/src", "/log", "host", 8, 2**34, "0.1.0")
-MACHINE = ev.MachineSample(50.0, (50, 50), 2.0, 2**34, 2**33, 2**33, "machine")
+MACHINE = MachineSample(50.0, (50, 50), 2.0, 2**34, 2**33, 2**33, "machine")
 
 
 def finished(n: int) -> ev.JobFinished:
@@ -44,7 +45,7 @@ def finished(n: int) -> ev.JobFinished:
 
 
 def sampled(jobs: int = 3) -> ev.Sampled:
-    samples = tuple(ev.JobSample(n, 2**20 * n, 99.5, "cc1plus") for n in range(jobs))
+    samples = tuple(JobSample(n, 2**20 * n, 99.5, "cc1plus") for n in range(jobs))
     return ev.Sampled(MACHINE, samples, 2**30, 12, 0, "", 100)
 
 

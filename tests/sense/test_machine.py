@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stoker.model.events import Pressure
+from stoker.model.samples import Pressure
 from stoker.sense import machine as machine_module
 from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups
 from stoker.sense.cpu import CpuReader, cpu_available, parse_cpu_lines

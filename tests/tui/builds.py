@@ -11,6 +11,7 @@ from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all
+from stoker.model.samples import GpuSample, JobSample, MachineSample, Pressure
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
 
@@ -114,7 +115,7 @@ STARTED = ev.BuildStarted(
     version="0.1.0",
 )
 
-MACHINE = ev.MachineSample(
+MACHINE = MachineSample(
     cpu_percent=63.2,
     cpu_cores=(12, 99, 100, 34, 76, 88, 5, 100, 61, 40, 90, 20, 99, 98, 0, 44),
     cpu_available=16.0,
@@ -125,10 +126,10 @@ MACHINE = ev.MachineSample(
     swap_used=0,
     swap_total=8 * GIB,
     load=17.4,
-    pressure_memory=ev.Pressure(0.0, 0.0),
+    pressure_memory=Pressure(0.0, 0.0),
     disk_free=381 * GIB,
     disk_write_rate=12.3 * MIB,
-    gpus=(ev.GpuSample(0, "NVIDIA H200", 3.0, 2 * GIB, 140 * GIB, 34.0, 78.0),),
+    gpus=(GpuSample(0, "NVIDIA H200", 3.0, 2 * GIB, 140 * GIB, 34.0, 78.0),),
 )
 
 OUTPUTS = (
@@ -153,15 +154,15 @@ def jobs(count: int, at: float, sid: int = 1) -> list[ev.Event]:
     return found
 
 
-def job_samples(count: int) -> tuple[ev.JobSample, ...]:
+def job_samples(count: int) -> tuple[JobSample, ...]:
     """What those jobs take."""
     return tuple(
-        ev.JobSample(i + 1, int((0.2 + (i * 37 % 50) / 10) * GIB), 95.0 + i % 7, OUTPUTS[i % len(OUTPUTS)][2])
+        JobSample(i + 1, int((0.2 + (i * 37 % 50) / 10) * GIB), 95.0 + i % 7, OUTPUTS[i % len(OUTPUTS)][2])
         for i in range(count)
     )
 
 
-def sampled(count: int, machine: ev.MachineSample = MACHINE, *, activity: str = "") -> ev.Sampled:
+def sampled(count: int, machine: MachineSample = MACHINE, *, activity: str = "") -> ev.Sampled:
     """A measurement with `count` running jobs."""
     return ev.Sampled(machine, job_samples(count), int(18.1 * GIB), 3 * count + 4, 48 * GIB, activity, 1_200_000)
 
@@ -171,7 +172,7 @@ def started() -> Story:
     return Story().add(0, STARTED, ev.EngineStarted(4, adopted=False), ev.StepStarted(2, 4, "build", ("ninja",), 99))
 
 
-def running(count: int = 12, machine: ev.MachineSample = MACHINE) -> Story:
+def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
     """A build in full swing, an hour in."""
     story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 48))
     story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}))

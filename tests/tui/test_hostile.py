@@ -17,6 +17,7 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, Action, Cause, Diagnosis, bounded
+from stoker.model.samples import JobSample
 from stoker.model.state import BuildState
 
 from . import builds
@@ -44,7 +45,7 @@ def hostile_state() -> BuildState:
         story.add(3700, ev.JobStarted(100 + i, 1, 5000 + i, text, tool, START + 3600 + i))
         story.add(3701, ev.Decided(text, text, text), ev.Noticed("error", text))
         story.add(3702, ev.FailureFound(text, text, 1, (text, text), 0, 10))
-    phases = tuple(ev.JobSample(100 + i, 10**9, 50.0, text) for i, text in enumerate(HOSTILE))
+    phases = tuple(JobSample(100 + i, 10**9, 50.0, text) for i, text in enumerate(HOSTILE))
     machine = replace(builds.MACHINE, memory_limit_source=HOSTILE[0], gpus=(), gpu_note=HOSTILE[1])
     story.add(3703, replace(builds.sampled(0, machine, activity=HOSTILE[2]), jobs=phases))
     state = story.state

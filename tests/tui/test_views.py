@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from stoker.model import events as ev
-from stoker.model.events import Pressure
+from stoker.model.samples import MachineSample, Pressure
 from stoker.model.state import BuildState, Estimate
 from stoker.model.update import Update
 from stoker.show.tui import dashboard, meters, views
@@ -76,6 +76,9 @@ def test_a_path_keeps_its_file_name() -> None:
     path = "caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/native/cuda/ReduceSumProdKernel.cu.o"
     assert elide_path(path, 40).endswith("…/ReduceSumProdKernel.cu.o")
     assert elide_path(path, 12) == "Reduce….cu.o"
+    assert elide_path("/tmp/v/flash/build/temp.linux/csrc/flash_api.o", 25) == "…/csrc/flash_api.o"
+    assert elide_path("/tmp/v/flash/build/temp.linux/csrc/flash_api.o", 29) == "…/temp.linux/csrc/flash_api.o"
+    assert elide_path("/tmp/v/flash_api.o", 14) == "…/flash_api.o"
 
 
 def text(line: object) -> str:
@@ -130,7 +133,7 @@ def test_no_remaining_time_once_it_is_over() -> None:
     assert "ETA" not in text(views.progress(at(builds.done().state), 80, UNICODE))
 
 
-def meter_lines(machine: ev.MachineSample, width: int = 80, rows: int = 6) -> str:
+def meter_lines(machine: MachineSample, width: int = 80, rows: int = 6) -> str:
     state = builds.running(3, machine).state
     return "\n".join(text(line) for line in meters.meters(at(state), width, UNICODE, rows))
 

@@ -23,6 +23,7 @@ from stoker.engine.guests import GuestHolder
 from stoker.engine.newborn import member_of
 from stoker.model import events as ev
 from stoker.model import state as state_of
+from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
 from stoker.sense.cgroup import MemoryLimit
 from stoker.sense.jobs import JobUse
@@ -165,7 +166,7 @@ class Governor:
             return []
         return [self.moved(member, "running")]
 
-    def machine(self, sample: ev.MachineSample) -> None:
+    def machine(self, sample: MachineSample) -> None:
         """What the machine has for the build now."""
         self.cores = self._expected.cores = sample.cpu_available
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None

@@ -21,6 +21,7 @@ from stoker.engine.sampler import Sampler
 from stoker.engine.schedulers import SchedulerBook
 from stoker.model import events as ev
 from stoker.model import state as state_of
+from stoker.model.samples import JobSample
 from stoker.model.state import BuildState
 from stoker.sense.births import BirthWatch
 from stoker.sense.exits import ExitWatch
@@ -383,11 +384,11 @@ class Observer:
         sample = self._governor.promised(sample)
         return replace(sample, jobs=self._job_samples(report), log_size=self._output.size)
 
-    def _job_samples(self, report: JobReport) -> tuple[ev.JobSample, ...]:
+    def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:
         """Those on deck are left out: nothing changes there, and there may be hundreds."""
         waiting = {m.jid for m in self._governor.deck.having("on_deck")}
         return tuple(
-            ev.JobSample(jid, use.rss, use.cpu_percent, use.phase, use.state)
+            JobSample(jid, use.rss, use.cpu_percent, use.phase, use.state)
             for use in report.running
             if (jid := self._jids[use.job.key]) not in waiting
         )

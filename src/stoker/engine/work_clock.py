@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stoker.model.events import JobMoved, JobSample, JobStarted, Tool
+from stoker.model.events import JobMoved, JobStarted, Tool
+from stoker.model.samples import JobSample
 from stoker.model.state import Job
 
 SPEED_SAMPLES = 60

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import JobSample, MachineSample
 from stoker.model.verification import Severity, Verification
 
 JOURNAL_VERSION = 1
@@ -200,69 +200,6 @@ class JobFinished:
     peak_rss: int | None = None
     cpu_seconds: float | None = None
     log_offset: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GpuSample:
-    """One GPU at one instant. A figure the driver will not tell is None."""
-
-    index: int
-    name: str
-    utilisation: float | None
-    memory_used: int | None
-    memory_total: int | None
-    temperature: float | None = None
-    power_watts: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pressure:
-    """PSI of one resource: share of the last 10 s in which some, or all, tasks stalled."""
-
-    some: float
-    full: float
-
-
-@dataclass(frozen=True, slots=True)
-class MachineSample:
-    """The machine at one instant, as far as it concerns the build.
-
-    `memory_budget` is the tightest of the machine and every enclosing cgroup limit; `memory_limit_source`
-    names it ("machine", or the cgroup's path). `memory_used` is what counts against that limit and cannot be
-    reclaimed; `memory_available` is what is left of it. `cpu_available` is the number of cores the build may use
-    (affinity and cgroup quota).
-    """
-
-    cpu_percent: float
-    cpu_cores: tuple[int, ...]
-    cpu_available: float
-    memory_budget: int
-    memory_used: int
-    memory_available: int
-    memory_limit_source: str
-    swap_used: int = 0
-    swap_total: int = 0
-    load: float = 0.0
-    pressure_cpu: Pressure | None = None
-    pressure_memory: Pressure | None = None
-    pressure_io: Pressure | None = None
-    disk_free: int | None = None
-    disk_write_rate: float | None = None
-    gpus: tuple[GpuSample, ...] = ()
-    gpu_note: str = ""
-    ramdisk: RamDisk | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JobSample:
-    """A running job at one instant: its process tree's memory and CPU (percent of one core), the innermost process."""
-
-    jid: int
-    rss: int
-    cpu: float
-    phase: str
-    state: Literal["running", "frozen"] = "running"
-    """By the process's own state: somebody else may have stopped it."""
 
 
 @dataclass(frozen=True, slots=True)

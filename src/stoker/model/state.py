@@ -12,18 +12,8 @@ from typing import Literal
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.events import (
-    GpuSample,
-    JobOutcome,
-    JobState,
-    KilledBy,
-    MachineSample,
-    MovedBy,
-    Outcome,
-    Paused,
-    Pressure,
-    Tool,
-)
+from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused, Tool
+from stoker.model.samples import GpuSample, MachineSample, Pressure
 from stoker.model.verification import Severity, Verification
 
 __all__ = [

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from stoker.model.events import GpuSample
+from stoker.model.samples import GpuSample
 
 INTERVAL = 2.0
 """Seconds between two rounds of questions; NVML's own utilisation is an average over up to a second."""

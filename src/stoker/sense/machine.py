@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from stoker.model.events import MachineSample
+from stoker.model.samples import MachineSample
 from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups
 from stoker.sense.cpu import CpuReader, CpuUse, cpu_available
 from stoker.sense.disk import SYS, DiskReader

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stoker.model.events import Pressure
+from stoker.model.samples import Pressure
 from stoker.sense.processes import PROC
 from stoker.sense.procfs import read_once
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 from stoker.model.cache import CacheUse
-from stoker.model.events import GpuSample, MachineSample
 from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import GpuSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_rough
