@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from stoker.sense.guests import Client, Guest, Guests, likeness
-from stoker.sense.processes import Process, ProcessTable, children_of
+from stoker.sense.guests import STARTING_SECONDS, Client, Guest, Guests, likeness, starts_server
+from stoker.sense.processes import CLK_TCK, Process, ProcessTable, children_of
 
 
 def client(*words: str, folder: str = "/b") -> Client:
@@ -140,3 +141,16 @@ def write_stat(root: Path, p: Process) -> None:
 def test_where_no_job_calls_the_cache_nobody_is_looked_for(bench: Bench) -> None:
     guests = Guests(bench.root)
     assert guests.find(bench.processes, []) == []
+
+
+def test_a_client_that_has_just_started_a_server_is_known_by_what_it_started_though_that_is_dead() -> None:
+    born = round(time.clock_gettime(time.CLOCK_BOOTTIME) * CLK_TCK)
+    shell = Process(20, 10, 20, 1, "S", "sh", born, 1, 0, 0, 1)
+    client = Process(21, 20, 20, 1, "S", "sccache", born, 1, 0, 0, 1)
+    started = Process(22, 21, 22, 22, "Z", "sccache", born, 1, 0, 0, 1)
+    now = time.time()
+    assert starts_server([shell, client, started], now)
+    assert not starts_server([shell, client], now), "it found one"
+    assert not starts_server([shell, client, started._replace(comm="cc1plus")], now), "that is no server"
+    long_ago = started._replace(start_ticks=born - round((STARTING_SECONDS + 1) * CLK_TCK))
+    assert not starts_server([shell, client, long_ago], now)

@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from stoker.model import events as ev
 from stoker.model.cache import CacheTool, CacheUse
 from stoker.model.state import BuildState
 from stoker.sense.cache_figures import Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
-from stoker.sense.cache_server import ASK, answers, ask, start
+from stoker.sense.cache_server import ASK, answers, ask, is_called, start
 
 ASK_EVERY, ASK_SHARE = 2.0, 0.01
 """Seconds between two questions at least, and the share of the time that asking may take: a question to sccache is a
@@ -78,7 +79,7 @@ class CacheMeter:
     def __init__(self, spec: Mapping[str, Any], paths: BuildPaths, state: BuildState, known: Expectations) -> None:
         self._env = {name: value for name, value in os.environ.items() if name not in NOT_FOR_A_SERVER}
         self._cwd = spec["cwd"]
-        self._start_server = spec.get("cache", "") == "sccache"
+        self._start_server = spec.get("cache", "") == "sccache" or is_called(self._env, _folders(spec))
         own = spec.get("cache_log", "")
         self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.get("cache_log_start", 0))
         self._own_log = own == ""
@@ -96,13 +97,13 @@ class CacheMeter:
     # -- the cache ---------------------------------------------------------------------------------------------
 
     async def begin(self) -> list[ev.Event]:
-        """Start the server that the profile wants, and learn what was counted before this build."""
+        """Start the server that the build will call, and learn what was counted before this build."""
         notes: list[ev.Event] = []
-        if self._start_server and not await answers(self._env):
-            program = self._program("sccache")
-            if program is None or not await start(program, self._env):
-                text = "sccache's server does not start; see: sccache --start-server"
-                notes.append(ev.Noticed("warning", text))
+        program = self._program("sccache") if self._start_server else None
+        # Else the first clients would start it, all at once, and none of them may be held meanwhile.
+        if program is not None and not await answers(self._env) and not await start(program, self._env):
+            text = "sccache's server does not start; see: sccache --start-server"
+            notes.append(ev.Noticed("warning", text))
         known = self._read_bases()
         for tool in self._to_ask():
             asked = self._asked[tool] = _Asked(known.get(tool, ()))
@@ -229,3 +230,13 @@ class CacheMeter:
             return replace(use, saved_seconds=before.saved_seconds, saved_jobs=before.saved_jobs)
         seconds = round((before.saved_seconds or 0.0) + spared.seconds, 1)
         return replace(use, saved_seconds=seconds, saved_jobs=before.saved_jobs + spared.jobs)
+
+
+def _folders(spec: Mapping[str, Any]) -> list[str]:
+    """Where the build's commands run, and where their `-C` leads."""
+    found = []
+    for step in spec.get("steps", ()):
+        words = step["command"]
+        found.append(str(step["cwd"]))
+        found += [os.path.join(step["cwd"], folder) for option, folder in pairwise(words) if option == "-C"]
+    return found

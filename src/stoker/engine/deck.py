@@ -65,7 +65,8 @@ class Member:
 
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
     never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
-    for themselves. `whole`: its whole tree was stopped, not just the newborn.
+    for themselves. `whole`: its whole tree was stopped, not just the newborn. `starting`: it starts a server, and would
+    fail if it were stopped meanwhile.
     """
 
     jid: int
@@ -96,6 +97,7 @@ class Member:
     ended_at: float = math.inf
     told: bool = False
     stuck: int = 0
+    starting: bool = False
     candidate: Candidate | None = field(default=None, repr=False)
 
     @property
@@ -115,6 +117,7 @@ class Member:
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
+        self.starting = use.starting
         self.climb.note(use.cpu_seconds, use.rss)
         if use.rss > self.peak_rss:
             self.peak_rss, self.peak_age = use.rss, use.cpu_seconds

@@ -19,7 +19,7 @@ from stoker.decide.situation import Situation
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
-from stoker.engine.guests import GuestHolder
+from stoker.engine.guests import GuestHolder, without_starting
 from stoker.engine.newborn import member_of
 from stoker.model import events as ev
 from stoker.model import state as state_of
@@ -144,12 +144,12 @@ class Governor:
                     events += self._escaped(member, grew)
                 elif member.state == "running" and use.state == "frozen" and member.counts:
                     events += self._stuck(member)
-                elif member.state == "on_deck" and use.guests and member.counts:
+                elif member.counts and (use.starting or use.guests) and member.state == "on_deck":
                     events += self._begun(member)
         return events
 
     def _begun(self, member: Member) -> list[ev.Event]:
-        """It had asked a cache's server for its compilation before it was stopped: that runs, so the job does."""
+        """Before it was stopped it asked a cache's server for its compilation, which runs; or begun to start one."""
         member.ended = not all(gate.thaw([member.target]))
         return [] if member.ended else [self.moved(member, "running")]
 
@@ -263,7 +263,7 @@ class Governor:
             return events
         for _ in range(MAX_ROUNDS):
             view = self.view()
-            decisions = decide(view, time.monotonic())
+            decisions = without_starting(decide(view, time.monotonic()), self.deck)
             self._signal(decisions)
             for decision in decisions:
                 events += self._carry_out(decision)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from stoker.act import gate
-from stoker.engine.deck import Member
+from stoker.decide.view import Decision
+from stoker.engine.deck import Deck, Member
 from stoker.sense.jobs import JobUse
 from stoker.sense.schedulers import Key
 
@@ -62,6 +63,11 @@ class GuestHolder:
     def held(self) -> Mapping[Key, Key]:
         """The stopped guests, and the job that each of them works for."""
         return self._held
+
+
+def without_starting(decisions: Iterable[Decision], deck: Deck) -> tuple[Decision, ...]:
+    """Leave alone whoever starts a server: a client that is stopped while it waits for that fails, and so its job."""
+    return tuple(d for d in decisions if d.action != "freeze" or (m := deck.get(d.jid)) is None or not m.starting)
 
 
 def end_guests(members: Iterable[Member]) -> None:

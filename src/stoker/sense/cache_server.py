@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from stoker.sense.procfs import read_all
 
 PORT = 4226
 """Where sccache's server listens unless SCCACHE_SERVER_PORT or SCCACHE_SERVER_UDS say otherwise (its docs)."""
@@ -20,10 +24,28 @@ anything."""
 MAX_ANSWER = 256 * 1024
 """Bytes of an answer that are read; a whole one has 3 KiB."""
 
+MAX_CMAKE_CACHE = 4 * 2**20
+"""Bytes of a CMakeCache.txt that are read; PyTorch's has 0.3 MiB."""
+
+_VARIABLES = (
+    *(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA")),
+    *("CC", "CXX", "NVCC", "PYTORCH_NVCC", "RUSTC_WRAPPER"),
+)
+_NAMED = re.compile(r"(?:^|[\s/;])sccache(?:$|[\s;])")
+_LAUNCHER = re.compile(rb"^CMAKE_\w+_COMPILER_LAUNCHER:\w+=(?:.*[/;])?sccache(?:;|$)", re.MULTILINE)
+
 ASK = {
     "ccache": ("--print-stats",),
     "sccache": ("--show-stats", "--stats-format", "json"),
 }
+
+
+def is_called(env: Mapping[str, str], folders: Iterable[str]) -> bool:
+    """Whether a build with this environment, or one that CMake has configured in these folders, calls sccache."""
+    if any(_NAMED.search(env.get(name, "")) for name in _VARIABLES):
+        return True
+    caches = (read_all(os.path.join(folder, "CMakeCache.txt"), MAX_CMAKE_CACHE) for folder in folders)
+    return any(_LAUNCHER.search(text) for text in caches if text)
 
 
 async def answers(env: Mapping[str, str]) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.sense.processes import PROC, Process, ProcessTable, children_of, read_cmdline, read_cwd
+from stoker.sense.processes import PROC, Process, ProcessTable, children_of, read_cmdline, read_cwd, start_wall
 from stoker.sense.procfs import read_once
 from stoker.sense.schedulers import Key
 
@@ -27,6 +27,9 @@ read for each of them."""
 
 LEAST_STEM = 3
 """Characters of a source's name that tell it from others in the passes of nvcc, which work on files of their own."""
+
+STARTING_SECONDS = 15.0
+"""A client that has started a server waits for it for ten seconds, and fails then (sccache 0.16)."""
 
 _SOURCE = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".m", ".mm", ".i", ".ii", ".s", ".S")
 
@@ -137,6 +140,16 @@ class Guests:
             if comm == SERVER.encode() + b"\n" and pid not in processes and len(read_cmdline(pid, self._proc)) == 1:
                 found[pid, 0] = self._outside.get((pid, 0)) or ProcessTable(pid, self._proc)
         self._outside = found
+
+
+def starts_server(tree: Iterable[Process], now: float) -> bool:
+    """Whether a client in a job's tree has started a server less than STARTING_SECONDS before Unix time `now`.
+
+    The server puts itself into the background, so that what the client had started is dead soon; but it stays.
+    """
+    named = [p for p in tree if p.comm == SERVER]
+    clients = {p.pid for p in named}
+    return any(p.ppid in clients and now - start_wall(p.start_ticks, now) < STARTING_SECONDS for p in named)
 
 
 def _tree(root: Process, children: Mapping[int, list[Process]]) -> list[Process]:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from stoker.model.events import Tool
 from stoker.sense.classify import classify, describe, programs_of
-from stoker.sense.guests import SERVER, Guest, Guests
+from stoker.sense.guests import SERVER, Guest, Guests, starts_server
 from stoker.sense.phase import phase_of
 from stoker.sense.processes import CLK_TCK, PROC, Process, children_of, read_cmdline, start_wall
 from stoker.sense.schedulers import Key, Scheduler
@@ -64,6 +64,8 @@ class JobUse:
     phase: str
     state: Literal["running", "frozen"]
     guests: tuple[tuple[Key, ...], ...] = ()
+    starting: bool = False
+    """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ class JobTracker:
             phase_of(both),
             "frozen" if stopped else "running",
             tuple(tuple((p.pid, p.start_ticks) for p in guest.tree) for guest in guests),
+            starts_server(tree, now),
         )
 
     def _forget_dead(self, processes: Mapping[int, Process]) -> None:
