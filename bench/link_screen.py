@@ -19,6 +19,7 @@ from pathlib import Path
 from stoker.config.themes import load_themes, theme_folders
 from stoker.model import events as ev
 from stoker.model.reduce import reduce, reduce_all
+from stoker.model.samples import GpuSample, JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.update import Update
 from stoker.show.tui.app import run_tui
@@ -85,7 +86,7 @@ class Busy:
             jid = self._live.pop(roll.randrange(len(self._live)))
             events += [ev.JobFinished(jid, 1, f"o{jid}", "cxx", 12.0, "ok", GIB), self._begin()]
         used = int((20 + roll.random() * 20) * GIB)
-        machine = ev.MachineSample(
+        machine = MachineSample(
             cpu_percent=roll.random() * 100,
             cpu_cores=tuple(roll.randrange(101) for _ in range(16)),
             cpu_available=16,
@@ -96,12 +97,10 @@ class Busy:
             load=roll.random() * 40,
             disk_free=int(roll.random() * 400 * GIB),
             disk_write_rate=roll.random() * 2**26,
-            gpus=(ev.GpuSample(0, "NVIDIA H200", roll.random() * 100, int(roll.random() * 140) * GIB, 140 * GIB),),
+            gpus=(GpuSample(0, "NVIDIA H200", roll.random() * 100, int(roll.random() * 140) * GIB, 140 * GIB),),
         )
         samples = tuple(
-            ev.JobSample(
-                jid, int(roll.random() * 9 * GIB), roll.random() * 110, roll.choice(("cicc", "ptxas", "cc1plus"))
-            )
+            JobSample(jid, int(roll.random() * 9 * GIB), roll.random() * 110, roll.choice(("cicc", "ptxas", "cc1plus")))
             for jid in self._live
         )
         events.append(ev.Sampled(machine, samples, used - 4 * GIB, 99, self._seq * 2**20, "", 0))

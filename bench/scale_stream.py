@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stoker.model import events as ev
+from stoker.model.samples import JobSample, MachineSample
 
 GIB = 2**30
 AT_ONCE = 30
@@ -87,8 +88,8 @@ def _told(running: list[_Job], now: float, dice: random.Random, left: int) -> li
     """What an engine says once a second, and the time left every five."""
     used = int(dice.uniform(10, 40) * GIB)
     cores = tuple(dice.randrange(101) for _ in range(32))
-    machine = ev.MachineSample(95.0, cores, 32.0, 64 * GIB, used, 64 * GIB - used, "machine", load=31.0)
-    samples = tuple(ev.JobSample(j.jid, int(dice.uniform(0.1, 2) * GIB), 99.0, "cc1plus") for j in running)
+    machine = MachineSample(95.0, cores, 32.0, 64 * GIB, used, 64 * GIB - used, "machine", load=31.0)
+    samples = tuple(JobSample(j.jid, int(dice.uniform(0.1, 2) * GIB), 99.0, "cc1plus") for j in running)
     told: list[ev.Event] = [ev.Sampled(machine, samples, used, 120, int(now - START) * 2**20, "", 0, 30 * GIB, 4 * GIB)]
     if int(now - START) % 5 == 0:
         told.append(ev.Estimated(left / 3.0, left / 3.3, left / 2.7))
