@@ -62,14 +62,25 @@ def elide_middle(text: str, width: int, mark: str = "…") -> str:
 
 
 def elide_path(path: str, width: int, mark: str = "…") -> str:
-    """A path in at most `width` cells that keeps its file name, and of the folders what fits."""
+    """A path in at most `width` cells that keeps its file name, and of the folders what fits.
+
+    Of an absolute one the last folders: all those of a build begin alike.
+    """
     if cell_len(path) <= width:
         return path
     folder, slash, name = path.rpartition("/")
     room = width - cell_len(name) - 2
     if not slash or room < 0:
         return elide_middle(name, width, mark)
-    return _head(folder, room) + mark + "/" + name
+    if not path.startswith("/"):
+        return _head(folder, room) + mark + "/" + name
+    kept = name
+    for part in reversed(folder[1:].split("/")):
+        room -= cell_len(part) + 1
+        if room < 0:
+            break
+        kept = f"{part}/{kept}"
+    return f"{mark}/{kept}"
 
 
 def _head(text: str, width: int) -> str:
