@@ -18,7 +18,7 @@ from stoker.sense.processes import CLK_TCK, Process, ProcessTable, children_of
 def client(*words: str, folder: str = "/b") -> Client:
     outputs = [b for a, b in pairwise(words) if a == "-o"]
     sources = tuple(w for w in words if w.endswith((".cpp", ".cu")))
-    return Client((1, 1), frozenset(words), outputs[0] if outputs else "", sources, folder)
+    return Client((1, 1), outputs[0] if outputs else "", sources, folder)
 
 
 COMPILES = client("-Iinc", "-o", "d/a.cpp.o", "-c", "/s/a.cpp")

@@ -165,7 +165,7 @@ class CacheMeter:
     async def finish(self) -> list[ev.Event]:
         """The last figures."""
         if self._asking is not None:
-            await self._asking
+            await asyncio.wait([self._asking])
         if self._log is not None:
             while self._log.read():
                 pass

@@ -83,7 +83,7 @@ async def ask(command: Sequence[str], env: Mapping[str, str], cwd: str) -> str |
             env=env,
             cwd=cwd,
         )
-    except OSError:
+    except (OSError, ValueError):  # the latter for a word that cannot be one
         return None
     try:
         return await asyncio.wait_for(_answer(process), ASK_SECONDS)

@@ -36,10 +36,9 @@ _SOURCE = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".m", ".mm", ".i", ".ii",
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A job's own call of sccache: its words, and the folder that they are relative to."""
+    """A job's own call of sccache: what it compiles into what, and the folder that those are relative to."""
 
     job: Key
-    words: frozenset[str]
     output: str
     sources: tuple[str, ...]
     folder: str
@@ -54,7 +53,7 @@ class Guest(NamedTuple):
 
 
 class Guests:
-    """The guests of a build's jobs, scan after scan. Each process is asked once what it compiles."""
+    """The guests of a build's jobs, scan after scan. A process is asked what it compiles until its job is known."""
 
     def __init__(self, proc_root: Path = PROC) -> None:
         self._proc = proc_root
@@ -85,10 +84,10 @@ class Guests:
             return None
         words = argv[2:]
         sources = tuple(w for w in words if w.endswith(_SOURCE) and not w.startswith("-"))
-        return Client(job, frozenset(words), _output(words), sources, read_cwd(process.pid, self._proc) or "")
+        return Client(job, _output(words), sources, read_cwd(process.pid, self._proc) or "")
 
     def _job(self, process: Process) -> Key | None:
-        """The job that a server's child works for: asked once, as its command line does not change."""
+        """The job that a server's child works for; it stays that."""
         key = _key(process)
         host = self._hosts.get(key)
         if host is None:
