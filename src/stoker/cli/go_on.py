@@ -110,6 +110,8 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
 def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spec:
     """The build that goes on: what the earlier one was, what has changed by the words now, and the remedy."""
     old = _object(paths.spec)
+    if not {"words", "cwd", "name", "jobs", "memory", "steps", "profile"} <= old.keys():
+        raise CliError(f"{paths.spec} cannot be read; start the build anew", FAILURE)
     _check_alone(old)
     environ = load_environment(paths.environment, os.environ)
     lost = environ is None
@@ -142,7 +144,7 @@ def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, 
     jobs = old["jobs"] if args.jobs is None else args.jobs
     cwd, name, origin = str(old["cwd"]), args.name or str(old["name"]), old["profile"]
     # Of a profile's build the memory may be the profile's word, which is asked again.
-    memory = _bytes_of(args.memory) or (old["memory"] if origin is None or origin["memory_by_hand"] else None)
+    memory = _bytes_of(args.memory) or (old["memory"] if origin is None or origin.get("memory_by_hand") else None)
     if origin is None:
         words, width = tuple(old["words"]), _window(cwd, jobs, memory)
         run = prepared(words, width, jobs, environ)

@@ -37,6 +37,7 @@ class GoingOn:
                 stdout=PIPE,
                 stderr=PIPE,
                 start_new_session=True,
+                cwd="/",  # ours may be gone; the build has its own
                 limit=MAX_ANSWER,
             )
             async with asyncio.timeout(PATIENCE_SECONDS):
