@@ -124,9 +124,10 @@ def test_clearing_leaves_an_empty_folder_for_temporaries(folder: str, tmp_path: 
     assert list(ramdisk.found_in(str(tmp_path))) == [(folder, "/state/builds/b-1")]
 
 
-@pytest.fixture
-def daemon(folder: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(["sleep", "600"], env={"TMPDIR": ramdisk.tmpdir(folder), "PATH": os.environ["PATH"]})
+@pytest.fixture(params=["", "/sub"])
+def daemon(folder: str, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {"TMPDIR": ramdisk.tmpdir(folder) + request.param, "PATH": os.environ["PATH"]}
+    process = subprocess.Popen(["sleep", "600"], env=environment)
     yield process
     process.kill()
     process.wait()

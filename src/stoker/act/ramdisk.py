@@ -54,11 +54,11 @@ def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
 
     Not those of other users, whose environment we may not know.
     """
-    wanted = b"TMPDIR=" + os.fsencode(tmpdir(folder))
+    wanted = b"TMPDIR=" + os.fsencode(tmpdir(folder))  # or a folder in it, which a build script has made for itself
     found = []
     for pid in pids if pids is not None else [int(name) for name in os.listdir("/proc") if name.isdigit()]:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
-            if wanted in file.read().split(b"\0"):
+            if any(v == wanted or v.startswith(wanted + b"/") for v in file.read().split(b"\0")):
                 found.append(pid)
     return found
 
