@@ -141,7 +141,9 @@ def test_a_ram_disks_peak_outlives_it_and_the_last_count_of_what_was_written_is_
     assert (state.ramdisk_peak, state.build_written) == (900, 9)
     disk = status_of(state, 0.0)["ramdisk"]
     assert (disk["path"], disk["used"], disk["size"], disk["peak"]) == ("/dev/shm/x", 200, 4 << 30, 900)
-    ended = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", written=11)))
+    gone = reduce(state, ev.Record(state.seq + 1, 1999.0, ev.Sampled(MACHINE, (), 0, 0, 9, "", 0)))
+    assert status_of(gone, 0.0)["ramdisk"] == {**disk, "used": 0}
+    ended = reduce(gone, ev.Record(gone.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", written=11)))
     assert (ended.ramdisk_peak, ended.build_written) == (900, 11)
     assert status_of(ended, 0.0)["ramdisk"]["used"] == 0
     lost = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("failed", None, "lost")))

@@ -254,7 +254,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     return replace(
         state,
         jobs=jobs,
-        machine=e.machine,
+        machine=_with_ramdisk(e.machine, state.machine),
         build_rss=e.build_rss,
         build_peak_rss=max(state.build_peak_rss, e.build_rss),
         build_processes=e.build_processes,
@@ -269,6 +269,13 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         timeline=timeline,
         timeline_spacing=spacing,
     )
+
+
+def _with_ramdisk(machine: ev.MachineSample, before: ev.MachineSample | None) -> ev.MachineSample:
+    """A RAM disk that is gone was one all the same: it goes a moment before the build's end is known."""
+    if machine.ramdisk is not None or before is None or before.ramdisk is None:
+        return machine
+    return replace(machine, ramdisk=replace(before.ramdisk, used=0))
 
 
 def _with_point(
