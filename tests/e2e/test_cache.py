@@ -83,6 +83,7 @@ def server(env: dict[str, str]) -> int:
     return 0
 
 
+@pytest.mark.long
 def test_what_ccache_did_for_a_build_is_metered_and_what_its_hits_saved(
     stoker: Stoker, project: Path, env: dict[str, str]
 ) -> None:
@@ -94,6 +95,7 @@ def test_what_ccache_did_for_a_build_is_metered_and_what_its_hits_saved(
     assert cold["cache"]["saved_seconds"] is None
     ask(env, ccache, "--zero-stats")
     shutil.rmtree(project / "build")
+    env["PAUSE"] = "3"
     warm, said = build(stoker, project, "auto")
     cache, figures = warm["cache"], counters(env, ccache)
     assert cache["hits"] == figures["direct_cache_hit"] + figures["preprocessed_cache_hit"] == calls
@@ -138,6 +140,7 @@ def test_sccaches_compilers_count_with_their_jobs_and_its_server_outlives_build_
         until(lambda: start_ticks(keeper["keeper_pid"]) is None, "the keeper's end")
 
         shutil.rmtree(project / "build")
+        env["PAUSE"] = "3"
         warm, said = build(stoker, project, "sccache")
         stats = json.loads(ask(env, sccache, "--show-stats", "--stats-format", "json"))["stats"]
         assert warm["cache"]["hits"] == stats["cache_hits"]["counts"]["C/C++"] == calls

@@ -61,7 +61,7 @@ def no_server_left(sccache: str, env: dict[str, str]) -> Iterator[None]:
 
 
 def write_cmake(folder: Path, units: int) -> Path:
-    """A C++ project of so many heavy units and a light one, which are compiled when something else has taken 1 s.
+    """A C++ project of so many heavy units and a light one, which are compiled when $PAUSE seconds are over.
 
     Compilations that a cache answers are over before stoker knows what a build has to do, else.
     """
@@ -69,10 +69,11 @@ def write_cmake(folder: Path, units: int) -> Path:
     names = [f"f{n}.cpp" for n in range(units)]
     for n, name in enumerate(names):
         (folder / name).write_text(HEAVY.format(n=n))
+    (folder / "slow.sh").write_text("sleep ${PAUSE:-0}\n")
     (folder / "main.cpp").write_text("int main() { return 0; }\n")
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.18)\nproject(cached CXX)\n"
         f"add_executable(cached main.cpp {' '.join(names)})\n"
-        "add_custom_target(slow ALL COMMAND sleep 1)\nadd_dependencies(cached slow)\n"
+        "add_custom_target(slow ALL COMMAND sh ${CMAKE_SOURCE_DIR}/slow.sh)\nadd_dependencies(cached slow)\n"
     )
     return folder
