@@ -12,6 +12,7 @@ from functools import reduce as _fold
 from typing import Any
 
 from stoker.model import events as ev
+from stoker.model.samples import MachineSample
 from stoker.model.state import (
     MAX_DECISIONS,
     MAX_FAILURES,
@@ -271,7 +272,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     )
 
 
-def _with_ramdisk(machine: ev.MachineSample, before: ev.MachineSample | None) -> ev.MachineSample:
+def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> MachineSample:
     """A RAM disk that is gone was one all the same: it goes a moment before the build's end is known."""
     if machine.ramdisk is not None or before is None or before.ramdisk is None:
         return machine
