@@ -117,8 +117,9 @@ def _ratios(figures: Sequence[Figure]) -> str:
 def _ratio(runs: Sequence[Figure], none: str) -> str:
     if not runs:
         return none
-    kills = sum(f["kills"] for f in runs)
-    return f"{_worst(runs):.2f}" + (f" ({kills} kills)" if kills else "")
+    kills, never = sum(f["kills"] for f in runs), sum(f["given_up"] for f in runs)
+    lost = f" ({kills:,} kills" + (f", {never:,} jobs never built)" if never else ")") if kills else ""
+    return f"{_worst(runs):.2f}{lost}"
 
 
 def _losses(figures: Sequence[Figure]) -> str:
