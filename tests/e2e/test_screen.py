@@ -110,10 +110,11 @@ def test_a_compile_error_is_shown_and_is_the_exit_status(stoker: Stoker, open_te
     assert "failed" in screen.splitlines()[0]
     assert "unit1.cpp.o" in screen
     terminal.send("f")
-    terminal.wait_for(lambda s: "no_such_name" in s and "its output" in s)
+    terminal.wait_for(lambda s: "no_such_name" in s and "The source does not compile" in s)
     terminal.send("q")
     assert terminal.wait() == 1
     assert b"stoker: bad failed" in terminal.raw
+    assert b"A step was killed" not in terminal.raw  # what was dropped from the deck is no failure
 
 
 def test_leaving_in_mid_build_leaves_it_running(stoker: Stoker, open_terminal: Open, gated: Path) -> None:

@@ -91,7 +91,14 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
     matches = scan(file, rules, here.line, lambda: file.tell() >= until or time.monotonic() > deadline)
     complete = begin == start and file.tell() >= size
-    return [_cause(file, here, match, state.failures) for match in matches[:MAX_CAUSES]], complete
+    causes = [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]]
+    return [cause for cause in causes if not _was_dropped(cause, state)], complete
+
+
+def _was_dropped(cause: Cause, state: BuildState) -> bool:
+    """Whether this is what ninja says of a job that stoker dropped from its deck, which is no failure of the build."""
+    dropped = any(scheduler.dropped for scheduler in state.schedulers.values())
+    return dropped and not cause.job and cause.text.startswith("FAILED: [code=137]")
 
 
 def _nearer(failures: Sequence[Failure], size: int) -> int:

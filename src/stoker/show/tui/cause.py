@@ -20,6 +20,7 @@ FACT_LINES = 2
 LEAST_CONTEXT = 3
 """Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
 
+HERE_LINES = 3
 ROOMY = 30
 """Screen height from which there are blank lines between the parts."""
 
@@ -84,14 +85,23 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
     first = max(0, min(at - rows // 3, len(cause.context) - rows))
     numbers = len(str(cause.context_line + len(cause.context)))
     shown = enumerate(cause.context[first : first + rows], first)
-    return [_context_line(cause, i, text, numbers, width, g, here=i == at) for i, text in shown]
+    lines: list[Line] = []
+    for i, text in shown:
+        head = f"{g.pointer if i == at else ' '} {pad(str(cause.context_line + i), numbers, right=True)}  "
+        if i == at:
+            lines += _here(head, clean(text, MAX_TEXT), width)
+        else:
+            body = elide_end(clean(text, MAX_TEXT), width - width_of((Part(head),)), g.ellipsis)
+            lines.append((Part(head, "text_dim"), Part(body)))
+    return lines
 
 
-def _context_line(cause: Cause, i: int, text: str, numbers: int, width: int, g: Glyphs, *, here: bool) -> Line:
-    head = f"{g.pointer if here else ' '} {pad(str(cause.context_line + i), numbers, right=True)}  "
-    text = clean(cause.text if here and len(text) > width else text, MAX_TEXT)
-    body = elide_end(text, width - width_of((Part(head),)), g.ellipsis)
-    return Part(head, "error bold" if here else "text_dim"), Part(body, "error bold" if here else "text")
+def _here(head: str, text: str, width: int) -> list[Line]:
+    """The line that tells of the cause, over several lines of the screen: what matters may stand behind a long path."""
+    room = width - width_of((Part(head),))
+    pieces = wrap(text, room, HERE_LINES) or [""]
+    heads = [head, *[" " * (width - room)] * len(pieces)]
+    return [(Part(heads[n], "error bold"), Part(piece, "error bold")) for n, piece in enumerate(pieces)]
 
 
 def _prose(label: str, text: str, width: int) -> list[Line]:
