@@ -272,6 +272,15 @@ def test_a_new_engine_finds_each_job_where_the_old_one_left_it(world: World) -> 
     assert 1 in world.expected.adopted_jobs
 
 
+def test_jobs_born_in_one_instant_are_let_go_in_their_order(world: World) -> None:
+    births = [world.birth(output) for output in "abcd"]
+    ticks = births[0].job.start_ticks
+    together = [b._replace(job=replace(b.job, start_ticks=ticks)) for b in births]
+    world.governor.paused = "hard"
+    world.governor.receive(together, time.time())
+    assert len({m.arrived for m in world.governor.deck}) == 1
+
+
 @pytest.mark.parametrize("act", ["freeze", "alone"])
 def test_what_a_person_did_to_a_job_outlives_the_engine(world: World, act: str) -> None:
     births = world.start("a", "b")

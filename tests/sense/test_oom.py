@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,13 @@ def test_deaths_in_another_group_are_not_ours() -> None:
                 pass
             log = KernelLog(group=memory_group(inside.pid))
             inside.kill()
-        assert subprocess.run(other.wrap(EATS), check=False).returncode == -9
-        assert log.victims() == []
+        for _ in range(4):
+            assert subprocess.run(other.wrap(EATS), check=False).returncode == -9
+            if log.victims() == []:
+                break
+            time.sleep(5.1)  # the kernel names the groups of ten deaths in five seconds, whoever else has some now
+        else:
+            raise AssertionError("a death in another group was taken for ours")
         assert subprocess.run(mine.wrap(EATS), check=False).returncode == -9
         assert [v.program[:6] for v in log.victims()] == ["python"]
     log.close()

@@ -163,11 +163,11 @@ FRAME_END = b"\x1b[1;1H\x1b[?2026l"
 
 CHILD = """
 import sys
-sys.path.insert(0, {bench!r})
-from link import Busy
+sys.path.insert(0, {top!r})
+from bench.link_screen import Busy
 from stoker.config.themes import load_themes, theme_folders
 from stoker.show.tui.app import run_tui
-run_tui(Busy(12, 2), themes=load_themes(theme_folders())[0], theme_name="dark")
+run_tui(Busy(12, 2, None), themes=load_themes(theme_folders())[0], theme_name="dark")
 """
 
 
@@ -189,9 +189,9 @@ def test_a_recorded_session_looks_the_same(tmp_path: Path) -> None:
 
 
 def record_session(tmp_path: Path) -> str:
-    bench = str(Path(__file__).parents[2] / "bench")
+    top = str(Path(__file__).parents[2])
     script = tmp_path / "child.py"
-    script.write_text(CHILD.format(bench=bench))
+    script.write_text(CHILD.format(top=top))
     pid, master = pty.fork()
     if pid == 0:
         os.environ.update(

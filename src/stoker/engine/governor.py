@@ -20,7 +20,7 @@ from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.guests import GuestHolder, without_starting
-from stoker.engine.newborn import member_of
+from stoker.engine.newborn import Clocks, by_age, member_of
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import MachineSample
@@ -55,8 +55,7 @@ class Governor:
         self.guarded = level.guarded
         self.open = False
         """True when the build is being stopped: nothing is held any more."""
-        self.cores = 1.0
-        self.limit = math.inf  # of an automatic level, in this step
+        self.cores, self.limit = 1.0, math.inf  # the limit of an automatic level, in this step
         self.thresholds = Thresholds()
         self.pressure: float | None = None
         self._ramdisk = SeenRamDisk()
@@ -86,7 +85,8 @@ class Governor:
         """Jobs that were not known: decide about them, hold those that may not run. `now` is Unix time."""
         if not births:
             return []
-        members = [self._member(birth, now) for birth in sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))]
+        clocks = Clocks.now()
+        members = [self._member(birth, now, clocks) for birth in by_age(births)]
         self._fresh = {m.jid for m in members}
         if not self._has_places():
             self._hold_fresh(members)
@@ -96,9 +96,9 @@ class Governor:
         before = {b.jid: b.before for b in births}
         return [*(e for m in members for e in self._announced(m, before[m.jid])), *decided]
 
-    def _member(self, birth: Birth, now: float) -> Member:
+    def _member(self, birth: Birth, now: float, clocks: Clocks) -> Member:
         alone = birth.job.output in self.alone
-        member = member_of(birth, now, time.monotonic(), held=not self.open, alone=alone)
+        member = member_of(birth, now, clocks, held=not self.open, alone=alone)
         if not member.fixed:
             gate.offer_to_the_kernel(member.target)
         if birth.before is not None or (member.state == "running" and not member.fixed):

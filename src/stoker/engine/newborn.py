@@ -5,6 +5,10 @@ Reads a little of /proc. Sends no signal.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from stoker.act.gate import Target
 from stoker.act.tree import Processes
 from stoker.engine.deck import Birth, Member
@@ -20,8 +24,32 @@ UNTOUCHED = 0.05
 """CPU seconds that a job stopped at its birth may have used: a shell's start."""
 
 
-def member_of(birth: Birth, now: float, clock: float, *, held: bool, alone: bool) -> Member:
-    """The job as a governor keeps it; `now` is Unix time, `clock` the monotonic one. `held`: newborn jobs wait on deck.
+class Clocks(NamedTuple):
+    """One instant by both clocks, in seconds: jobs born in one hundredth of a second must come out as of one age.
+
+    Read for each of them anew, the last one to be read would seem the oldest.
+    """
+
+    monotonic: float
+    boottime: float
+
+    @classmethod
+    def now(cls) -> Clocks:
+        """This instant."""
+        return cls(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def arrival(self, start_ticks: int) -> float:
+        """When a process began, by the monotonic clock."""
+        return self.monotonic - max(0.0, self.boottime - start_ticks / CLK_TCK)
+
+
+def by_age(births: Iterable[Birth]) -> list[Birth]:
+    """The oldest first."""
+    return sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))
+
+
+def member_of(birth: Birth, now: float, clocks: Clocks, *, held: bool, alone: bool) -> Member:
+    """The job as a governor keeps it; `now` is Unix time. `held`: newborn jobs wait on deck.
 
     One that an earlier engine knew is where that one left it, by whose word it was left there.
     """
@@ -35,9 +63,9 @@ def member_of(birth: Birth, now: float, clock: float, *, held: bool, alone: bool
         birth.job,
         target_of(birth),
         "running" if fixed else state,
-        arrived=clock - max(0.0, now - birth.job.started),
-        admitted=clock - max(0.0, now - since) if since is not None else clock,
-        since=clock,
+        arrived=clocks.arrival(birth.job.start_ticks),
+        admitted=clocks.monotonic - max(0.0, now - since) if since is not None else clocks.monotonic,
+        since=clocks.monotonic,
         fixed=fixed,
         alone=alone or (before is not None and before.alone),
         by_person=moved_by == "person",

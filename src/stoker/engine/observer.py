@@ -79,7 +79,7 @@ class Observer:
         self._last_look = state.time
         self._next_sid = max(state.schedulers, default=0) + 1
         seen = [s.sid for s in state.schedulers.values() if s.started >= roots.begun]
-        self.first_sid = min(seen, default=self._next_sid)
+        self.first_sid = self._seen_from = min(seen, default=self._next_sid)
         """The number of the first scheduler that this step may have."""
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
@@ -186,11 +186,11 @@ class Observer:
 
     def watch_command(self, roots: Roots) -> None:
         """From now on this command is the one that runs."""
-        self._roots = roots
+        self._roots, self._seen_from = roots, self._next_sid
 
     def _last_of_step(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         events = self._plans()
-        if self._next_sid == self.first_sid:
+        if self._next_sid == self._seen_from:
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
         events += self._ended_schedulers(living, now)

@@ -59,7 +59,9 @@ class PageScreen(Screen[None]):
         """Draw the current moment."""
         if not self.is_mounted or not self.size:
             return
-        page = self.query_one("#page", Page)
+        page = next(iter(self.query("#page").results(Page)), None)
+        if page is None:  # a tick may come between a screen's mounting and its page's
+            return
         width, height = page.size
         if not width or not height:
             return
