@@ -156,7 +156,7 @@ def test_what_waits_on_deck_is_not_built_after_a_compile_error(grouped: Make, tm
     stoker = grouped(ROOMY)
     status = stoker.built("ninja", "-C", str(folder))
     assert status["state"] == "failed"
-    assert len(built(folder)) < max(2, os.cpu_count() or 1)
+    assert len(built(folder)) < 6  # the compiler takes a while to find its error
     assert status["progress"]["failed"] == 1
 
 

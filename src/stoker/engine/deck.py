@@ -139,6 +139,10 @@ class Deck:
         """The job with that number, None when it has gone."""
         return self._members.get(jid)
 
+    def commands(self, jids: Iterable[int]) -> list[tuple[str, ...]]:
+        """The arguments of those of the jobs that are there."""
+        return [self._members[jid].job.argv for jid in jids if jid in self._members]
+
     def by_key(self, key: Key) -> Member | None:
         """The job whose first process that is."""
         return self._by_key.get(key)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stoker.engine.deck import Birth
+from stoker.engine.dropped import Dropped
 from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
@@ -64,7 +65,7 @@ class Observer:
         self._machine = machine
         self._governor = governor
         self._births = BirthWatch()
-        self._dropped: set[str] = set()
+        self._dropped = Dropped()
         self._unready: dict[int, Process] = {}
         self._exits = ExitWatch(self._exited)
         self._exited_at: dict[Key, float] = {}
@@ -148,7 +149,7 @@ class Observer:
         """What the build has written since; a failure that only ended what was dropped is none."""
         books = self.live_schedulers()
         events = self._output.read_all(books) if to_the_end else self._output.read(books)
-        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and e.output in self._dropped)]
+        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
         for failure in kept:
             if isinstance(failure, ev.FailureFound) and self.is_error(failure):
                 kept += self._drop_after(failure)
@@ -167,7 +168,7 @@ class Observer:
         jids, events = self._governor.drop(
             book.sid, failure.output, f"{failure.output} failed, and {tool} starts nothing more"
         )
-        self._dropped |= book.drop(jids)
+        self._dropped.add(book.drop(jids), self._governor.deck.commands(jids))
         return events
 
     def finish(self, now: float) -> list[ev.Event]:
