@@ -78,7 +78,7 @@ def views(draw: st.DrawFn) -> View:
     )
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(views())
 def test_any_view_gets_sane_decisions(seen: View) -> None:
     decisions = decide(seen, 100.0)
@@ -96,7 +96,7 @@ def test_any_view_gets_sane_decisions(seen: View) -> None:
     assert max(Counter(d.jid for d in decisions).values(), default=1) == 1
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views())
 def test_level_pause_and_the_oldest_are_respected(seen: View) -> None:
     decisions = decide(seen, 100.0)
@@ -113,7 +113,7 @@ def test_level_pause_and_the_oldest_are_respected(seen: View) -> None:
         assert min(seen.running, key=age_order).jid not in frozen
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views())
 def test_who_must_be_alone_is_alone(seen: View) -> None:
     decisions = decide(seen, 100.0)
@@ -131,7 +131,7 @@ def test_who_must_be_alone_is_alone(seen: View) -> None:
         assert not thawed
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views(), st.floats(0, 64), st.floats(0, 100))
 def test_where_memory_is_ignored_it_plays_no_role(seen: View, available: float, pressure: float) -> None:
     ignored = replace(seen, guarded=False)
@@ -142,7 +142,7 @@ def test_where_memory_is_ignored_it_plays_no_role(seen: View, available: float, 
     assert all(d.by_word for d in decisions if d.action == "freeze")
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views())
 def test_something_always_runs(seen: View) -> None:
     """With nothing running, not paused, and somebody there who may run: somebody starts, however full memory is."""

@@ -14,7 +14,7 @@ GIB = 2**30
 
 
 @pytest.mark.parametrize("prediction", PREDICTIONS)
-@pytest.mark.parametrize("order", ["scattered", "row"])
+@pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
 def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
     jobs = BUILDS["flash-attn"](order=order)
     result = simulate(jobs, 16, 32 * GIB, "stoker", prediction)
@@ -24,14 +24,14 @@ def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction,
         assert result.ratio <= 1.40
 
 
-@pytest.mark.parametrize("order", ["scattered", "row"])
+@pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
 def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order) -> None:
     result = simulate(BUILDS["pytorch"](order=order), 32, 64 * GIB, "stoker", "noisy")
     assert result.kills == 0
     assert result.ratio <= 1.10
 
 
-@pytest.mark.parametrize("prediction", ["noisy", "absent"])
+@pytest.mark.parametrize("prediction", [pytest.param("noisy", marks=pytest.mark.long), "absent"])
 def test_stoker_beats_every_fixed_level_that_survives(prediction: Prediction) -> None:
     jobs = BUILDS["flash-attn"]()
     best = best_fixed(jobs, 32, 64 * GIB)

@@ -66,7 +66,7 @@ def run(build: list[TraceJob], prediction: Prediction, seed: int, level: int | N
     return machine
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(jobs(), st.sampled_from([None, 1, 3, 8]), st.sampled_from([2, 4, 16]))
 def test_with_true_predictions_the_budget_is_kept(build: list[TraceJob], level: int | None, cores: int) -> None:
     machine = run(build, "exact", 1, level, cores)
@@ -84,7 +84,7 @@ def test_whatever_is_predicted_every_one_of_thousands_ends(
     run(build, prediction, seed, cores=8)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(jobs(), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
 def test_whatever_is_predicted_every_job_ends(build: list[TraceJob], prediction: Prediction, seed: int) -> None:
     run(build, prediction, seed, cores=8)
