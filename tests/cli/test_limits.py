@@ -37,9 +37,7 @@ def test_a_size_or_a_share_is_memory(text: str, value: float) -> None:
     assert isinstance(memory(text), float) == text.endswith("%")
 
 
-@pytest.mark.parametrize(
-    "text", ["0", "0%", "101%", "lots", "12X", "-1G", "", "%", "9" * 500, "1e3", "48", "31MiB"]
-)
+@pytest.mark.parametrize("text", ["0", "0%", "101%", "lots", "12X", "-1G", "", "%", "9" * 500, "1e3", "48", "31MiB"])
 def test_memory_that_leaves_no_build_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError) as refused:
         memory(text)

@@ -145,6 +145,7 @@ def test_a_wide_make_is_governed(stoker: Grouped, tmp_path: Path) -> None:
     assert overlap.most == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ninja", NINJAS[:1])
 def test_a_width_that_the_person_gave_ninja_stays_the_most_that_runs(
     stoker: Grouped, tmp_path: Path, ninja: str

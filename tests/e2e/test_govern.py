@@ -106,6 +106,7 @@ def test_what_the_first_build_taught_serves_the_second(
     assert expected["obj/light03.o"] < 200 * MIB < 400 * MIB < expected["obj/heavy01.o"]
 
 
+@pytest.mark.long
 def test_a_limit_that_sinks_while_the_build_runs_is_kept(
     grouped: Make, heavy: Path, unconstrained: dict[str, str]
 ) -> None:

@@ -197,6 +197,8 @@ def test_a_resumed_build_is_asked_for_what_is_left_of_it(stoker: Stoker, profile
     result = stoker.run("run", "--plain", "-p", "two", "--resume", cwd=tmp_path, PATH=str(bin_))
     assert (result.returncode, result.stderr.count(b"\n")) == (NOT_STARTED, 1)
     assert b"file gone: " in result.stderr
+    unnamed = stoker.run("run", "--plain", "--resume", cwd=tmp_path, PATH=str(bin_))
+    assert (unnamed.returncode, b"file gone: " in unnamed.stderr) == (NOT_STARTED, True), unnamed.stderr
     (profiles / "two.yaml").write_text(text.format(file="ready"))
     result = stoker.run("run", "--plain", "-p", "two", "--resume", cwd=tmp_path, PATH=str(bin_))
     assert result.returncode == 0, result.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.decide.curves import Point
-from stoker.simulate.expectation import PREDICTIONS, Prediction
+from stoker.simulate.expectation import Prediction
 from stoker.simulate.run import UnknownPolicyError, best_fixed, driver_of, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 from stoker.simulate.trace import TraceJob
@@ -13,7 +13,7 @@ from stoker.simulate.trace import TraceJob
 GIB = 2**30
 
 
-@pytest.mark.parametrize("prediction", PREDICTIONS)
+@pytest.mark.parametrize("prediction", [pytest.param("exact", marks=pytest.mark.long), "noisy", "absent"])
 @pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
 def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
     jobs = BUILDS["flash-attn"](order=order)
@@ -80,6 +80,7 @@ def test_a_run_can_be_repeated() -> None:
     assert first == second
 
 
+@pytest.mark.long
 def test_jobs_far_beyond_every_prediction_do_not_end_in_a_kill() -> None:
     """A first build whose C++ files take ten times what the prior says, together more than the machine has."""
     points = (Point(0, 0.1 * GIB), Point(60, 5 * GIB), Point(90, 5 * GIB))

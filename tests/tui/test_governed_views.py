@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -56,6 +56,7 @@ def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     assert "━━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
 
 
+@settings(max_examples=30)
 @given(
     st.integers(0, 80 * GIB),
     st.integers(0, 80 * GIB),
@@ -177,6 +178,7 @@ def test_what_a_job_holds_and_needs_share_a_unit(rss: int, expected: int | None,
     assert of_expected(job, UNICODE) == words
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**43), st.integers(1, 2**43))
 def test_no_size_is_wider_than_its_column(rss: int, expected: int) -> None:
     job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, expected=expected)

@@ -21,7 +21,7 @@ from stoker.act.environment import load_environment
 from stoker.act.launch import Decided, Spec
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.remedy import remedied
-from stoker.cli.run import _bytes_of, _show, _start, _window
+from stoker.cli.run import bytes_of, examined, show_own, start_build, window_of
 from stoker.cli.screen import pick_screen
 from stoker.cli.window import prepared
 from stoker.config.paths import BuildPaths, build_paths, builds_dir
@@ -43,12 +43,12 @@ def go_on(args: argparse.Namespace) -> int:
         spec = _spec(args, paths, state)
         if screen is not None:
             print(f"stoker: {clean(spec.decided.what if spec.decided else '')}", file=sys.stderr)
-        new = _start(lambda _: spec)
+        new = start_build(lambda _: spec)
         claim.write(new.id)
     if screen is None:
         print(new.id)
         return 0
-    return _show(new, screen)
+    return show_own(new, screen)
 
 
 def _meant(words: list[str]) -> BuildPaths:
@@ -144,9 +144,9 @@ def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, 
     jobs = old["jobs"] if args.jobs is None else args.jobs
     cwd, name, origin = str(old["cwd"]), args.name or str(old["name"]), old["profile"]
     # Of a profile's build the memory may be the profile's word, which is asked again.
-    memory = _bytes_of(args.memory) or (old["memory"] if origin is None or origin.get("memory_by_hand") else None)
+    memory = bytes_of(args.memory) or (old["memory"] if origin is None or origin.get("memory_by_hand") else None)
     if origin is None:
-        words, width = tuple(old["words"]), _window(cwd, jobs, memory)
+        words, width = tuple(old["words"]), window_of(cwd, jobs, memory)
         run = prepared(words, width, jobs, environ)
         return Spec(run.words, cwd, name, words, run.environment, jobs, memory, width, note=run.note, environ=environ)
     from stoker.cli.steps import plan_of, spec_of
@@ -155,9 +155,12 @@ def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, 
     asked = argparse.Namespace(profile=origin["path"] if by_path else origin["name"], set=[], resume=True)
     _check_newest(origin["name"], cwd, paths)
     plan = plan_of(asked, (), cwd)
-    width = _window(cwd, jobs, memory or plan.profile.memory)
+    width = window_of(cwd, jobs, memory or plan.profile.memory)
     base = Spec(plan.words, cwd, name, jobs=jobs, memory=memory, window=width)
-    return replace(spec_of(plan, base, environ), environ=environ)
+    made = replace(spec_of(plan, base, environ), environ=environ)
+    if args.remedy or args.no_doctor:  # a remedy mends what the doctor would refuse
+        return made
+    return replace(made, notices=(*made.notices, *examined(plan, made, cwd, args)))
 
 
 def _check_newest(profile: str, folder: str, paths: BuildPaths) -> None:

@@ -135,7 +135,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _demo(parser: argparse.ArgumentParser) -> None:
     _screen(parser)
     _limits(parser)
-    parser.add_argument("--seconds", type=float, default=60.0, help="about how long it shall take (default: 60)")
+    parser.add_argument("--seconds", type=float, default=40.0, help="about how long it shall take (default: 40)")
     parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
 
 

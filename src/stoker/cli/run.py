@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if words[0].startswith("-"):
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
     _check_command(words[0])
-    memory = _bytes_of(args.memory)
+    memory = bytes_of(args.memory)
     return _run(args, lambda folder: _spec(words, folder, args.name or _default_name(words), args.jobs, memory))
 
 
@@ -54,18 +54,18 @@ def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
 
     def spec(folder: str) -> Spec:
         plan = plan_of(args, extra, folder)
-        memory, name = _bytes_of(args.memory), args.name or _default_name(plan.words)
-        window = _window(folder, args.jobs, memory or plan.profile.memory)
+        memory, name = bytes_of(args.memory), args.name or _default_name(plan.words)
+        window = window_of(folder, args.jobs, memory or plan.profile.memory)
         base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
         made = spec_of(plan, base, os.environ)
         if args.no_doctor:
             return made
-        return replace(made, notices=(*made.notices, *_examined(plan, made, folder, args)))
+        return replace(made, notices=(*made.notices, *examined(plan, made, folder, args)))
 
     return _run(args, spec)
 
 
-def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> tuple[str, ...]:
+def examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> tuple[str, ...]:
     """What the doctor warns of, told where no plain lines will tell it. Raises CliError where something fails."""
     from stoker.cli.precheck import precheck
 
@@ -73,7 +73,8 @@ def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> 
         print(f"stoker: {clean(line)}", file=sys.stderr, flush=True)
 
     temporary = {"TMPDIR": made.ramdisk.parent} if made.ramdisk is not None else {}
-    environment = {**os.environ, **made.environment, **temporary}
+    base = os.environ if made.environ is None else made.environ
+    environment = {**base, **made.environment, **temporary}
     warnings = precheck(plan, [step.name for step in made.steps[made.first - 1 :]], folder, environment, say)
     if args.detach or args.json or pick_screen(args) != "plain":
         for warning in warnings:
@@ -84,11 +85,11 @@ def _examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> 
 def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
     """Start the build that `spec` makes of the working folder, and watch it."""
     screen = None if args.detach else pick_screen(args)
-    paths = _start(spec, early.keep)
+    paths = start_build(spec, early.keep)
     if screen is None:
         print(paths.id)
         return 0
-    return _show(paths, screen)
+    return show_own(paths, screen)
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -98,28 +99,28 @@ def demo(args: argparse.Namespace) -> int:
     if not 1.0 <= args.seconds <= 3600.0:
         raise CliError("--seconds is a number from 1 to 3600")
     screen = pick_screen(args)
-    memory = _bytes_of(args.memory)
+    memory = bytes_of(args.memory)
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
-    paths = _start(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory), early.keep)
+    paths = start_build(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory), early.keep)
     status: int | None = None
     try:
-        status = _show(paths, screen)
+        status = show_own(paths, screen)
         return status
     finally:
         if not is_live(paths) and status != LEFT:  # nor does one that goes on with it
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _show(paths: BuildPaths, screen: Screen) -> int:
+def show_own(paths: BuildPaths, screen: Screen) -> int:
     """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
     from stoker.cli.view import show_build
 
     return show_build(paths, screen, owner=True)
 
 
-def _start(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda: None) -> BuildPaths:
+def start_build(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda: None) -> BuildPaths:
     """Start the build that `spec` makes of the working folder. `ready` is called when all is ready for its start."""
     from stoker.cli.ramdisk import sweep
 
@@ -139,12 +140,12 @@ def _start(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda: None
 
 def _spec(words: Sequence[str], cwd: str, name: str, jobs: int | None, memory: int | None) -> Spec:
     """The build with a window for its schedulers."""
-    window = _window(cwd, jobs, memory)
+    window = window_of(cwd, jobs, memory)
     run = prepared(words, window, jobs, os.environ)
     return Spec(run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, run.note)
 
 
-def _window(cwd: str, jobs: int | None, memory: int | None) -> int:
+def window_of(cwd: str, jobs: int | None, memory: int | None) -> int:
     """How wide schedulers are made on this machine."""
     from stoker.sense.machine import MachineReader
 
@@ -173,7 +174,7 @@ def _default_name(words: Sequence[str]) -> str:
     return folder.name or Path(words[0]).name
 
 
-def _bytes_of(memory: int | float | None) -> int | None:
+def bytes_of(memory: int | float | None) -> int | None:
     """What `--memory` allows in bytes; a share is one of the tightest limit around us."""
     if not isinstance(memory, float):
         return memory

@@ -80,9 +80,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         since=plan.since,
         cache=added.cache,
         memory=memory,
-        profile=Origin(
-            profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None
-        ),
+        profile=Origin(profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None),
     )
 
 
