@@ -161,7 +161,6 @@ def test_a_machine_that_went_down_over_the_heavy_kernels_takes_them_up_again(
     assert verified(stoker) == ["torch-1-py3-none-any.whl"]
 
 
-@pytest.mark.long
 def test_a_killed_keeper_starts_no_further_step_and_its_own_is_run_again(
     stoker: Stoker, profiles: Path, tmp_path: Path
 ) -> None:

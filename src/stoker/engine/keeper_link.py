@@ -82,7 +82,10 @@ class KeeperLink:
         """The keeper has written the end; or nobody will, and the command has gone."""
         if self._paths.exit.exists():
             return True
-        return not self.is_there() and start_ticks(self.build_pid) != self._known["build_start"]
+        if self.is_there():
+            return False
+        self.read()  # its last word may be another step, which runs
+        return bool(start_ticks(self.build_pid) != self._known["build_start"])
 
     def read(self) -> None:
         """Learn what the keeper has written since."""

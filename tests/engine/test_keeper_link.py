@@ -1,0 +1,42 @@
+"""What the engine knows of its keeper, from the keeper's file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stoker.act.tree import start_ticks
+from stoker.config.paths import BuildPaths
+from stoker.engine.keeper_link import KeeperLink
+
+GONE = 2**22 + 1
+"""No process has this number: the kernel's highest is 2**22."""
+
+
+@pytest.fixture
+def runs() -> Iterator[int]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process.pid
+        process.kill()
+
+
+def told(step: int, build: int) -> dict[str, Any]:
+    """A killed keeper's word on a step."""
+    run = {"step": step, "attempt": 1, "pid": build, "begun": 1.0, "log_start": 0}
+    keeper = {"keeper_pid": GONE, "keeper_start": 7, "started": 1.0, "past": []}
+    return {**keeper, "build_pid": build, "build_start": start_ticks(build) or 7, **run}
+
+
+def test_a_step_that_a_keeper_started_before_it_was_killed_is_not_the_end(tmp_path: Path, runs: int) -> None:
+    paths = BuildPaths(tmp_path)
+    paths.keeper.write_text(json.dumps(told(1, GONE)))
+    link = KeeperLink(paths)
+    assert link.build_is_over()
+    paths.keeper.write_text(json.dumps(told(2, runs)))
+    assert not link.build_is_over()
+    assert link.runs[-1].step == 2
