@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from stoker.config.paths import UnsafeFolderError, history_path
+from stoker.cli.needs import heaviest_known
 from stoker.config.priors import load_priors, priors_files
 from stoker.decide.priors import Prior
 from stoker.doctor.need import Cost, Need
 from stoker.doctor.switches import switch
-from stoker.record.history import MAX_ROWS, History, KnownJob
+from stoker.record.history import MAX_ROWS, KnownJob
 from stoker.sense.cgroup import find_cgroups
 from stoker.sense.cpu import cpu_available
 from stoker.verify.binary import read_binary
@@ -55,17 +55,7 @@ def with_cost(need: Need, env: Mapping[str, str]) -> Need:
 
 def _remembered(need: Need) -> Cost | None:
     """The CUDA files that were compiled in this build folder. Their objects tell for how many architectures."""
-    try:
-        path = history_path()
-    except UnsafeFolderError:
-        return None
-    if not path.exists():
-        return None
-    history = History(path)
-    try:
-        known = history.known(MAX_ROWS).heaviest
-    finally:
-        history.close()
+    known = heaviest_known(MAX_ROWS)
     jobs = list(_once(job for job in known if job.tool == "nvcc" and os.path.isfile(_path(need, job))))
     archs = {arch for job in jobs[:1] for arch, _ in _sizes(_path(need, job))}
     if not archs:

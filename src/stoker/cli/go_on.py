@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
-import json
 import os
 import pwd
 import sys
@@ -28,7 +27,7 @@ from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.model.diagnosis import words_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.record.builds import NoSuchBuildError, final_state, is_live, list_builds, resolve
+from stoker.record.builds import NoSuchBuildError, final_state, is_live, list_builds, read_object, resolve
 
 MAX_ID = 200
 
@@ -66,17 +65,9 @@ def _meant(words: list[str]) -> BuildPaths:
 def _newest_here(folder: str) -> BuildPaths:
     for build in list_builds():
         paths = build_paths(build.id)
-        if _object(paths.spec).get("cwd") == folder:
+        if read_object(paths.spec).get("cwd") == folder:
             return paths
     raise NoSuchBuildError("no build was started in this folder; name one of 'stoker ls': stoker run --resume ID")
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _check_ended(paths: BuildPaths, state: BuildState) -> None:
@@ -109,7 +100,7 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
 
 def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spec:
     """The build that goes on: what the earlier one was, what has changed by the words now, and the remedy."""
-    old = _object(paths.spec)
+    old = read_object(paths.spec)
     if not {"words", "cwd", "name", "jobs", "memory", "steps", "profile"} <= old.keys():
         raise CliError(f"{paths.spec} cannot be read; start the build anew", FAILURE)
     _check_alone(old)
@@ -134,7 +125,7 @@ def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spe
 def _check_alone(old: Mapping[str, Any]) -> None:
     """The same command must not run in the same folder already, however it was started."""
     for build in list_builds():
-        other = _object(build_paths(build.id).spec) if build.live else {}
+        other = read_object(build_paths(build.id).spec) if build.live else {}
         if other and other.get("cwd") == old.get("cwd") and other.get("words") == old.get("words"):
             raise CliError(f"{build.id} runs the same there; look at it with: stoker attach {build.id}", FAILURE)
 

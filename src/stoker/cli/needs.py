@@ -6,14 +6,14 @@ Unaware of what the machine has.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stoker.config.paths import UnsafeFolderError, history_path
 from stoker.config.profiles.profile import Profile
 from stoker.doctor.need import Job, Knobs, Need, Version, Want
 from stoker.doctor.switches import switch
-from stoker.record.history import History
+from stoker.record.history import History, KnownJob
 
 ASKED = 200
 """The heaviest remembered jobs among which a build folder's own are looked for."""
@@ -27,21 +27,25 @@ _LIBRARIES = {"cudnn.h": "cudnn", "nccl.h": "nccl"}
 
 def with_history(need: Need) -> Need:
     """The need with the heaviest job that is remembered of its build folder, told by outputs that are there."""
-    try:
-        path = history_path()
-    except UnsafeFolderError:
-        return need
-    if not path.exists():
-        return need
-    history = History(path)
-    try:
-        known = history.known(ASKED).heaviest
-    finally:
-        history.close()
-    own = next((job for job in known if os.path.isfile(os.path.join(need.build, job.output))), None)
+    own = next((job for job in heaviest_known(ASKED) if os.path.isfile(os.path.join(need.build, job.output))), None)
     if own is None or (need.job is not None and need.job.bytes > own.peak):
         return need
     return replace(need, job=Job(own.output, round(own.peak), measured=True))
+
+
+def heaviest_known(most: int) -> Sequence[KnownJob]:
+    """The heaviest remembered jobs of all folders, so many at most; none where nothing is remembered."""
+    try:
+        path = history_path()
+    except UnsafeFolderError:
+        return ()
+    if not path.exists():
+        return ()
+    history = History(path)
+    try:
+        return history.known(most).heaviest
+    finally:
+        history.close()
 
 
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:

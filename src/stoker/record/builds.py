@@ -270,7 +270,7 @@ def _record(line: bytes) -> Record | None:
 
 def runs(paths: BuildPaths) -> bool:
     """Whether the keeper or the build is there, or may be about to be."""
-    keeper = _read_object(paths.keeper)
+    keeper = read_object(paths.keeper)
     if keeper:
         return any(_is_process(keeper.get(f"{who}_pid"), keeper.get(f"{who}_start")) for who in ("keeper", "build"))
     try:
@@ -292,7 +292,7 @@ def _is_process(pid: object, start: object) -> bool:
 
 
 def _read_exit(paths: BuildPaths) -> _Exit | None:
-    data = _read_object(paths.exit)
+    data = read_object(paths.exit)
     code, number, ended = data.get("exit_code"), data.get("signal"), data.get("ended")
     if not isinstance(code, int) or not isinstance(ended, int | float):
         return None
@@ -301,7 +301,7 @@ def _read_exit(paths: BuildPaths) -> _Exit | None:
 
 def _state_without_journal(paths: BuildPaths) -> BuildState:
     """As much as the launcher and the keeper knew before there was an engine."""
-    spec = _read_object(paths.spec)
+    spec = read_object(paths.spec)
     command, created = spec.get("command"), spec.get("created")
     if not isinstance(created, int | float):
         with contextlib.suppress(OSError):
@@ -318,7 +318,7 @@ def _state_without_journal(paths: BuildPaths) -> BuildState:
     )
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a small file; empty where there is none."""
     try:
         with path.open("rb") as file:

@@ -5,14 +5,12 @@ The journal is not asked: an engine may have been away when a step ended, and th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.record.builds import list_builds
+from stoker.record.builds import list_builds, read_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
     """The newest build of this profile in this folder, None if there is none whose files are kept."""
     for build in list_builds():
         paths = BuildPaths(builds_dir() / build.id)
-        spec = _object(paths.spec)
+        spec = read_object(paths.spec)
         origin = spec.get("profile")
         if isinstance(origin, dict) and origin.get("name") == profile and spec.get("cwd") == folder:
             since = float(spec.get("since") or spec["created"])
@@ -45,20 +43,11 @@ def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
 
 
 def _unfinished(paths: BuildPaths, spec: Mapping[str, Any]) -> str:
-    done = {run["step"] for run in _object(paths.keeper).get("past", ()) if run["exit_code"] == 0}
-    ended = _object(paths.exit)
+    done = {run["step"] for run in read_object(paths.keeper).get("past", ()) if run["exit_code"] == 0}
+    ended = read_object(paths.exit)
     # Not if it was stopped: a command may catch SIGTERM and end with 0, half of its work undone.
     if ended.get("exit_code") == 0 and not ended["stopped"]:
         done.add(ended["step"])
     left = [step for n, step in enumerate(spec["steps"], 1) if n >= spec["first"] and n not in done]
     # A remedy is no step of the profile; what it was to mend comes after it.
     return next((str(step["name"]) for step in left if not step.get("remedy")), "")
-
-
-def _object(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is none, as when the machine went down over it."""
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -63,13 +63,8 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
     cpu: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
     mounts = [m for m in read_mounts(pid, proc_root) if m.kind in ("cgroup", "cgroup2")]
-    for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
-        _, _, rest = line.partition(":")
-        names, colon, path = rest.partition(":")
-        if not colon:
-            continue
-        controllers = names.split(",")
-        if not names:
+    for controllers, path in _memberships(pid, proc_root):
+        if not controllers:
             unified = _chain(path, (m for m in mounts if m.kind == "cgroup2"))
         elif "memory" in controllers:
             memory = _chain(path, (m for m in mounts if m.kind == "cgroup" and "memory" in m.options))
@@ -81,12 +76,19 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
 def memory_group(pid: int, proc_root: Path = PROC) -> str:
     """The path of the process's memory group as it is seen here; "" if it has none of its own, or cannot be seen."""
     found = ""
-    for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
-        number, _, rest = line.partition(":")
-        names, _, path = rest.partition(":")
-        if "memory" in names.split(",") or (number == "0" and not names and not found):
+    for controllers, path in _memberships(pid, proc_root):
+        if "memory" in controllers or not (controllers or found):
             found = path
     return "" if ".." in found.split("/") else found.rstrip("/")
+
+
+def _memberships(pid: int, proc_root: Path) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The controllers of each hierarchy (none: version 2's), and the path of the process's group in it."""
+    for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
+        _, _, rest = line.partition(":")
+        names, colon, path = rest.partition(":")
+        if colon:
+            yield tuple(names.split(",")) if names else (), path
 
 
 def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
