@@ -92,23 +92,29 @@ class Bench:
         home = Path(tempfile.mkdtemp(dir=self._root))
         stoker = Stoker(home)
         words = ("run", "--plain", "-j", str(self.level), "--", str(self._ninja), "-C", str(self._project))
-        begin = time.time()
-        process = subprocess.Popen(
-            stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        uses = {"keeper": Use(), "engine": Use()}
-        while process.poll() is None:
-            time.sleep(LOOK_SECONDS)
-            for who, pid in pids(stoker):
-                uses[who].look(pid)
-        end = time.time()
-        assert process.returncode == 0, process.returncode
+        whole, uses = watched(stoker, words)
         (exit_file,) = stoker.state.glob("stoker/builds/*/exit.json")
         build = json.loads(exit_file.read_bytes())["ended"] - float(self._begun.read_text())
         shutil.rmtree(stoker.runtime, ignore_errors=True)
         shutil.rmtree(home, ignore_errors=True)
         engine, keeper = uses["engine"], uses["keeper"]
-        return Run(end - begin, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib)
+        return Run(whole, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib)
+
+
+def watched(stoker: Stoker, words: Sequence[str]) -> tuple[float, dict[str, Use]]:
+    """Run a command of stoker's that must end well: its seconds, and what its keeper and engine used."""
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    uses = {"keeper": Use(), "engine": Use()}
+    while process.poll() is None:
+        time.sleep(LOOK_SECONDS)
+        for who, pid in pids(stoker):
+            uses[who].look(pid)
+    seconds = time.monotonic() - begin
+    assert process.returncode == 0, process.returncode
+    return seconds, uses
 
 
 def pids(stoker: Stoker) -> Iterable[tuple[str, int]]:

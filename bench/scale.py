@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Spread, add_arguments, machine, publish, spread, table
-from bench.overhead import Use, pids
+from bench.overhead import watched
 from bench.plots import Axis, lines
 from support.program import PYPI_NINJA, Stoker
 
@@ -29,7 +29,6 @@ SIZES = (1000, 10_000, 100_000)
 ENGINE_SIZES = (1000, 10_000)
 QUICK_SIZES, QUICK_ENGINE_SIZES = (1000, 5000), (300, 1500)
 WIDTH = 8
-LOOK_SECONDS = 0.1
 
 FLAT = 1.5
 """A job among the most may cost this many times what one among the fewest does: clocks and caches differ by less."""
@@ -69,17 +68,7 @@ def engine(jobs: int, folder: Path) -> Found:
     home = Path(tempfile.mkdtemp(dir=folder))
     stoker = Stoker(home)
     words = ("run", "--plain", "-j", str(WIDTH), "--", PYPI_NINJA, "-C", str(project), "--quiet")
-    begin = time.monotonic()
-    process = subprocess.Popen(
-        stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    uses = {"keeper": Use(), "engine": Use()}
-    while process.poll() is None:
-        time.sleep(LOOK_SECONDS)
-        for who, pid in pids(stoker):
-            uses[who].look(pid)
-    governed = time.monotonic() - begin
-    assert process.returncode == 0, process.returncode
+    governed, uses = watched(stoker, words)
     (journal,) = stoker.state.glob("stoker/builds/*/journal.jsonl")
     told = sum(b'"job_finished"' in line for line in journal.open("rb"))
     result = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.profiled import last, run
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 from support.torchlike import write_torchlike
 
@@ -39,18 +39,6 @@ def profiles(stoker: Stoker) -> Path:
     return folder
 
 
-def run(stoker: Stoker, name: str, folder: Path, *more: str) -> tuple[int, str]:
-    """The exit status, and what was said on stderr."""
-    result = stoker.run("run", "--plain", "--no-doctor", "-p", name, *more, cwd=folder)
-    return result.returncode, result.stderr.decode()
-
-
-def last(stoker: Stoker) -> str:
-    """The newest build."""
-    rows = json.loads(stoker.run("ls", "--json").stdout)
-    return str(rows[0]["id"])
-
-
 def steps(stoker: Stoker, build: str) -> list[tuple[int, int, str, int | None]]:
     """Index, count, name and exit status of every step that began."""
     begun: list[dict[str, Any]] = []
@@ -60,10 +48,6 @@ def steps(stoker: Stoker, build: str) -> list[tuple[int, int, str, int | None]]:
         elif event["type"] == "step_ended":
             begun[-1]["exit_code"] = event.get("exit_code")
     return [(e["index"], e["count"], e["name"], e["exit_code"]) for e in begun]
-
-
-def names(stoker: Stoker) -> list[str]:
-    return [name for _, _, name, _ in steps(stoker, last(stoker))]
 
 
 def outputs(stoker: Stoker, step: int) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stoker.act.tree import start_ticks
+from support.profiled import last, names, run
 from support.program import Stoker, until
 from support.torchlike import mend, spoil, write_torchlike
 
@@ -44,22 +45,6 @@ def profiles(stoker: Stoker) -> Path:
     (folder / "torchlike.yaml").write_text(PYTORCH)
     (folder / "slow.yaml").write_text(SLOW)
     return folder
-
-
-def run(stoker: Stoker, name: str, folder: Path, *more: str) -> tuple[int, str]:
-    """The exit status, and what was said on stderr. The doctor would miss what a real PyTorch needs."""
-    result = stoker.run("run", "--plain", "--no-doctor", "-p", name, *more, cwd=folder)
-    return result.returncode, result.stderr.decode()
-
-
-def last(stoker: Stoker) -> str:
-    """The newest build."""
-    return str(json.loads(stoker.run("ls", "--json").stdout)[0]["id"])
-
-
-def names(stoker: Stoker) -> list[str]:
-    """The steps that the newest build began."""
-    return [e["name"] for e in stoker.events(last(stoker)) if e["type"] == "step_started"]
 
 
 def verified(stoker: Stoker) -> list[str]:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stoker.act import ramdisk
 from stoker.act.launch import RamDisk
 from stoker.config.paths import BuildPaths
-from stoker.config.profiles.profile import Tmp
 from stoker.model.units import format_bytes
 from stoker.record.builds import runs
+
+if TYPE_CHECKING:  # every build sweeps, and only one of a profile needs what reads profiles
+    from stoker.config.profiles.profile import Tmp
 
 TOP_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108
 """Where a tmpfs may be on any machine; folders of left-over builds are looked for there."""
