@@ -213,6 +213,13 @@ def test_a_cache_hit_teaches_nothing_and_a_short_job_without_a_cache_does() -> N
     assert learner.observe("a.o", "nvcc", hit)
 
 
+def test_a_compilation_that_is_short_for_its_class_is_none_of_a_caches_hits() -> None:
+    learner, cached = Learner(PRIORS), Traits(cached=True)
+    assert learner.observe("a.o", "cxx", measured(250 * MIB, 1.9), cached), "no hit holds a compiler's memory"
+    known = Learner(PRIORS, recalling(remembered(100 * MIB, 3.0)))
+    assert not known.observe("a.o", "cxx", measured(70 * MIB, 0.4), cached), "ccache preprocesses what it looks up"
+
+
 @pytest.mark.parametrize(
     "points", [(), (Point(math.nan, 1.0),), (Point(1.0, math.inf),), (Point(-1.0, 5.0),), (Point(5.0, -1.0),)]
 )

@@ -50,7 +50,9 @@ DEFINITE = 0.4
 """Spread up to which an expectation is definite enough to tell that a whole build is off."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
-"""Behind a compiler cache, a job below these CPU seconds and this share of its expectation was a hit."""
+"""Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
+class is known, which may be of far longer jobs, it must have stayed below that share of the memory too. What is known of
+a job itself needs no such help, and ccache's preprocessing of a small source may hold as much as compiling it does."""
 
 MAX_CLASSES = 4096
 """Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
@@ -200,8 +202,12 @@ class Learner:
         return news
 
     def _was_hit(self, curve: Curve, memory: Remembered | None, kind: _Kind, tool: str) -> bool:
-        expected = math.exp(memory.log_seconds) if memory else self._of_class(kind, tool).duration
-        return curve.duration < HIT_SECONDS and curve.duration < HIT_SHARE * expected
+        if curve.duration >= HIT_SECONDS:
+            return False
+        if memory is not None:
+            return curve.duration < HIT_SHARE * math.exp(memory.log_seconds)
+        expected = self._of_class(kind, tool)
+        return curve.duration < HIT_SHARE * expected.duration and curve.peak < HIT_SHARE * expected.peak
 
 
 def _of_memory(memory: Remembered, off: _Off) -> Curve:
