@@ -8,8 +8,8 @@ import pytest
 
 from stoker.engine.keeper_link import Run
 from stoker.engine.steps import Steps, changes, known_run
-from stoker.model.events import Noticed, StepStarted
-from stoker.model.state import BuildState, Step
+from stoker.model.events import Noticed, StepEnded, StepStarted
+from stoker.model.state import BuildState, Scheduler, Step
 
 RUNS = [Run(1, 1, 10, 1.0, 0), Run(2, 1, 11, 2.0, 9), Run(2, 2, 12, 3.0, 0), Run(3, 1, 13, 4.0)]
 
@@ -69,3 +69,14 @@ def test_limits_are_those_of_the_profile_or_none() -> None:
 )
 def test_a_scheduler_that_nobody_expected_is_told(wanted: str, seen: list[str], told: str) -> None:
     assert spec(scheduler=wanted).surprise(1, seen) == ([Noticed("warning", told)] if told else [])
+
+
+def test_a_step_is_judged_by_its_own_schedulers_and_not_by_the_next_steps() -> None:
+    met = {
+        1: Scheduler(1, "ninja", 10, "/b", "", 2, parent=None, started=1.0),
+        2: Scheduler(2, "make", 11, "/b", "", 2, parent=None, started=2.0),
+    }
+    state = BuildState(id="b", step=Step("s", 1, 3, 1, 1), schedulers=met)
+    assert spec(scheduler="ninja").ended(state, 1, 0, next_sid=2) == [StepEnded(1, 0)]
+    told, ended = spec(scheduler="ninja").ended(state, 2, 1)
+    assert (told, ended) == (Noticed("warning", "step heavy ran make; its profile expects ninja"), StepEnded(1, 1))

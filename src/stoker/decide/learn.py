@@ -51,8 +51,8 @@ DEFINITE = 0.4
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
-class is known, which may be of far longer jobs, it must have stayed below that share of the memory too. What is known of
-a job itself needs no such help, and ccache's preprocessing of a small source may hold as much as compiling it does."""
+class is known, which may be of far longer jobs, it must have stayed below that share of the memory too. What is known
+of a job itself needs no such help, and ccache's preprocessing of a small source may hold as much as compiling it."""
 
 MAX_CLASSES = 4096
 """Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""

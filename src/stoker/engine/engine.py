@@ -286,28 +286,24 @@ class Engine:
         """Steps, and attempts at them, that the keeper has started since; some may be over."""
         self._keeper.read()
         for change in changes(self._keeper.runs, self._state):
+            first = observer.first_sid
+            if change.new_step:
+                self._write(observer.end_command(now, change.now.begun), now)
+            observer.watch_command(self._steps.roots(self._keeper.top, change.now), new_step=change.new_step)
             if change.before is not None and change.new_step:
-                first = observer.first_sid
-                self._write(observer.end_step(now), now)
-                self._write(self._step_ended(first, change.before.exit_code), now)
+                ended = self._steps.ended(self._state, first, change.before.exit_code, observer.first_sid)
+                self._write(ended, now)
                 self._recovery.begin_step()
                 self._governor.alone = frozenset()
-            observer.watch_command(self._steps.roots(self._keeper.top, change.now))
             self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
         self._set_limits()
-
-    def _step_ended(self, first_sid: int, exit_code: int | None) -> list[ev.Event]:
-        """The end of the step that the journal told of last, whose first scheduler has this number or a later one."""
-        number = self._state.step.index if self._state.step is not None else self._spec["first"]
-        seen = [s.tool for s in self._state.schedulers.values() if s.sid >= first_sid and s.parent is None]
-        return [*self._steps.surprise(number, seen), ev.StepEnded(number, exit_code)]
 
     async def _answer(self, observer: Observer) -> None:
         """The command has failed: say whether it runs again."""
         ended = self._keeper.asked()
         if ended is None:
             return
-        self._write(observer.end_attempt(time.time()), time.time())
+        self._write(observer.end_command(time.time()), time.time())
         found, events = self._recovery.verdict(self._state)
         self._write(events, time.time())
         again = isinstance(found, Again)
@@ -376,7 +372,7 @@ class Engine:
         async with self._keeper.beating():
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
                 self._write(events, time.time())
-        self._write([*self._step_ended(first, ending.exit_code), ending], time.time())
+        self._write([*self._steps.ended(self._state, first, ending.exit_code), ending], time.time())
         self._journal.close()
         if ending.outcome == "done":
             self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it

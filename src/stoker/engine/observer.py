@@ -5,10 +5,11 @@ Keeps what it needs to tell news from what is known. Unaware of the journal, of 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from stoker.engine.deck import Birth
@@ -20,6 +21,8 @@ from stoker.engine.planner import Planner
 from stoker.engine.recalled import remembered, remembered_use
 from stoker.engine.sampler import Sampler
 from stoker.engine.schedulers import SchedulerBook
+from stoker.engine.step_schedulers import StepSchedulers
+from stoker.engine.steps import Roots
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import JobSample
@@ -34,20 +37,6 @@ from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
 SAME_PROCESS_SECONDS = 1.0
 """Two starts of one pid that differ by less are one process: starts are kept to a hundredth of a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Roots:
-    """Where an observation starts: the keeper (or, if that is gone, the build), and the step's own process and folder.
-
-    `begun` is when that process started, in Unix seconds.
-    """
-
-    top: int
-    build: int
-    cwd: str
-    command: tuple[str, ...]
-    begun: float
 
 
 class Observer:
@@ -79,9 +68,8 @@ class Observer:
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
         self._next_sid = max(state.schedulers, default=0) + 1
-        seen = [s.sid for s in state.schedulers.values() if s.started >= roots.begun]
-        self.first_sid = self._seen_from = min(seen, default=self._next_sid)
-        """The number of the first scheduler that this step may have."""
+        known = {s.sid: s.started for s in state.schedulers.values()}
+        self._of_step = StepSchedulers(roots.begun, known, self._next_sid)
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
@@ -171,27 +159,29 @@ class Observer:
         self._dropped.add(book.drop(jids), self._governor.deck.commands(jids))
         return events
 
+    @property
+    def first_sid(self) -> int:
+        """The number of the first scheduler that this step may have."""
+        return self._of_step.first
+
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
-        return self._last_of_step({}, now)
+        return self._last_of_command({}, now)
 
-    def end_attempt(self, now: float) -> list[ev.Event]:
-        """A command has ended, and another one may run already: the last of the one before."""
-        return self._last_of_step(self._finder.find(self._build_processes()), now)
+    def end_command(self, now: float, next_begun: float = math.inf) -> list[ev.Event]:
+        """A command has ended, and another one may run already, since `next_begun`: the last of the one before."""
+        return self._last_of_command(self._finder.find(self._build_processes()), now, next_begun)
 
-    def end_step(self, now: float) -> list[ev.Event]:
-        """The same when the next command is that of another step."""
-        events = self.end_attempt(now)
-        self.first_sid = self._next_sid
-        return events
-
-    def watch_command(self, roots: Roots) -> None:
+    def watch_command(self, roots: Roots, *, new_step: bool) -> None:
         """From now on this command is the one that runs."""
-        self._roots, self._seen_from = roots, self._next_sid
+        self._roots = roots
+        self._of_step.next_command(roots.begun, self._next_sid, new_step=new_step)
 
-    def _last_of_step(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+    def _last_of_command(
+        self, living: Mapping[int, Scheduler], now: float, next_begun: float = math.inf
+    ) -> list[ev.Event]:
         events = self._plans()
-        if self._next_sid == self._seen_from:
+        if not self._of_step.any_before(next_begun):
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
         events += self._ended_schedulers(living, now)
@@ -236,6 +226,7 @@ class Observer:
         """Open a book: a new one, or the one that the journal tells of."""
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
+        self._of_step.met(sid, started)
         tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
         if scheduler.tool != "make":
             self._logs.open(tracked, scheduler, started)

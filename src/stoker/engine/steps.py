@@ -7,13 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stoker.decide.deaths import MAX_RERUNS
 from stoker.engine.keeper_link import Run
-from stoker.engine.observer import Roots
 from stoker.model import events as ev
 from stoker.model.state import BuildState
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where an observation starts: the keeper (or, if that is gone, the build), and the step's own process and folder.
+
+    `begun` is when that process started, in Unix seconds.
+    """
+
+    top: int
+    build: int
+    cwd: str
+    command: tuple[str, ...]
+    begun: float
 
 
 class Change(NamedTuple):
@@ -63,6 +77,14 @@ class Steps:
         return ev.StepStarted(
             run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills, run.log_start
         )
+
+    def ended(
+        self, state: BuildState, first_sid: int, exit_code: int | None, next_sid: float = math.inf
+    ) -> list[ev.Event]:
+        """The end of the step that the journal told of last; its schedulers are numbered from the first to the next."""
+        number = state.step.index if state.step is not None else self._first
+        seen = [s.tool for s in state.schedulers.values() if first_sid <= s.sid < next_sid and s.parent is None]
+        return [*self.surprise(number, seen), ev.StepEnded(number, exit_code)]
 
     def surprise(self, number: int, seen: Iterable[str]) -> list[ev.Event]:
         """A word on it if schedulers were `seen` in a step, and none that was expected."""
