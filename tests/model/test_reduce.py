@@ -97,16 +97,17 @@ def test_a_failed_build_keeps_its_planned_total() -> None:
     assert (progress.finished, progress.failed, progress.total) == (0, 1, 10)
 
 
-def test_a_stopped_build_keeps_its_planned_total() -> None:
+def test_a_stopped_build_keeps_its_planned_total_and_what_the_stop_ended_did_not_fail() -> None:
     stopped: list[ev.Event] = [
         ev.SchedulerPlanned(1, 10, "dry-run", {"cxx": 10}),
         ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok"),
         ev.StopRequested("ann", force=False),
+        ev.JobFinished(None, 1, "b.o", "cxx", 2.0, "failed"),
         ev.SchedulerEnded(1),
         ev.BuildEnded("stopped", 130, "stopped by a person"),
     ]
     progress = progress_of(reduce_all(records([*BEGIN, *stopped])))
-    assert (progress.finished, progress.total) == (1, 10)
+    assert (progress.finished, progress.failed, progress.total) == (1, 0, 10)
 
 
 def test_without_a_plan_there_is_no_percentage() -> None:

@@ -202,7 +202,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         return state
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
     if e.outcome == "failed":
-        return _with_scheduler(state, e.sid, failed=scheduler.failed + 1, log_offset=offset)
+        stopped = state.phase == "stopping"  # what a person's stop has ended did not fail
+        return _with_scheduler(state, e.sid, failed=scheduler.failed + (not stopped), log_offset=offset)
     by_tool = dict(scheduler.finished_by_tool)
     by_tool[e.tool] = by_tool.get(e.tool, 0) + 1
     return _with_scheduler(state, e.sid, finished=scheduler.finished + 1, finished_by_tool=by_tool, log_offset=offset)
