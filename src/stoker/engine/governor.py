@@ -15,12 +15,12 @@ from stoker.act.pool import Pool
 from stoker.act.tree import Processes
 from stoker.decide.policy import decide, level_of
 from stoker.decide.ramdisk import SeenRamDisk
-from stoker.decide.situation import Situation
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.guests import GuestHolder, without_starting
 from stoker.engine.newborn import Clocks, by_age, member_of
+from stoker.engine.promised import Promised
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import MachineSample
@@ -73,6 +73,7 @@ class Governor:
         self._adopted = level.target is not None
         self._last_freeze = self._last_shed = -math.inf
         self._fresh: set[int] = set()
+        self._promised = Promised()
 
     def set_out(self, jobs: int | None) -> None:
         """The level a person gave at the start; what was set since then counts more."""
@@ -380,9 +381,8 @@ class Governor:
     def promised(self, sample: ev.Sampled) -> ev.Sampled:
         """The sample with the most that running and frozen jobs may hold together, and what is kept free of that."""
         view = self.view()
-        most = max(Situation(view).promise.mean) if view.running or view.frozen else 0.0
-        kept, grows = round(view.kept), round(view.ramdisk.growth)
-        return replace(sample, promised=round(most), reserve=kept, ramdisk_reserve=grows)
+        most = self._promised.most(view, self.version, time.monotonic(), tight=self.tight())
+        return replace(sample, promised=most, reserve=round(view.kept), ramdisk_reserve=round(view.ramdisk.growth))
 
     def tight(self) -> bool:
         """Whether memory is in play, by what was read of it last: then it is looked at more often."""

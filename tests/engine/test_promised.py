@@ -1,0 +1,29 @@
+"""What the meter says of the memory that is promised, and when it looks anew."""
+
+from __future__ import annotations
+
+from stoker.decide.curves import flat
+from stoker.decide.view import LiveJob, View
+from stoker.engine.promised import KEPT_SECONDS, Promised
+
+MIB, GIB = 2**20, 2**30
+
+
+def view(*rss: int) -> View:
+    jobs = tuple(LiveJob(n, f"{n}.o", float(n), 1.0, held, flat(held, 60.0), held) for n, held in enumerate(rss))
+    return View(8 * GIB, 8 * GIB, reserve=0.0, floor=0.0, cpu_slots=4.0, running=jobs)
+
+
+def test_what_jobs_hold_is_promised_and_nothing_where_none_runs() -> None:
+    promised = Promised()
+    assert promised.most(view(), 1, 0.0, tight=False) == 0
+    assert promised.most(view(GIB, GIB), 2, 0.0, tight=False) == 2 * GIB
+
+
+def test_an_answer_is_kept_only_while_it_can_hardly_be_another() -> None:
+    promised = Promised()
+    first = promised.most(view(GIB), 1, 0.0, tight=False)
+    assert promised.most(view(2 * GIB), 1, KEPT_SECONDS / 2, tight=False) == first
+    assert promised.most(view(2 * GIB), 1, KEPT_SECONDS / 2, tight=True) == 2 * GIB, "memory is in play"
+    assert promised.most(view(3 * GIB), 2, KEPT_SECONDS / 2, tight=False) == 3 * GIB, "another job runs"
+    assert promised.most(view(4 * GIB), 2, 2 * KEPT_SECONDS, tight=False) == 4 * GIB, "some time has gone by"
