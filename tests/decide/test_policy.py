@@ -112,6 +112,43 @@ def test_after_a_freeze_nothing_thaws_until_its_effect_was_seen() -> None:
     assert acts(asked(seen, now=101.5), "thaw") == [2]
 
 
+class TestEarly:
+    """One kernel of 9 GiB runs on a machine of 14 with a reserve of 2; the next one must wait, and a core is idle."""
+
+    def test_beside_a_single_job_the_next_begins_and_is_stopped_before_it_takes_what_the_first_needs(self) -> None:
+        decision = asked(view([live(1, kernel(peak=9), 30)], [candidate(2, kernel(peak=9))], ram=14.0))[0]
+        assert (decision.action, decision.jid, decision.early) == ("admit", 2, True)
+        assert "may hold 3.0 GiB until others come down" in decision.why
+        for age in range(1, 60):
+            begun = replace(live(2, kernel(peak=9), age), early=True)
+            first = live(1, kernel(peak=9), min(30 + age, 59))
+            if acts(asked(view([first, begun], ram=14.0)), "freeze"):
+                break
+        assert begun.rss >= 2 * GIB, "it has done something"
+        assert begun.rss + 9 * GIB <= 13 * GIB, "and the first can climb to its peak beside it"
+
+    def test_it_is_not_told_to_wait_and_to_start_at_once(self) -> None:
+        decisions = asked(view([live(1, kernel(peak=9), 30)], [candidate(2, kernel(peak=9))], ram=14.0))
+        assert [(d.action, d.jid) for d in decisions] == [("admit", 2)]
+
+    def test_not_beside_many_which_together_are_in_more_doubt_than_it_is_worth(self) -> None:
+        running = [live(n, kernel(peak=5), 30) for n in (1, 2)]
+        assert acts(asked(view(running, [candidate(3, kernel(peak=5))], ram=14.0)), "admit") == []
+
+    def test_not_while_one_waits_frozen_nor_where_its_beginning_has_no_room_nor_where_it_never_fits(self) -> None:
+        first, second = live(1, kernel(peak=9), 30), candidate(2, kernel(peak=9))
+        frozen = live(3, kernel(peak=9), 20)
+        assert acts(asked(view([first], [second], [frozen], ram=14.0)), "admit") == []
+        assert acts(asked(view([first], [candidate(2, light(4, seconds=200))], ram=14.0)), "admit") == []
+        assert acts(asked(view([first], [candidate(2, kernel(peak=13))], ram=14.0)), "admit") == []
+
+    def test_what_fits_goes_before_it(self) -> None:
+        waiting = [candidate(2, kernel(peak=9)), candidate(3, light(1, seconds=5))]
+        decisions = asked(view([live(1, kernel(peak=9), 30)], waiting, ram=14.0))
+        assert acts(decisions, "admit") == [3]
+        assert not any(d.early for d in decisions)
+
+
 class TestBrake:
     def test_a_climb_that_would_not_fit_is_stopped_before_it(self) -> None:
         climbing = [live(n, kernel(peak=9), 48 - n) for n in range(4)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stoker.decide.emergency import BRAKE_SHARE, LOOK_AHEAD
+from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD
 from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
@@ -44,6 +44,7 @@ class Deck:
         self.decisions: list[Decision] = []
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
+        self._early: Decision | None = None
 
     def thaw(self, frozen: Iterable[LiveJob], now: float) -> None:
         """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
@@ -96,7 +97,16 @@ class Deck:
             self.slots = 0
 
     def admit(self, candidates: Iterable[Candidate]) -> None:
-        """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in."""
+        """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in.
+
+        Where none can, the first begins early rather than leave a core idle.
+        """
+        self._admit_what_fits(candidates)
+        early = self._early
+        if early is not None and not any(d.action in ("admit", "thaw") for d in self.decisions):
+            self.decisions = [*(d for d in self.decisions if d.jid != early.jid), early]
+
+    def _admit_what_fits(self, candidates: Iterable[Candidate]) -> None:
         refused: set[Outlook] = set()
         for candidate in candidates:
             if self.slots <= 0 or len(refused) > BACKFILL_DEPTH:
@@ -112,8 +122,24 @@ class Deck:
                 continue
             if not candidate.held:
                 self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job)))
+            self._early = self._may_begin(candidate, job)
             if candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
                 self._keep_room(job, candidate.name)
+
+    def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
+        """Its admission beside a single job, if there is room for what it holds in the next second while that runs on.
+
+        Frozen then, it holds nothing that the other is expected to need; and it will be, unless that one comes down
+        sooner. Doubt is left out: should the other need more, what this one has done is lost. That is worth the half of
+        a machine, and not the twentieth: where many run, the job that has to run alone again costs more.
+        """
+        room = self.promise.capacity - max(self.promise.mean)
+        if len(self.view.running) != 1 or self.view.frozen or not self._may_ever_fit(job):
+            return None
+        if max(job.mean[:EARLY_AHEAD], default=0.0) > room:
+            return None
+        why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
+        return Decision("admit", candidate.jid, f"admit {candidate.name} ({why})", early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
         """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it

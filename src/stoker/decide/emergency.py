@@ -12,6 +12,10 @@ from stoker.model.units import format_bytes
 LOOK_AHEAD = 4
 """Seconds of climbing that must always fit. nvcc's cicc climbs by up to 0.2 GiB/s; a look is taken every second."""
 
+EARLY_AHEAD = 1
+"""The same where one of the jobs was admitted early: it is there to use what others leave free until it is stopped.
+While memory is in play there are four looks in a second, and a job that is stopped grows no more."""
+
 BRAKE_SHARE = 0.5
 """The brake may use this share of the reserve, which promises may not: so it acts only when promises have failed."""
 
@@ -76,16 +80,19 @@ def brake(situation: Situation) -> Decision | None:
         return None
     # Nothing that runs is stopped for what a RAM disk may hold one day: when it does, less is available.
     line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
-    most = max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
+    if any(j.early for j in order[1:]):
+        ahead, most = EARLY_AHEAD, max(situation.promise.mean[:EARLY_AHEAD])
+    else:
+        ahead, most = LOOK_AHEAD, max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
     short = _shortage(situation)
     if most <= line and not short:
         return None
-    climbs = [(situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
-    if sum(c[0] for c in climbs) <= passage(view):
+    climbs = [(j.early, situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
+    if sum(climb for _, climb, *_ in climbs) <= passage(view):
         return None
-    climb, *_, job = max(climbs)
+    _, climb, *_, job = max(climbs)
     if most > line:
-        why = f"{format_bytes(most)} expected within {LOOK_AHEAD} s, {format_bytes(line)} allowed"
+        why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed"
     else:
         why = f"{short} too little for all to end one after the other"
     return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climb)})")

@@ -27,7 +27,8 @@ class LiveJob:
     runs beside it.
 
     `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
-    level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`).
+    level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`). `early`: it was
+    admitted by a decision that says so, and has not been stopped since.
     """
 
     jid: int
@@ -44,6 +45,7 @@ class LiveJob:
     alone: bool = False
     by_person: bool = False
     by_word: bool = False
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,12 @@ class Decision:
 
     admit: let a candidate start. hold: a candidate waits for memory (told once). freeze, thaw: stop a running job, let
     a frozen one go on. shed: kill a frozen job, to run it again alone. `by_word` marks a freeze that carries out a
-    person's word about all jobs (level, pause, another one alone) and has nothing to do with memory.
+    person's word about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
+    admission for which there is room at first, and not for all of the job: it will be stopped before that matters.
     """
 
     action: Action
     jid: int
     why: str
     by_word: bool = False
+    early: bool = False

@@ -90,6 +90,7 @@ class Member:
     alone: bool = False
     by_person: bool = False
     by_word: bool = False
+    early: bool = False
     fixed: bool = False
     carrier: bool = False
     whole: bool = False
@@ -230,6 +231,7 @@ class Deck:
                 m.alone,
                 m.by_person,
                 m.by_word,
+                m.early,
             )
             for m in members
         )

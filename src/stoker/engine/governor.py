@@ -314,7 +314,7 @@ class Governor:
 
     def _admit(self, member: Member, decision: Decision) -> list[ev.Event]:
         told: list[ev.Event] = [self._decided(member, decision)] if member.held or self.tight() else []
-        member.admitted = time.monotonic()
+        member.admitted, member.early = time.monotonic(), decision.early
         self.deck.pass_over(member)
         if member.jid in self._fresh:  # it may not even have been stopped, and its start is not written down yet
             self._release(member)
@@ -329,7 +329,7 @@ class Governor:
         return not member.ended
 
     def _freeze(self, member: Member, decision: Decision) -> list[ev.Event]:
-        member.by_word, member.by_person = decision.by_word, False
+        member.by_word, member.by_person, member.early = decision.by_word, False, False
         if decision.by_word:
             return [self.moved(member, "frozen")]
         self._last_freeze = time.monotonic()

@@ -138,6 +138,7 @@ class Stoker:
             live.climb.rise,
             live.job.width,
             live.jid in machine.alone,
+            early=live.early,
         )
 
     def _act(self, machine: Machine, decision: Decision) -> None:
@@ -146,12 +147,14 @@ class Stoker:
         if action == "admit":
             live = machine.deck[jid]
             machine.start(live)
+            live.early = decision.early
             del self._candidates[jid]
             self._pass_over(machine, live)
         elif action == "hold":
             machine.deck[jid].held = True
             self._candidates[jid] = replace(self._candidates[jid], held=True)
         elif action == "freeze":
+            machine.running[jid].early = False
             machine.freeze(machine.running[jid])
         elif action == "thaw":
             machine.thaw(machine.frozen[jid])

@@ -40,6 +40,8 @@ class Live:
     climb: Climb = field(default_factory=Climb, repr=False)
     passed_over: int = 0
     held: bool = False
+    early: bool = False
+    """Admitted early, and not stopped since (see `LiveJob`)."""
 
 
 @dataclass(slots=True)
