@@ -61,7 +61,8 @@ def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, ow
     full_screen = isinstance(screen, TuiOptions)
     if isinstance(screen, TuiOptions):
         if not early.came():
-            paths = _watch_screens(paths, screen, read_only=read_only)
+            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C before the screen has the terminal: it is left
+                paths = _watch_screens(paths, screen, read_only=read_only)
     else:
         asyncio.run(_watch_lines(paths, BuildSource(paths, read_only), screen, owner=owner))
     state = final_state(paths)

@@ -15,11 +15,6 @@ from stoker.decide.turn import Turn, obey, whose_turn
 from stoker.decide.view import Candidate, Decision, View
 from stoker.model.units import format_bytes
 
-SPARE = 1
-"""Jobs beyond the cores, while memory is plenty and the level automatic: some job always starts, ends, reads or writes.
-Measured on 2 cores with sources of 1.5 s: ninja -j3 takes 38 s, -j2 42. (By itself ninja takes two more than cores.)
-Where memory is short they would share the cores and hold their memory for longer."""
-
 
 def decide(view: View, now: float) -> tuple[Decision, ...]:
     """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
@@ -40,12 +35,11 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
             return (act,)
     if view.running and trouble:
         return ()
-    spare = view.spare if view.level is None else 0
-    return (*turn.told, *_starts(situation, turn, now, max(1, level - spare)))
+    return (*turn.told, *_starts(situation, turn, now, level))
 
 
 def level_of(view: View) -> int:
-    """How many jobs may run at most: a person's number, else as many as the cores are for, and the spare ones."""
+    """How many jobs may run: a person's number, else as many as there are cores for them."""
     return max(1, int(view.cpu_slots) if view.level is None else view.level)
 
 
