@@ -133,9 +133,9 @@ class Deck:
         sooner. Doubt is left out: should the other need more, what this one has done is lost. That is worth the half of
         a machine, and not the twentieth: where many run, the job that has to run alone again costs more.
         """
-        room = self.promise.capacity - max(self.promise.mean)
         if len(self.view.running) != 1 or self.view.frozen or not self._may_ever_fit(job):
             return None
+        room = self.promise.capacity - max(self.promise.mean)
         if max(job.mean[:EARLY_AHEAD], default=0.0) > room:
             return None
         why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"

@@ -114,6 +114,7 @@ class Member:
         """It is in another state from now on."""
         self.idle = self.stopped_for(clock)
         self.state, self.since, self.candidate = state, clock, None
+        self.early = self.early and state == "running"  # whoever stops it
 
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""

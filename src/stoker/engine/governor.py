@@ -329,7 +329,7 @@ class Governor:
         return not member.ended
 
     def _freeze(self, member: Member, decision: Decision) -> list[ev.Event]:
-        member.by_word, member.by_person, member.early = decision.by_word, False, False
+        member.by_word, member.by_person = decision.by_word, False
         if decision.by_word:
             return [self.moved(member, "frozen")]
         self._last_freeze = time.monotonic()
