@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import re
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import Literal
 from stoker.act.stop import NothingToStopError, set_going
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.limits import LEVELS, level_of
-from stoker.cli.query import ENGINE_PATIENCE_SECONDS, current
+from stoker.cli.query import ENGINE_PATIENCE_SECONDS, POLL_SECONDS, current
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
@@ -27,6 +28,9 @@ from stoker.serve.protocol import ProtocolError
 from stoker.show.level import level_text
 
 NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+
+STARTING_SECONDS = 5.0
+"""How long an engine that does not listen is waited for: it needs a second to start, more on a busy machine."""
 
 
 class NoAnswerError(Exception):
@@ -157,12 +161,26 @@ def _ask(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> int:
 async def _command(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> BuildState:
     """Ask the engine; what is so when it has answered. Raises CommandRefused and NoAnswerError."""
     try:
-        async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
-            async with await EngineClient.connect(paths.socket) as client:
+        async with asyncio.timeout(STARTING_SECONDS) as waiting:
+            client = await _connected(paths)
+            waiting.reschedule(asyncio.get_running_loop().time() + ENGINE_PATIENCE_SECONDS)
+            async with client:
                 await client.command(verb, arguments)
                 return reduce_all(client.waiting(), client.hello.snapshot)
     except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
         raise NoAnswerError from err
+
+
+async def _connected(paths: BuildPaths) -> EngineClient:
+    """The engine of a live build; one that does not listen yet, or is being started again, is waited for.
+
+    Raises OSError (TimeoutError where one listens and says nothing) and ProtocolError.
+    """
+    while True:
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
+                return await EngineClient.connect(paths.socket)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _say(state: BuildState) -> int:
