@@ -97,6 +97,16 @@ def test_the_level_is_a_persons_number_or_the_cores_and_at_least_one(
     assert level_of(view(cores=cores, level=level)) == expected
 
 
+def test_the_spare_place_is_used_while_memory_is_plenty_and_not_where_it_is_short() -> None:
+    small = replace(view([], [candidate(n, light()) for n in range(9)], cores=5), spare=1)
+    assert len(acts(asked(small), "admit")) == 5
+    large = replace(view([], [candidate(n, light(7, seconds=40)) for n in range(9)], cores=5), spare=1)
+    assert len(acts(asked(large), "admit")) == 4, "30 GiB would hold four, and the fifth place is for plenty"
+    waiting = [candidate(n, light(8, seconds=40)) for n in range(9)]
+    short = replace(view([live(90, light(8, seconds=40), 1)], waiting, cores=4), spare=1)
+    assert len(acts(asked(short), "admit")) == 2, "three in all: the cores"
+
+
 def test_frozen_jobs_go_on_before_others_start() -> None:
     """11 GiB are left: enough for the frozen one's climb or for a new job, not for both."""
     held = [live(n, light(16, seconds=300), 10) for n in (1,)]

@@ -68,7 +68,7 @@ class World:
         self.expected = Told()
         self.memory = MemoryLimit("machine", 16 * GIB, 0)
         self.governor = Governor(self.expected, lambda: self.memory, state or BuildState())
-        self.governor.cores = 2.0
+        self.governor.cores = self.governor.limit = 2.0
         self.processes: list[subprocess.Popen[bytes]] = []
         self.events: list[ev.Event] = []
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.decide.curves import Point
+from stoker.decide.policy import spare_places
 from stoker.decide.view import Decision
 from stoker.simulate.drivers import Stoker
 from stoker.simulate.expectation import Prediction, oracle
@@ -28,7 +29,7 @@ class Watched(Stoker):
         following = super().look(machine)
         left = machine.deck or machine.frozen
         assert machine.running or not left, "nothing runs though jobs wait"
-        assert len(machine.running) <= (self._level or machine.cores)
+        assert len(machine.running) <= (self._level or machine.cores + spare_places(machine.cores))
         return following
 
     def _act(self, machine: Machine, decision: Decision) -> None:

@@ -35,11 +35,21 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
             return (act,)
     if view.running and trouble:
         return ()
-    return (*turn.told, *_starts(situation, turn, now, level))
+    spare = view.spare if view.level is None else 0
+    return (*turn.told, *_starts(situation, turn, now, max(1, level - spare)))
+
+
+def spare_places(cores: float) -> int:
+    """Jobs beyond the cores while memory is plenty and the level automatic: some job always starts, ends or reads.
+
+    As many as ninja starts when it is told no number (its GuessParallelism): one with up to two cores, else two. Where
+    memory is short they would only share the cores and hold their memory for longer.
+    """
+    return 1 if cores <= 2 else 2
 
 
 def level_of(view: View) -> int:
-    """How many jobs may run: a person's number, else as many as there are cores for them."""
+    """How many jobs may run at most: a person's number, else as many as the cores are for, and the spare ones."""
     return max(1, int(view.cpu_slots) if view.level is None else view.level)
 
 

@@ -74,8 +74,9 @@ class View:
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
     kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
     `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell;
-    from `pressure_line` on it is an emergency. `cpu_slots` is the cores the build may use. `level` is a person's
-    number, or None for automatic. `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
+    from `pressure_line` on it is an emergency. `cpu_slots` is how many jobs the cores are for,
+    `spare` of them only while memory is plenty. `level` is a person's number, or None for automatic.
+    `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
     (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
     False where a person said that memory is to be ignored.
     """
@@ -96,6 +97,7 @@ class View:
     guarded: bool = True
     ramdisk: SeenRamDisk = NO_RAMDISK
     pressure_line: float = PRESSURE
+    spare: int = 0
 
     @property
     def kept(self) -> float:

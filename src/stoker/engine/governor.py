@@ -13,7 +13,7 @@ from dataclasses import replace
 from stoker.act import gate
 from stoker.act.pool import Pool
 from stoker.act.tree import Processes
-from stoker.decide.policy import decide, level_of
+from stoker.decide.policy import decide, level_of, spare_places
 from stoker.decide.ramdisk import SeenRamDisk
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
@@ -230,8 +230,8 @@ class Governor:
 
     @property
     def _slots(self) -> float:
-        """How many jobs may run at once while the level is automatic: cores, or fewer."""
-        return min(self.cores, self.limit, self.thresholds.level or math.inf)
+        """How many jobs may run at once while the level is automatic."""
+        return min(self.cores + spare_places(self.cores), self.limit, self.thresholds.level or math.inf)
 
     def view(self) -> View:
         """The world as a decision sees it."""
@@ -254,6 +254,7 @@ class Governor:
             guarded=self.guarded,
             ramdisk=self._ramdisk,
             pressure_line=math.inf if self.thresholds.pressure is None else self.thresholds.pressure,
+            spare=max(0, int(self._slots) - int(self.cores)),
         )
 
     def step(self) -> list[ev.Event]:
@@ -304,13 +305,8 @@ class Governor:
         if decision.action == "hold":
             member.held, member.candidate = True, None
             return [self._decided(member, decision)]
-        if decision.action == "admit":
-            return self._admit(member, decision)
-        if decision.action == "freeze":
-            return self._freeze(member, decision)
-        if decision.action == "thaw":
-            return self._thaw(member, decision)
-        return self._shed(member, decision)
+        acts = {"admit": self._admit, "freeze": self._freeze, "thaw": self._thaw, "shed": self._shed}
+        return acts[decision.action](member, decision)
 
     def _admit(self, member: Member, decision: Decision) -> list[ev.Event]:
         told: list[ev.Event] = [self._decided(member, decision)] if member.held or self.tight() else []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from stoker.decide.curves import Curve
-from stoker.decide.policy import decide
+from stoker.decide.policy import decide, spare_places
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Candidate, Decision, LiveJob, View
 from stoker.simulate.expectation import Oracle
@@ -76,7 +76,7 @@ class Stoker:
 
     def _full(self, machine: Machine, decisions: tuple[Decision, ...]) -> bool:
         """Whether nothing could follow: jobs were admitted up to the level, and nothing was frozen, thawed or shed."""
-        level = self._level or machine.cores
+        level = self._level or machine.cores + spare_places(machine.cores)
         return len(machine.running) >= level and all(d.action in ("admit", "hold") for d in decisions)
 
     def view(self, machine: Machine) -> View:
@@ -86,7 +86,8 @@ class Stoker:
             available=machine.ram - machine.used,
             reserve=reserve_of(machine.ram),
             floor=Thresholds().floor_of(machine.ram),
-            cpu_slots=machine.cores,
+            cpu_slots=machine.cores + spare_places(machine.cores),
+            spare=spare_places(machine.cores),
             level=self._level,
             running=tuple(self._see(machine, live) for live in machine.running.values()),
             frozen=tuple(self._see(machine, live) for live in machine.frozen.values()),
