@@ -1,4 +1,4 @@
-"""Builds that memory decides: stoker beside every fixed -j and ninja -l. See bench/README.md.
+"""Builds that memory decides: stoker beside every fixed -j, ninja -l and kill-and-restart. See bench/README.md.
 
     python -m bench.squeeze [--shape mixed ...] [--rounds 3] [--levels 6] [--json FILE] [--write]
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -59,6 +60,8 @@ def ways(folder: Path, limit_mib: int, levels: int, home: Home) -> dict[str, Way
     result: dict[str, Way] = {FIRST: lambda: home.run(ninja, limit_mib), AGAIN: lambda: home.run(ninja, limit_mib)}
     result |= {f"ninja -j{n}": fixed(f"-j{n}") for n in range(1, levels + 1)}
     result[f"ninja -j{2 * levels} -l{cores()}"] = fixed(f"-j{2 * levels}", f"-l{cores()}")
+    restart = [sys.executable, "-m", "bench.kill_and_restart", str(limit_mib * MIB), str(2 * levels), "--", *ninja]
+    result["kill-and-restart"] = lambda: run_in_group(restart, limit_mib)
     return result
 
 
@@ -105,7 +108,7 @@ def compare(found: dict[str, list[Run]], name: str, against: str) -> Spread | No
 
 def best_fixed(found: dict[str, list[Run]]) -> str:
     """The fixed level that survived every round and was fastest, known by hindsight."""
-    alive = [n for n in found if n not in (FIRST, AGAIN) and all(run.ok for run in found[n])]
+    alive = [n for n in found if n.startswith("ninja -j") and all(run.ok for run in found[n])]
     return min(alive, key=lambda n: spread([run.seconds for run in found[n]]).median)
 
 
@@ -139,8 +142,10 @@ def text_of(result: dict[str, Any]) -> str:
         kills = sum(run["kills"] for run in runs)
         share = "" if died else f"{seconds.median / result['bound']:.2f}"
         end = f"died {died} of {len(runs)}" if died else seconds.text(1)
-        rows.append([name, end, share, str(kills), str(peak)])
-    head = ["", "makespan, s", "× bound", "kernel kills", "peak, MiB"]
+        used = "" if died else spread([run["cpu"] for run in runs]).text(0)
+        idle = "" if died else spread([100 * run["idle"] / (run["cpu"] + run["idle"]) for run in runs]).text(0)
+        rows.append([name, end, share, str(kills), str(peak), used, idle])
+    head = ["", "makespan, s", "× bound", "kernel kills", "peak, MiB", "CPU, s", "cores idle, %"]
     ratios = "; ".join(
         f"{name}: {'died' if ratio is None else ratio.text()}" for name, ratio in result["ratios"].items()
     )

@@ -6,7 +6,6 @@ Knows nothing of what is compared with what.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -23,7 +22,11 @@ LOOK_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`held_peak` in bytes without file cache; `held_time` in byte seconds; `cpu` in seconds, of all processes."""
+    """`held_peak` in bytes without file cache; `held_time` in byte seconds.
+
+    `cpu` and `idle` are core seconds of the whole machine, used and left unused. Where cores are lent the same work
+    takes more or less of them from minute to minute.
+    """
 
     seconds: float
     status: int
@@ -31,6 +34,7 @@ class Run:
     held_peak: int
     held_time: float
     cpu: float
+    idle: float
 
     @property
     def ok(self) -> bool:
@@ -41,7 +45,7 @@ class Run:
 def run_in_group(command: Sequence[str], limit_mib: int, env: Mapping[str, str] | None = None) -> Run:
     """Run it to its end with at most that much memory."""
     with MemoryGroup(limit_mib * MIB) as group, tempfile.TemporaryFile() as output:
-        before, begin = _children_cpu(), time.monotonic()
+        before, begin = _core_seconds(), time.monotonic()
         process = subprocess.Popen(group.wrap(command), stdout=output, stderr=output, env=env)
         peak, area, last = 0, 0.0, begin
         while process.poll() is None:
@@ -49,12 +53,16 @@ def run_in_group(command: Sequence[str], limit_mib: int, env: Mapping[str, str] 
             held, now = group.held, time.monotonic()
             peak, area, last = max(peak, held), area + held * (now - last), now
         seconds = time.monotonic() - begin
-        return Run(seconds, process.returncode, group.kills, peak, area, _children_cpu() - before)
+        used, idle = (after - b for after, b in zip(_core_seconds(), before, strict=True))
+        return Run(seconds, process.returncode, group.kills, peak, area, used, idle)
 
 
-def _children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _core_seconds() -> tuple[float, float]:
+    """Seconds that all cores together have been used and idle since boot; see proc(5) for the fields of /proc/stat."""
+    first = Path("/proc/stat").read_text().splitlines()[0]
+    user, nice, system, idle, waiting, irq, softirq, *_ = map(int, first.split()[1:])
+    tick = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) / tick, (idle + waiting) / tick
 
 
 class Home:
