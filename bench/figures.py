@@ -114,9 +114,9 @@ def publish(
         }
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(told, indent=1) + "\n")
-        _draw(plots or {}, out.parent)
+        draw(plots or {}, out.parent)
     if write:
-        _draw(plots or {}, README.parent)
+        draw(plots or {}, README.parent)
         fill(README, name, text)
 
 
@@ -129,7 +129,8 @@ def fill(page: Path, name: str, text: str) -> None:
     page.write_text(f"{before}{begin}{text}\n{end}{rest.partition(end)[2]}")
 
 
-def _draw(plots: Mapping[str, str], folder: Path) -> None:
+def draw(plots: Mapping[str, str], folder: Path) -> None:
+    """Put plots, SVG by name, into the folder's `plots`."""
     for name, svg in plots.items():
         (folder / "plots").mkdir(exist_ok=True)
         (folder / "plots" / f"{name}.svg").write_text(svg)

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Spread, add_arguments, load, machine, publish, spread, table
+from bench.figures import README, Spread, add_arguments, draw, fill, load, machine, publish, spread, table
 from bench.plots import Axis, Bar, bars
 from bench.squeezed import Home, Run, cores, longest_job, run_in_group
 from support.heavy import Unit, clean, heavy_only, kernels, mixed, uniform, write_heavy_ninja
@@ -132,8 +132,8 @@ def measure(name: str, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def text_of(result: dict[str, Any]) -> str:
-    """One shape's table."""
+def text_of(result: dict[str, Any], where: str) -> str:
+    """One shape's plot and table."""
     rows = []
     for name, runs in result["runs"].items():
         seconds = spread([run["seconds"] for run in runs])
@@ -149,9 +149,12 @@ def text_of(result: dict[str, Any]) -> str:
     ratios = "; ".join(
         f"{name}: {'died' if ratio is None else ratio.text()}" for name, ratio in result["ratios"].items()
     )
+    plot = f"squeeze-{result['shape']}"
     return (
+        f"![{plot}](plots/{plot}.svg)\n\n"
         f"**{result['shape']}**: {result['about']}, with {result['limit_mib']} MiB; bound {result['bound']:.1f} s\n\n"
-        f"{table(head, rows)}\n\nAgainst the best fixed way that survived ({result['best_fixed']}): {ratios}.\n"
+        f"{table(head, rows)}\n\nAgainst the best fixed way that survived ({result['best_fixed']}): {ratios}."
+        f"\n\n{where}"
     )
 
 
@@ -181,9 +184,18 @@ def main() -> None:
     before = load()
     results = [measure(name, args) for name in args.shape or ("mixed", "heavy", "uniform")]
     where = f"{machine()}; load before: {before:.1f}; {args.rounds} rounds."
-    text = "\n".join([where, "", *(text_of(result) for result in results)])
+    texts = {f"squeeze-{result['shape']}": text_of(result, where) for result in results}
     summary = {r["shape"]: {"against": r["best_fixed"], **r["ratios"]} for r in results}
-    publish("squeeze", results, text, out=args.json, write=args.write, summary=summary, plots=plots_of(results))
+    plots = plots_of(results)
+    # Each shape has a place of its own on the page: one that was measured alone leaves the others as they are.
+    text = "\n\n".join(f"<!-- {name} -->\n{text}\n<!-- /{name} -->" for name, text in texts.items())
+    publish("squeeze", results, text, out=args.json, write=False, summary=summary)
+    if args.json:
+        draw(plots, args.json.parent)
+    if args.write:
+        draw(plots, README.parent)
+        for name, text in texts.items():
+            fill(README, name, text)
 
 
 if __name__ == "__main__":
