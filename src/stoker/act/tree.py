@@ -13,6 +13,9 @@ Key = tuple[int, int]
 """A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
 
 
+LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+"""Whether this kernel was built to list a process's children (CONFIG_PROC_CHILDREN)."""
+
 SERVER = b"sccache"
 """The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
 
@@ -142,6 +145,21 @@ def start_ticks(pid: int) -> int | None:
     """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
     fields = stat_fields(pid)
     return int(fields[19]) if fields and fields[0] != b"Z" else None
+
+
+def shows_stop(key: Key) -> bool:
+    """`Processes.is_stopped` of a job that is too young to have orphans, without a look at all processes."""
+    if not LISTS_CHILDREN:
+        return Processes().is_stopped(key)
+    if start_ticks(key[0]) != key[1]:
+        return False
+    todo = [key[0]]
+    while todo:
+        pid = todo.pop()
+        if stat_fields(pid)[:1] == [b"T"]:
+            return True
+        todo += map(int, _read(pid, f"task/{pid}/children").split())
+    return False
 
 
 def descendants(root: int, *spared: int) -> list[int]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.pool import Pool
-from stoker.act.tree import Processes
+from stoker.act.tree import Processes, shows_stop
 from stoker.decide.policy import decide, level_of, spare_places
 from stoker.decide.ramdisk import SeenRamDisk
 from stoker.decide.thresholds import Thresholds
@@ -159,7 +159,7 @@ class Governor:
 
         Or it was measured before it was stopped: then there is nothing to do.
         """
-        if Processes().is_stopped(member.job.key):
+        if shows_stop(member.job.key) or Processes().is_stopped(member.job.key):
             return []
         if grew < GREW:
             member.whole = True

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stoker.act.gate import Target
-from stoker.act.tree import Processes
+from stoker.act.tree import shows_stop
 from stoker.engine.deck import Birth, Member
 from stoker.model.events import JobState
 from stoker.sense.processes import CLK_TCK, PROC
@@ -83,7 +83,7 @@ def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
     """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
     process = birth.process
     # A shell that vforked as it was stopped waits in the kernel (D) for its child, which shows the stop.
-    if process.state in "Tt" or (process.state == "D" and Processes().is_stopped(birth.job.key)):
+    if process.state in "Tt" or (process.state == "D" and shows_stop(birth.job.key)):
         used = (process.cpu_ticks + process.child_ticks) / CLK_TCK
         if birth.before is not None:
             return "on_deck" if birth.before.state == "on_deck" else "frozen"

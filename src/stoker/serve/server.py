@@ -6,6 +6,7 @@ Unaware of what commands do and of screens. A viewer can at worst lose its own c
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
 import time
@@ -39,6 +40,10 @@ MAX_CLIENTS = 32
 
 MAX_QUEUE = 1 << 20
 """Bytes that may wait for one viewer: several minutes of a build with 30 jobs, and 32 MiB for all viewers."""
+
+BATCH_SECONDS = 0.05
+"""Records that come sooner than this after the last ones go out together: where jobs are short, waking viewers for each
+costs more than all the rest of a record. What a command does is answered at once."""
 
 HELLO_SECONDS = 10.0
 """How long a connection may take to say hello."""
@@ -86,6 +91,9 @@ class Server:
         self._connections: set[asyncio.Task[None]] = set()
         self._viewers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
+        self._batch: list[bytes] = []
+        self._sent_at = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def viewers(self) -> int:
@@ -107,14 +115,29 @@ class Server:
             await self.start()
 
     def publish(self, lines: Sequence[bytes], records: Sequence[Record]) -> None:
-        """Send records, whose journal lines are `lines`, to every viewer; once per tick. Never waits, never raises."""
+        """Send records, whose journal lines are `lines`, to every viewer, soon. Never waits, never raises."""
         if not lines:
             return
         frames = [event_frame(line) for line in lines]
         for record, frame in zip(records, frames, strict=True):
             self._ring.add(record.seq, frame)
-        data = b"".join(frames)
-        for viewer in tuple(self._viewers):
+        self._batch += frames
+        loop = asyncio.get_running_loop()
+        left = self._sent_at + BATCH_SECONDS - loop.time()
+        if left <= 0:
+            self._flush()
+        elif self._timer is None:
+            self._timer = loop.call_later(left, self._flush)
+
+    def _flush(self) -> None:
+        """What waits to be sent goes out now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._sent_at = asyncio.get_running_loop().time()
+        data = b"".join(self._batch)
+        self._batch.clear()
+        for viewer in tuple(self._viewers) if data else ():
             self._send(viewer, data)
 
     async def close(self, linger: float = 2.0, reason: str = "the engine ends") -> None:
@@ -124,6 +147,7 @@ class Server:
         self._server.close()
         self._endpoint.close()
         bye = encode_frame(to_json(Bye(reason)))
+        self._flush()
         for viewer in tuple(self._viewers):
             self._send(viewer, bye)
             viewer.close()
@@ -173,6 +197,7 @@ class Server:
             return None
         hello = parse_hello(frame)
         # From here to the end nothing awaits: no record can come between the snapshot and the first one sent.
+        self._flush()
         state = self._get_state()
         missed = self._ring.after(hello.resume, state.seq)
         snapshot = state if missed is None else None
@@ -189,6 +214,7 @@ class Server:
             command = parse_command(frame)
             await allowance.take()
             reply = await self._carry_out(command, hello, uid)
+            self._flush()  # a reply comes behind what the command has done
             if not self._send(writer, encode_frame(to_json(reply))):
                 return
 
