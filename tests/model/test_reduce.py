@@ -149,6 +149,8 @@ def test_a_ram_disks_peak_outlives_it_and_the_last_count_of_what_was_written_is_
     assert status_of(ended, 0.0)["ramdisk"]["used"] == 0
     lost = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("failed", None, "lost")))
     assert lost.build_written == 9
+    short = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", log_size=77)))
+    assert (short.log_size, lost.log_size) == (77, 0), "a build may be over before it is sampled"
     assert decode_record(encode_record(ev.Record(1, 1.0, sample(100, 5)))).event == sample(100, 5)
     assert status_of(reduce_all(records(BEGIN)), 0.0)["ramdisk"] is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 from dataclasses import replace
@@ -18,7 +19,10 @@ KILLED = 128 + signal.SIGKILL
 
 def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) -> BuildEnded:
     """The last event of a journal; `written` are the bytes that went to disks."""
-    return replace(_outcome(paths, state), written=written)
+    size: int | None = None
+    with contextlib.suppress(OSError):
+        size = paths.output.stat().st_size
+    return replace(_outcome(paths, state), written=written, log_size=size)
 
 
 def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:

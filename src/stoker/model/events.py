@@ -322,7 +322,7 @@ class BuildEnded:
     """The build's end; the last event that changes what a viewer shows.
 
     `exit_code` follows the shell's convention (128 + signal) and is None when it was lost. `written` is the last count
-    of what was written to disks, None if that could not be taken.
+    of what was written to disks, None if that could not be taken; so is `log_size`, the output log's length in bytes.
     """
 
     kind: ClassVar[str] = "build_ended"
@@ -330,6 +330,7 @@ class BuildEnded:
     exit_code: int | None
     reason: str
     written: int | None = None
+    log_size: int | None = None
 
 
 Event = (

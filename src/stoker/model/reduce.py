@@ -364,6 +364,7 @@ def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState
         reason=e.reason,
         ended=time,
         build_written=e.written if e.written is not None else state.build_written,
+        log_size=e.log_size if e.log_size is not None else state.log_size,
         jobs={},
         activity="",
         estimate=None,
