@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -10,7 +8,6 @@ import pytest
 
 from stoker.sense.ninja_files import log_path
 from stoker.sense.ninja_log import Entry, NinjaLog
-from stoker.sense.watch import watch
 
 NOW = 1_700_000_100.0
 STARTED = NOW - 50
@@ -183,47 +180,6 @@ def test_the_log_of_a_real_ninja(ninja: str, tmp_path: Path) -> None:
     assert sorted(_outputs(log.first_read(started, time.time()).this_run)) == ["a", "c"]
     assert log.first_read(time.time() + 10, time.time() + 11).this_run == ()
     assert log.notes.take() == []
-
-
-async def test_a_change_of_the_log_wakes_the_watcher(tmp_path: Path) -> None:
-    stop, odd = asyncio.Event(), tmp_path / os.fsdecode(b"odd\xff")
-    odd.mkdir()
-    seen: list[set[str]] = []
-
-    async def wait() -> None:
-        async for folders in watch([str(tmp_path), str(tmp_path / "missing"), str(odd)], stop):
-            seen.append(folders)
-            stop.set()
-
-    task = asyncio.create_task(wait())
-    while not task.done():
-        (tmp_path / "other").write_text(str(time.time()))
-        (tmp_path / ".ninja_log").write_text(str(time.time()))
-        await asyncio.sleep(0.05)
-    assert seen[0] == {str(tmp_path)}
-
-
-async def test_an_output_whose_name_is_not_utf8_does_not_end_the_watch(tmp_path: Path) -> None:
-    stop, odd = asyncio.Event(), tmp_path / os.fsdecode(b"odd\xff.o")
-    seen: list[set[str]] = []
-
-    async def wait() -> None:
-        async for folders in watch([str(tmp_path)], stop):
-            seen.append(folders)
-
-    task = asyncio.create_task(wait())
-    while not seen:
-        odd.touch()
-        odd.unlink()
-        await asyncio.sleep(0.05)
-    count = len(seen)
-    while len(seen) == count and not task.done():
-        (tmp_path / ".ninja_log").write_text(str(time.time()))
-        await asyncio.sleep(0.05)
-    assert seen[-1] == {str(tmp_path)}
-    assert not task.done()
-    stop.set()
-    await task
 
 
 def test_a_look_that_was_held_up_still_knows_its_run_by_the_start(tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ from stoker.engine.governor import Governor
 from stoker.engine.guests import end_guests
 from stoker.engine.hand import carry_out, counts
 from stoker.engine.keeper_link import KeeperLink
-from stoker.engine.log_watch import LogWatch
 from stoker.engine.observer import Observer
 from stoker.engine.people import login_name
 from stoker.engine.ramdisk import reader_of
@@ -66,6 +65,9 @@ SEARCHING_TICK_SECONDS = 0.2
 LISTEN_SECONDS = 0.15
 """After a job's death: ninja says within milliseconds if it has failed, and then nothing new must start."""
 
+LOGS_SECONDS = 0.25
+"""Between two looks at ninja's logs. A look costs three system calls, a watcher's thread far more."""
+
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
@@ -88,9 +90,8 @@ class Engine:
         self._following = Following(paths, self._spec, self._steps)
         self._expectations = Expectations(self._following.priors, History(history_path()))
         self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
-        self._deaths = self._records = self._asked = False
-        self._sample_at = self._listen_until = self._ready_at = 0.0
-        self._log_watch = LogWatch(self._written_to)
+        self._deaths = self._asked = False
+        self._sample_at = self._listen_until = self._ready_at = self._logs_at = 0.0
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._forecast.on_unseen = self._expectations.unseen
@@ -116,7 +117,6 @@ class Engine:
                 await self._sleep(observer)
             await self._end(observer)
         finally:
-            self._log_watch.watch(frozenset())
             self._following.close()
             await observer.close()
             await self._expectations.close()
@@ -271,7 +271,6 @@ class Engine:
         self._keeper.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
         await self._answer(observer)
         await self._expectations.flush()
-        self._log_watch.watch(observer.log_folders())
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()
 
@@ -348,18 +347,13 @@ class Engine:
             events += observer.read_output()
         births = observer.births(now)
         if births:
-            self._pace.hurry()
+            self._pace.settle()
         events += births
-        if self._records:
-            self._records = False
+        if time.monotonic() >= self._logs_at:
+            self._logs_at = time.monotonic() + LOGS_SECONDS
             events += observer.read_logs(now)
         if events:
             self._write(events, now)
-
-    def _written_to(self) -> None:
-        """Ninja has written a record."""
-        self._records = True
-        self._bell.ring()
 
     async def _end(self, observer: Observer) -> None:
         now = time.time()

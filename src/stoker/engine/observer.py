@@ -278,10 +278,6 @@ class Observer:
         """The schedulers at work, in the order in which they were found."""
         return [t.book for t in self._tracked.values()]
 
-    def log_folders(self) -> frozenset[str]:
-        """The folders whose .ninja_log matters now."""
-        return frozenset(str(t.log.path.parent) for t in self._tracked.values() if t.log is not None)
-
     # -- jobs --------------------------------------------------------------------------------------------------
 
     def _resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, ev.Tool] | None:

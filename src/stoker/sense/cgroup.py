@@ -48,7 +48,8 @@ class Cgroups:
 
     def memory_limits(self) -> list[MemoryLimit]:
         """Every limit that is set around the process, with its use now."""
-        found = [_memory_v1(folder) for folder in self.memory_v1] + [_memory_v2(folder) for folder in self.unified]
+        v1 = [_memory_v1(folder) for folder in self.memory_v1] if _is_limited_v1(self.memory_v1) else []
+        found = v1 + [_memory_v2(folder) for folder in self.unified]
         return [limit for limit in found if limit is not None]
 
     def cpu_quota(self) -> float | None:
@@ -122,6 +123,16 @@ def _below(path: str, root: str) -> str | None:
     return path[len(root) + 1 :] if path.startswith(root + "/") else None
 
 
+def _is_limited_v1(chain: tuple[Path, ...]) -> bool:
+    """Whether any group of the chain may have a limit: the innermost one's files tell of those above it, too."""
+    if not chain:
+        return False
+    limit, stat = read_int(f"{chain[0]}/memory.limit_in_bytes"), read_once(f"{chain[0]}/memory.stat", 16384)
+    if limit is None or stat is None:
+        return True
+    return min(limit, _field(stat, b"hierarchical_memory_limit", 0)) < UNLIMITED
+
+
 def _memory_v1(folder: Path) -> MemoryLimit | None:
     """`hierarchical_memory_limit` also tells limits of groups above that a container cannot see."""
     limit, usage = read_int(f"{folder}/memory.limit_in_bytes"), read_int(f"{folder}/memory.usage_in_bytes")
@@ -137,23 +148,24 @@ def _memory_v1(folder: Path) -> MemoryLimit | None:
 def _memory_v2(folder: Path) -> MemoryLimit | None:
     """Beyond memory.high the kernel throttles rather than kills, which ends a build as surely."""
     limits = [read_int(f"{folder}/{name}") for name in ("memory.max", "memory.high")]
-    limit = min((n for n in limits if n is not None), default=None)
+    limit = min((n for n in limits if n is not None), default=UNLIMITED)
+    if limit >= UNLIMITED:
+        return None
     usage = read_int(f"{folder}/memory.current")
-    if limit is None or usage is None or limit >= UNLIMITED:
+    if usage is None:
         return None
     stat = read_once(f"{folder}/memory.stat", 16384) or b""
     return MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"inactive_file", 0)))
 
 
 def _field(stat: bytes, name: bytes, default: int) -> int:
-    for line in stat.splitlines():
-        key, _, value = line.partition(b" ")
-        if key == name:
-            try:
-                return int(value)
-            except ValueError:
-                return default
-    return default
+    found = (b"\n" + stat).find(b"\n" + name + b" ")
+    if found < 0:
+        return default
+    try:
+        return int(stat[found + len(name) + 1 :].partition(b"\n")[0])
+    except ValueError:
+        return default
 
 
 def _quota_v1(folder: Path) -> float | None:

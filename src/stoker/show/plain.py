@@ -40,8 +40,8 @@ HARMLESS = re.compile(rb"(?:[\x20-\x7e]{0,4096}\n)*")
 """Lines that the sanitiser would not change: ASCII, no control character (tabs become spaces), not too long."""
 
 CHUNK = 256 * 1024
-POLL = 0.2
-"""Bytes of output read at once, and seconds between two looks while there is none."""
+POLL, QUIET_POLL = 0.2, 0.8
+"""Bytes of output read at once; seconds between two looks while there is none, at first and later."""
 
 _STEP = 10
 """Percent between two progress lines that come before their time."""
@@ -90,6 +90,7 @@ async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offse
     """Copy the log to stdout, sanitised, until it is over and read to its end as of then."""
     splitter = LineSplitter(MAX_LINE)
     end: int | None = None
+    pause = POLL
     while not out.broken:
         if over.is_set() and end is None:
             end = log.size()
@@ -97,11 +98,13 @@ async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offse
         offset += len(data)
         await out.write(_output_lines(splitter, data, colour=colour))
         if data:
+            pause = POLL
             continue
         if end is not None:
             break
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), POLL)
+            await asyncio.wait_for(over.wait(), pause)
+        pause = min(2 * pause, QUIET_POLL)
     await out.write([_output_line(line, colour=colour) for line in splitter.finish()])
     if out.error is not None and not isinstance(out.error, BrokenPipeError):
         await err.write([f"stoker: stdout takes no more output: {out.error.strerror}; the log has all of it"])
