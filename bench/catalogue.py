@@ -49,7 +49,7 @@ BENCHES = (
     Bench(
         "overhead",
         "time, CPU and memory that governing adds, beside bare ninja",
-        (20, 1.5),
+        (40, 1.5),
         ("--pairs", "1", "--seconds", "0.1", "--seconds", "1", "--level", "8", "--work", "12"),
     ),
     Bench("latency", "from a key, or a command, to its effect on 30 running jobs", (4, 1), ("--times", "5")),

@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--level", type=int, action="append", help="jobs at once (2, 8, 32 and 128)")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument(
-        "--work", type=float, default=20.0, help="CPU seconds of a build, at least a job for each place"
+        "--work", type=float, default=60.0, help="CPU seconds of a build, at least a job for each place"
     )
     add_arguments(parser)
     args = parser.parse_args()
