@@ -10,9 +10,6 @@ import asyncio
 QUICK = 0.002
 """Seconds to the first look for newborns behind a death: ninja starts its next job within two or three milliseconds."""
 
-SETTLED = 0.016
-"""Seconds to the look behind a birth: what was due has come, and what ninja starts with it is there by then."""
-
 SLOW = 0.25
 """Seconds to which that grows when nothing is born: a scheduler that waits for the load average, or was stopped."""
 
@@ -54,17 +51,13 @@ class Pace:
         self._pause = QUICK
 
     def hurry(self) -> None:
-        """Something has ended: ninja is likely to start something now."""
+        """Something has ended or was born: more is likely to be born now."""
         self._pause = QUICK
-
-    def settle(self) -> None:
-        """Something was born: perhaps more of the same moment."""
-        self._pause = SETTLED
 
     def next(self, *, unready: bool) -> float:
         """Seconds to the next look; `unready`: somebody is being born at this moment."""
         if unready:
             return QUICK
         pause = self._pause
-        self._pause = min(SLOW, pause * (4 if pause >= SETTLED else 2))
+        self._pause = min(SLOW, pause * 2)
         return pause

@@ -347,7 +347,7 @@ class Engine:
             events += observer.read_output()
         births = observer.births(now)
         if births:
-            self._pace.settle()
+            self._pace.hurry()
         events += births
         if time.monotonic() >= self._logs_at:
             self._logs_at = time.monotonic() + LOGS_SECONDS
