@@ -48,9 +48,8 @@ class Cgroups:
 
     def memory_limits(self) -> list[MemoryLimit]:
         """Every limit that is set around the process, with its use now."""
-        v1 = [_memory_v1(folder) for folder in self.memory_v1] if _is_limited_v1(self.memory_v1) else []
-        found = v1 + [_memory_v2(folder) for folder in self.unified]
-        return [limit for limit in found if limit is not None]
+        v2 = (_memory_v2(folder) for folder in self.unified)
+        return [*_limits_v1(self.memory_v1), *(limit for limit in v2 if limit is not None)]
 
     def cpu_quota(self) -> float | None:
         """The tightest CPU quota in cores, None if there is none."""
@@ -123,26 +122,22 @@ def _below(path: str, root: str) -> str | None:
     return path[len(root) + 1 :] if path.startswith(root + "/") else None
 
 
-def _is_limited_v1(chain: tuple[Path, ...]) -> bool:
-    """Whether any group of the chain may have a limit: the innermost one's files tell of those above it, too."""
-    if not chain:
-        return False
-    limit, stat = read_int(f"{chain[0]}/memory.limit_in_bytes"), read_once(f"{chain[0]}/memory.stat", 16384)
-    if limit is None or stat is None:
-        return True
-    return min(limit, _field(stat, b"hierarchical_memory_limit", 0)) < UNLIMITED
+def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
+    """Those of the chain, innermost first, up to a group that says that neither it nor any above it has one.
 
-
-def _memory_v1(folder: Path) -> MemoryLimit | None:
-    """`hierarchical_memory_limit` also tells limits of groups above that a container cannot see."""
-    limit, usage = read_int(f"{folder}/memory.limit_in_bytes"), read_int(f"{folder}/memory.usage_in_bytes")
-    if limit is None or usage is None:
-        return None
-    stat = read_once(f"{folder}/memory.stat", 16384) or b""
-    limit = min(limit, _field(stat, b"hierarchical_memory_limit", limit))
-    if limit >= UNLIMITED:
-        return None
-    return MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"total_inactive_file", 0)))
+    `hierarchical_memory_limit` also tells limits of groups above that a container cannot see.
+    """
+    for folder in chain:
+        limit, stat = read_int(f"{folder}/memory.limit_in_bytes"), read_once(f"{folder}/memory.stat", 16384) or b""
+        if limit is None:
+            continue
+        tightest = _field(stat, b"hierarchical_memory_limit", -1)
+        if min(limit, tightest) >= UNLIMITED:
+            return
+        limit = min(limit, tightest) if tightest >= 0 else limit
+        usage = read_int(f"{folder}/memory.usage_in_bytes")
+        if usage is not None and limit < UNLIMITED:
+            yield MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"total_inactive_file", 0)))
 
 
 def _memory_v2(folder: Path) -> MemoryLimit | None:
