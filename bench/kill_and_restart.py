@@ -19,37 +19,22 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from stoker.sense.cgroup import find_cgroups
 from stoker.simulate.drivers import KillAndRestart
+from support.memory_group import Group, own_folder
 
 LOOK_SECONDS = KillAndRestart.LOOK / 10
 PAUSE_SECONDS = KillAndRestart.PAUSE / 10
 
 
-class Group:
-    """The version 1 memory group that this process is in."""
-
-    def __init__(self) -> None:
-        self._folder = find_cgroups(os.getpid()).memory_v1[0]
-
-    @property
-    def held(self) -> int:
-        """Bytes in use that are not file cache."""
-        lines = (self._folder / "memory.stat").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("total_rss "))
-
-    def end_others(self) -> None:
-        """SIGKILL for all in here but this process, until it is the only one."""
-        while others := [pid for pid in self._pids() if pid != os.getpid()]:
-            for pid in others:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(-1, os.WNOHANG)
-            time.sleep(0.01)
-
-    def _pids(self) -> list[int]:
-        return [int(pid) for pid in (self._folder / "cgroup.procs").read_text().split()]
+def end_others(group: Group) -> None:
+    """SIGKILL for all in the group but this process, until it is the only one."""
+    while others := [pid for pid in group.pids() if pid != os.getpid()]:
+        for pid in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        time.sleep(0.01)
 
 
 def finished(folder: Path) -> int:
@@ -60,14 +45,14 @@ def finished(folder: Path) -> int:
 
 def run_at(command: Sequence[str], folder: Path, level: int, highest: int, limit: int) -> tuple[int | None, int]:
     """One ninja at one level: its status, None if it did not end by itself, and the level that is due then."""
-    group, before = Group(), finished(folder)
+    group, before = Group(own_folder()), finished(folder)
     ninja = subprocess.Popen([*command, f"-j{level}"])
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return ninja.wait(LOOK_SECONDS), max(1, level // 2)
         following = next_level(level, highest, group.held, limit, finished(folder) - before)
         if following != level:
-            group.end_others()
+            end_others(group)
             return None, following
 
 

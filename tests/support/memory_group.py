@@ -33,12 +33,28 @@ class NoMemoryGroupError(Exception):
     """The machine does not let this test limit memory."""
 
 
-class MemoryGroup:
+class Group:
+    """A control group that is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def held(self) -> int:
+        """Bytes in use that are not file cache."""
+        return _field(self.folder / "memory.stat", "total_rss")
+
+    def pids(self) -> list[int]:
+        """Every process in here."""
+        return [int(pid) for pid in (self.folder / "cgroup.procs").read_text().split()]
+
+
+class MemoryGroup(Group):
     """One control group with a limit; a context manager that ends every process in it and removes it."""
 
     def __init__(self, limit: int) -> None:
         """Make it with room for `limit` bytes. Raises NoMemoryGroupError."""
-        self.folder = _own_folder() / f"stoker-{os.getpid()}-{next(_NUMBERS)}"
+        super().__init__(own_folder() / f"stoker-{os.getpid()}-{next(_NUMBERS)}")
         try:
             self.folder.mkdir()
             self.set_limit(limit)
@@ -97,15 +113,6 @@ class MemoryGroup:
         """The most bytes that were in use at once, file cache included."""
         return _number(self.folder / "memory.max_usage_in_bytes")
 
-    @property
-    def held(self) -> int:
-        """Bytes in use that are not file cache."""
-        return _field(self.folder / "memory.stat", "total_rss")
-
-    def pids(self) -> list[int]:
-        """Every process in here."""
-        return [int(pid) for pid in (self.folder / "cgroup.procs").read_text().split()]
-
     def end_all(self) -> None:
         """SIGKILL for every process in here, until there is none."""
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -130,7 +137,7 @@ class MemoryGroup:
             time.sleep(0.01)
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """The memory group that this process is in."""
     folders = find_cgroups(os.getpid()).memory_v1
     if not folders:
