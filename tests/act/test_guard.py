@@ -16,7 +16,21 @@ from stoker.act.launch import KEEPER
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
-from support.keepers import GOVERNOR, Start, alive, engines_of, finish, job, job_pid, keeper_of, ninja, stopped, until
+from support.keepers import (
+    GOVERNOR,
+    Start,
+    alive,
+    engines_of,
+    finish,
+    job,
+    job_pid,
+    keeper_of,
+    ninja,
+    state_of,
+    stopped,
+    until,
+    words_of,
+)
 
 STARTS_GUARD = (
     GOVERNOR
@@ -76,6 +90,30 @@ def test_an_engine_that_is_killed_comes_back_without_a_keeper(orphan: Orphan, tm
     assert alive(keeper_of(paths)["build_pid"])
     assert stopped(tmp_path, [0, 1]) == [1]
     assert len(guards(paths)) == 1
+
+
+def test_an_engine_that_is_stopped_is_set_going_by_the_death_of_its_keeper(start: Start, tmp_path: Path) -> None:
+    """With both away nobody would let the second job go."""
+    paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
+    until((paths.root / "gate.json").exists)
+    engine = engines_of(paths)[0]
+    os.kill(engine, signal.SIGSTOP)
+    until(lambda: state_of(engine) == "T")
+    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    until(lambda: guards(paths))
+    assert engines_of(paths) == [engine]
+    assert stopped(tmp_path, [0, 1]) == [1]
+
+
+def test_an_engine_that_rests_begins_when_its_keeper_dies(start: Start, tmp_path: Path) -> None:
+    waits = 'while start_ticks(keeper("keeper_pid")):'
+    engine = STARTS_GUARD.replace(waits, f'if start_ticks(keeper("keeper_pid")): sys.exit(1)\n{waits}')
+    paths = start(*ninja(tmp_path, 2), engine=engine)
+    until(lambda: len(engines_of(paths)) == 7 and not any("-c" in words_of(pid) for pid in engines_of(paths)))
+    assert stopped(tmp_path, [0, 1]) == [1]
+    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    until(lambda: guards(paths))
+    assert len(engines_of(paths)) == 8
 
 
 def test_the_guard_ends_with_the_build_and_nothing_of_it_stays(orphan: Orphan, tmp_path: Path) -> None:

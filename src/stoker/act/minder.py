@@ -3,11 +3,15 @@
 Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
 engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.
 
+There is always a process that outlives us and will find that out: the kernel sends SIGCONT to the engine when we die,
+which sets a stopped one going, and an engine that rests has a process, too.
+
 Files in FOLDER: reads gate.json {"level", "schedulers", "stopped", "jobs", "guests"}, lists of [pid, start], the last
 one of [job's pid, its start, pid, start]: what a cache's server runs for stopped jobs; and the time of heartbeat, which
 an engine touches at every look.
 """
 
+import ctypes
 import json
 import os
 import signal
@@ -23,7 +27,7 @@ READY_FD = "STOKER_READY_FD"
 RESTARTS_PER_MINUTE = 6
 REST_SECONDS = 60.0
 """More deaths than this mean that something kills every engine, such as a machine out of memory; the build then goes
-on without one for this long."""
+on for this long before another one begins."""
 
 LAST_WORDS_SECONDS = 30.0
 """How long the engine may be silent, once the build is over, before it has written the end of the journal."""
@@ -37,12 +41,16 @@ LISTEN_SECONDS = 5.0
 DEAF_SECONDS = 15.0
 """An engine that was silent for this long hangs or is stopped: it looks about each second."""
 
+WAKES_ENGINE = (signal.SIGUSR1, signal.SIGCONT)
+
 STAND_IN_SECONDS = 0.25
 """How often processes are counted while jobs are stopped and no engine cares for them."""
 
 PAUSE_SECONDS = 10.0
 """After so long without an engine even a build that a person has paused goes on, one job at a time: nobody could
 resume it."""
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 NO_PROGRAM = 127
 """Exit status of an engine that cannot be started, as shells give it."""
@@ -87,13 +95,13 @@ class Minder:
         self._tree = tree
         self._adopted: Key | None = None
         self._deaths: list[float] = []
-        self._back_at = 0.0
+        self._rests_until = 0.0
         self._beat = 0
         self._listened_at = time.monotonic()
         self._silence = 0.0
         self._stands_in = False
         self.pid = 0
-        """The engine's process, 0 while there is none."""
+        """The engine's process, from the first start."""
 
     def path(self, name: str) -> str:
         """A file of this build."""
@@ -101,15 +109,23 @@ class Minder:
 
     # -- the engine's life -------------------------------------------------------------------------------------
 
-    def start(self, ready_fd: int | None = None) -> None:
-        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`."""
+    def start(self, ready_fd: int | None = None, rest: float = 0.0) -> None:
+        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`.
+
+        It begins after `rest` seconds, or when it is woken, or when we have died.
+        """
         environment = {**os.environ, READY_FD: str(ready_fd)} if ready_fd is not None else dict(os.environ)
-        self._adopted, self._silence, self._listened_at = None, 0.0, time.monotonic()
+        now = time.monotonic()
+        self._adopted, self._silence, self._listened_at, self._rests_until = None, 0.0, now, now + rest
         self.pid = os.fork()
         if self.pid:
             return
         try:
             os.setpgid(0, 0)
+            signal.pthread_sigmask(signal.SIG_BLOCK, WAKES_ENGINE)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+            if rest:
+                signal.sigtimedwait(WAKES_ENGINE, rest)
             log = os.open(self.path("engine.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(log, 1)
@@ -129,44 +145,36 @@ class Minder:
 
     def ended(self) -> None:
         """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it."""
-        self.pid = 0
         now = time.monotonic()
         self._deaths = [t for t in self._deaths if now - t < 60.0] + [now]
         if len(self._deaths) <= RESTARTS_PER_MINUTE:
             self.start()
         else:
-            self._back_at = now + REST_SECONDS
+            self.start(rest=REST_SECONDS)
             self._set_going_what_is_not_known()
 
     def wake(self) -> None:
         """Something has happened that the engine should look at.
 
-        If there is none, one is started for it, and it gets as many tries as the first one had.
+        One that rests begins for it, and gets as many tries as the first one had.
         """
         self._deaths.clear()
-        if self.pid == 0:
-            self.start()
-        else:
-            signal_tree([self.pid], signal.SIGUSR1)
+        self._rests_until = 0.0
+        signal_tree([self.pid], signal.SIGUSR1)
 
     def reap(self) -> int | None:
         """The exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
         if self._adopted is not None:
             return None if start_ticks(self.pid) == self._adopted[1] else 1
-        if self.pid == 0:
-            return None
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         return status if pid else None
 
     def await_last_words(self) -> None:
         """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
         give_up_at = time.monotonic() + LONGEST_WORDS_SECONDS
-        self._silence = 0.0
-        if self.pid:
-            signal_tree([self.pid], signal.SIGCONT)
-        else:
-            self.start()
-        while self.pid and self._silence < LAST_WORDS_SECONDS and time.monotonic() < give_up_at:
+        self._silence = self._rests_until = 0.0
+        signal_tree([self.pid], signal.SIGCONT)
+        while not self._rests() and self._silence < LAST_WORDS_SECONDS and time.monotonic() < give_up_at:
             self._listen()
             status = self.reap()
             if status == 0:
@@ -175,8 +183,7 @@ class Minder:
                 time.sleep(0.02)
             else:
                 self.ended()
-        if self.pid:
-            signal_tree([self.pid], signal.SIGKILL)
+        signal_tree([self.pid], signal.SIGKILL)
 
     # -- in its stead ------------------------------------------------------------------------------------------
 
@@ -185,13 +192,12 @@ class Minder:
         return STAND_IN_SECONDS if self._stands_in else LISTEN_SECONDS
 
     def look(self) -> None:
-        """Revive an engine that has rested; listen for it; while it is away, let jobs go in its stead."""
-        if self.pid == 0 and time.monotonic() >= self._back_at:
-            self.start()
+        """Listen for the engine; while it is away, let jobs go in its stead."""
         self._listen()
-        if self.pid and self._beat == 0 and self._silence >= DEAF_SECONDS:
+        deaf = self._silence >= DEAF_SECONDS
+        if deaf and self._beat == 0 and not self._rests():
             signal_tree([self.pid], signal.SIGCONT)  # stopped before its first look, while the build waits for it
-        away = self.pid == 0 or self._silence >= DEAF_SECONDS
+        away = self._rests() or deaf
         gate = read_gate(self._folder) if away else None
         self._stands_in = gate is not None and self._let_go(gate)
 
@@ -201,6 +207,10 @@ class Minder:
         processes = Processes()
         held = [pid for key in gate.stopped for pid in gate.pids(processes, key)] if gate else []
         signal_tree([*held, *self._tree()], signal.SIGCONT)
+
+    def _rests(self) -> bool:
+        """Whether the engine has not begun, since it died too often."""
+        return time.monotonic() < self._rests_until
 
     def _listen(self) -> None:
         """Count for how long no heartbeat came.

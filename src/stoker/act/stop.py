@@ -45,9 +45,10 @@ def set_going(paths: BuildPaths) -> int:
     processes, gate = Processes(), read_gate(str(paths.root))
     held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
     found = held.union(roots, *(processes.below(root) for root in roots))
-    stopped = [pid for pid in found if (fields := stat_fields(pid)) and fields[0] == b"T"]
-    signal_tree(stopped, signal.SIGCONT)
-    return len(stopped)
+    stopped = sum(stat_fields(pid)[:1] == [b"T"] for pid in found)
+    # To all: a shell that has vforked does not show its stop while it waits for its child, and would stop after it.
+    signal_tree(found, signal.SIGCONT)
+    return stopped
 
 
 def _known(paths: BuildPaths) -> dict[str, int]:

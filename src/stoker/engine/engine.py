@@ -194,11 +194,12 @@ class Engine:
     def _listen_to_signals(self) -> None:
         """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another.
 
-        SIGUSR1: the keeper has something to ask.
+        SIGUSR1: the keeper has something to ask. SIGCONT: it is dead (minder.py), or we were stopped for a while.
         """
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._called)
+        for signum in (signal.SIGUSR1, signal.SIGCONT):
+            asyncio.get_running_loop().add_signal_handler(signum, self._called)
 
     def _called(self) -> None:
         self._asked = True
