@@ -1,6 +1,6 @@
 """Random faults in the middle of governed builds, round after round. See bench/README.md.
 
-    python -m bench.chaos [--rounds 100] [--seed 1] [--fault NAME] [--json FILE] [--write]
+    python -m bench.chaos [--rounds 100] [--seed 1] [--fault NAME ...] [--json FILE] [--write]
 
 Counts what was done and what became of it; exits with 1 if anything happened that must never happen.
 """
@@ -19,10 +19,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.figures import add_arguments, machine, publish, table
-from support.chaos import Round, play, write_project
+from support.chaos import FAULTS, Round, play, write_project
 
 
-def measure(rounds: int, seed: int, fault: str) -> list[Round]:
+def measure(rounds: int, seed: int, faults: Sequence[str]) -> list[Round]:
     """All rounds, each told as it ends."""
     root = Path(tempfile.mkdtemp(prefix="stoker-chaos-"))
     project = write_project(root / "project")
@@ -32,7 +32,7 @@ def measure(rounds: int, seed: int, fault: str) -> list[Round]:
             home = root / f"round{number}"
             home.mkdir()
             begin = time.monotonic()
-            result = play(home, project, random.Random(f"{seed}.{number}"), fault)
+            result = play(home, project, random.Random(f"{seed}.{number}"), faults)
             shutil.rmtree(home, ignore_errors=not result.wrong)
             results.append(result)
             what = ", ".join(result.faults) or "no fault came in time"
@@ -70,7 +70,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fault", default="", help="only this one, such as 'engine killed'")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        choices=FAULTS,
+        help="this one in each build in place of any, such as 'engine killed'; given twice: one after the other",
+    )
     add_arguments(parser)
     args = parser.parse_args()
     results = measure(args.rounds, args.seed, args.fault)

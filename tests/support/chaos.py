@@ -97,18 +97,6 @@ class Attack:
             return True
         return False
 
-    def faults(self) -> Mapping[str, Callable[[], bool]]:
-        """All of them, by name."""
-        return {
-            "engine killed": self.engine_killed,
-            "engine killed often": self.engine_killed_often,
-            "engine stopped": self.engine_stopped,
-            "keeper killed": self.keeper_killed,
-            "ninja killed": self.ninja_killed,
-            "job killed": self.job_killed,
-            "limit cut": self.limit_cut,
-        }
-
     def _engine(self) -> int:
         """The newest engine, alive or not; the first one takes a moment to write itself down."""
 
@@ -117,6 +105,16 @@ class Attack:
 
         return int(until(told, "an engine")[-1])
 
+
+FAULTS: Mapping[str, Callable[[Attack], bool]] = {
+    "engine killed": Attack.engine_killed,
+    "engine killed often": Attack.engine_killed_often,
+    "engine stopped": Attack.engine_stopped,
+    "keeper killed": Attack.keeper_killed,
+    "ninja killed": Attack.ninja_killed,
+    "job killed": Attack.job_killed,
+    "limit cut": Attack.limit_cut,
+}
 
 FATAL = {"keeper killed", "ninja killed", "job killed", "limit cut"}
 """Faults after which a build may fail, if it says why. After all others it must get through."""
@@ -128,8 +126,8 @@ def write_project(folder: Path) -> Path:
     return write_burns(folder, jobs)
 
 
-def play(root: Path, project: Path, chance: random.Random, only: str = "") -> Round:
-    """One build in `root` with faults (or just that one), to its end and beyond."""
+def play(root: Path, project: Path, chance: random.Random, only: Sequence[str] = ()) -> Round:
+    """One build in `root` with faults (or just these, in this order), to its end and beyond."""
     for output in project.glob("o*"):
         output.unlink()
     (project / ".ninja_log").unlink(missing_ok=True)
@@ -138,9 +136,9 @@ def play(root: Path, project: Path, chance: random.Random, only: str = "") -> Ro
         build = stoker.detach("ninja", "-C", str(project))
         result = Round()
         attack = Attack(stoker, build, chance)
-        for name in [only] if only else chance.sample(list(attack.faults()), chance.choice((1, 1, 2))):
+        for name in only or chance.sample(list(FAULTS), chance.choice((1, 1, 2))):
             time.sleep(chance.uniform(0.2, 2.0))
-            if not _over(stoker, build) and attack.faults()[name]():
+            if not _over(stoker, build) and FAULTS[name](attack):
                 result.faults.append(name)
         _judge(result, stoker, build, project)
         return result
