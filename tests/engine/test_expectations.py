@@ -93,12 +93,15 @@ async def test_another_compiler_is_noticed_and_reckoned_with(path: Path) -> None
     await second.close()
 
 
-def test_the_answer_is_the_same_object_until_something_is_learnt(expectations: Expectations) -> None:
+def test_the_answer_is_the_same_object_until_what_was_learnt_is_to_count(expectations: Expectations) -> None:
     argv = compile_line("a.o")
     first = expectations.expect(1, "a.o", "cxx", argv)
     assert expectations.expect(1, "a.o", "cxx", argv) is first
     assert expectations.expect(2, "b.o", "cxx", compile_line("b.o")) is first, "of one class"
     run(expectations, 3, "c.o", compile_line("c.o"), peak=5.0)
+    assert expectations.expect(1, "a.o", "cxx", argv) is first
+    assert expectations.expect(4, "d.o", "cxx", compile_line("d.o")).peak > first.peak, "a new job"
+    expectations.renew()
     assert expectations.expect(1, "a.o", "cxx", argv).peak > first.peak
 
 
@@ -213,5 +216,6 @@ async def test_without_a_history_a_build_still_learns() -> None:
     expectations = Expectations(PRIORS)
     before = expectations.expect(1, "b.o", "cxx", compile_line("b.o"))
     run(expectations, 2, "a.o", compile_line("a.o"), peak=5.0)
+    expectations.renew()
     assert expectations.expect(1, "b.o", "cxx", compile_line("b.o")).peak > before.peak
     await expectations.close()

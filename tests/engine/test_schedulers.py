@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stoker.engine.schedulers import PATIENCE_TICKS, SchedulerBook
 from stoker.model.events import JobFinished, Tool
 from stoker.sense.jobs import Job, JobUse
@@ -129,3 +131,11 @@ def test_a_job_that_ran_when_its_ninja_was_killed_has_failed_once_no_record_come
     assert b.all_vanished(START + 2) == []
     assert [f.output for f in recorded(b, entry("b.o"))] == ["b.o"]
     assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("a.o", "failed")]
+
+
+def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> None:
+    ninja, make = book(), book("make")
+    unlimited = SchedulerBook(1, replace(ninja.scheduler, width=None), START)
+    assert [ninja.may_start(live) for live in (0, 3, 4, 5)] == [True, True, False, False]
+    assert make.may_start(5)
+    assert unlimited.may_start(5000)

@@ -54,10 +54,12 @@ class Pace:
         """Something has ended or was born: more is likely to be born now."""
         self._pause = QUICK
 
-    def next(self, *, unready: bool) -> float:
-        """Seconds to the next look; `unready`: somebody is being born at this moment."""
+    def next(self, *, unready: bool, due: bool) -> float:
+        """Seconds to the next look. `unready`: somebody is being born at this moment; `due`: somebody may be soon."""
         if unready:
             return QUICK
+        if not due:
+            return SLOW
         pause = self._pause
         self._pause = min(SLOW, pause * 2)
         return pause

@@ -258,6 +258,7 @@ class Engine:
         if whole:
             self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
         schedulers = len(observer.live_schedulers())
+        self._expectations.renew()
         events = await observer.look(now, sample=whole)
         if len(observer.live_schedulers()) > schedulers:
             self._pace.hurry()
@@ -316,8 +317,7 @@ class Engine:
         search_at = 0.0
         while (left := deadline - time.monotonic()) > 0 and not self._keeper.build_is_over():
             searching = not observer.live_schedulers()
-            pause = self._search_pause() if searching else self._pace.next(unready=observer.expecting)
-            await self._bell.wait(min(left, pause))
+            await self._bell.wait(min(left, self._search_pause() if searching else self._birth_pause(observer)))
             if self._asked:
                 self._asked = False
                 return
@@ -330,6 +330,9 @@ class Engine:
     def _search_pause(self) -> float:
         """A command that is a scheduler itself is one at once."""
         return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
+
+    def _birth_pause(self, observer: Observer) -> float:
+        return self._pace.next(unready=observer.expecting, due=observer.births_due)
 
     def _tick(self, observer: Observer) -> float:
         if not observer.live_schedulers():

@@ -77,6 +77,7 @@ class Expectations:
         self._learner = Learner(priors, self._recall)
         self._recorder = CurveRecorder()
         self._answers: dict[int, _Answer] = {}
+        self._version = self._learner.version
         self._traits: dict[_Argv, Traits] = {}
         self._memories: dict[_Key, Remembered | None] = {}
         self._flushed_at = time.monotonic()
@@ -93,26 +94,35 @@ class Expectations:
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
         """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
 
-        The answer for a `jid` is kept, and is the same object until something has been learnt. Who asks for jobs that
-        do not live yet gives none.
+        The answer for a `jid` is kept, and is the same object until `renew`. Who asks for jobs that do not live yet
+        gives none.
         """
         argv = tuple(argv)
         if jid is None:
             return self._glance(output, tool, argv)
-        answer, version = self._answers.get(jid), self._learner.version
-        if answer is not None and answer.version == version and _asked(answer, output, tool, argv):
+        answer = self._answers.get(jid)
+        if answer is not None and answer.version == self._version and _asked(answer, output, tool, argv):
             return answer.curve
         traits = self._traits_of(argv)
         curve = self._learner.expect(output, tool, traits)
         flags = self._flags.setdefault(tool, {})
         if len(flags) < MAX_FLAGS:
             flags[traits.flags] = None
-        self._answers[jid] = _Answer(output, tool, argv, version, curve)
+        self._answers[jid] = _Answer(output, tool, argv, self._version, curve)
         return curve
+
+    def renew(self) -> None:
+        """From now on what was learnt meanwhile counts for jobs that were asked for before, too.
+
+        To be called now and then, not at each end: a new curve for every job on deck is work.
+        """
+        self._version = self._learner.version
 
     def set_priors(self, priors: Priors) -> bool:
         """The classes of jobs from now on, also for those that live; whether they are other ones."""
-        return self._learner.set_priors(priors)
+        changed = self._learner.set_priors(priors)
+        self.renew()
+        return changed
 
     def width(self, argv: Sequence[str]) -> float:
         """The cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""

@@ -89,9 +89,10 @@ class Governor:
         clocks = Clocks.now()
         members = [self._member(birth, now, clocks) for birth in by_age(births)]
         self._fresh = {m.jid for m in members}
-        if not self._has_places():
+        places = self._has_places()
+        if not places:
             self._hold_fresh(members)
-        decided = self.step()
+        decided = self.step() if places or self.tight() else []
         self._hold_fresh(members)
         self._fresh = set()
         before = {b.jid: b.before for b in births}
@@ -159,7 +160,8 @@ class Governor:
 
         Or it was measured before it was stopped: then there is nothing to do.
         """
-        if shows_stop(member.job.key) or Processes().is_stopped(member.job.key):
+        key, lives = member.job.key, member.target.lives
+        if not lives or shows_stop(key) or Processes().is_stopped(key):
             return []
         if grew < GREW:
             member.whole = True

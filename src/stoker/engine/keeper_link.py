@@ -77,8 +77,8 @@ class KeeperLink:
         return [_run_of(each) for each in (*self._known["past"], self._known)]
 
     def is_there(self) -> bool:
-        """Whether the keeper lives."""
-        return bool(start_ticks(self.keeper_pid) == self._known["keeper_start"])
+        """Whether the keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
+        return os.getppid() == self.keeper_pid or bool(start_ticks(self.keeper_pid) == self._known["keeper_start"])
 
     def build_is_over(self) -> bool:
         """The keeper has written the end; or nobody will, and the command has gone."""

@@ -57,6 +57,11 @@ class SchedulerBook:
         """Whether finished jobs are told by a .ninja_log."""
         return self.scheduler.tool != "make"
 
+    def may_start(self, live: int) -> bool:
+        """Whether it may start a job while `live` of its jobs are there. Make runs some without a place for them."""
+        width = self.scheduler.width
+        return not self.keeps_log or width is None or live < width
+
     def runs(self, jid: int, use: JobUse) -> None:
         """The job was seen running."""
         if jid not in self._done_early:

@@ -6,6 +6,7 @@ Unaware of jobs and of what is decided on these figures.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from stoker.model.samples import MachineSample
@@ -17,6 +18,8 @@ from stoker.sense.pressure import read_pressure
 from stoker.sense.processes import PROC
 from stoker.sense.procfs import Notes, read_all
 from stoker.sense.ramdisk import RamDiskReader
+
+_MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)):\s+(\d+)", re.MULTILINE)
 
 LOOK_AGAIN = 60
 """Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
@@ -124,14 +127,9 @@ class MachineReader:
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
-    """/proc/meminfo in bytes; empty if it cannot be read. tmpfs is among what is not available."""
-    values: dict[str, int] = {}
-    for line in (read_all(f"{proc_root}/meminfo", 65536) or b"").splitlines():
-        name, _, rest = line.partition(b":")
-        number = rest.split()[:1]
-        if number and number[0].isdigit():
-            values[name.decode(errors="replace")] = int(number[0]) * 1024
-    return values
+    """Memory and swap of /proc/meminfo in bytes; empty if it cannot be read. tmpfs is among what is not available."""
+    found = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
+    return {name.decode(): int(kib) * 1024 for name, kib in found}
 
 
 def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
