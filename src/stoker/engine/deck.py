@@ -190,6 +190,10 @@ class Deck:
         """Those in that state that may be decided about, in the order of their births."""
         return [m for m in self._members.values() if m.state == state and m.counts]
 
+    def living(self, sid: int) -> int:
+        """How many of a scheduler's jobs have not ended."""
+        return sum([m.sid == sid and not m.ended for m in self._members.values()])
+
     def set_carriers(self, nested: Mapping[Key, Key]) -> None:
         """The jobs in which schedulers run now."""
         carriers = set(nested.values())

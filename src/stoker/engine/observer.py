@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -128,8 +127,7 @@ class Observer:
     @property
     def births_due(self) -> bool:
         """Whether a scheduler may start a job now. A ninja starts none while it has as many as it may."""
-        live = Counter(m.sid for m in self._governor.deck if not m.ended)
-        return any(t.book.may_start(live[t.book.sid]) for t in self._tracked.values())
+        return any(t.book.may_start(self._governor.deck.living(t.book.sid)) for t in self._tracked.values())
 
     def spots_scheduler(self) -> bool:
         """Whether a scheduler runs that no look has found yet."""

@@ -7,11 +7,11 @@ crash. Unaware of where records come from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import reduce as _fold
 from typing import Any
 
 from stoker.model import events as ev
+from stoker.model.evolve import evolve
 from stoker.model.samples import MachineSample
 from stoker.model.state import (
     MAX_DECISIONS,
@@ -45,7 +45,7 @@ def reduce(state: BuildState, record: ev.Record) -> BuildState:
     """The state after `record`. Records at or before the state's own number are ignored, so resuming is safe."""
     if record.seq <= state.seq:
         return state
-    state = replace(state, seq=record.seq, time=record.time)
+    state = evolve(state, seq=record.seq, time=record.time)
     return _HANDLERS[type(record.event)](state, record.event, record.time)
 
 
@@ -55,7 +55,7 @@ def reduce_all(records: Iterable[ev.Record], state: BuildState | None = None) ->
 
 
 def _build_started(state: BuildState, e: ev.BuildStarted, time: float) -> BuildState:
-    return replace(
+    return evolve(
         state,
         id=e.id,
         name=e.name,
@@ -71,15 +71,15 @@ def _build_started(state: BuildState, e: ev.BuildStarted, time: float) -> BuildS
 
 
 def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> BuildState:
-    return replace(state, engine_pid=e.pid, engine_starts=state.engine_starts + 1)
+    return evolve(state, engine_pid=e.pid, engine_starts=state.engine_starts + 1)
 
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
     other = state.step is not None and state.step.index != e.index
     step = Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills, e.log_start)
-    state = replace(state, phase="running", step=step)
+    state = evolve(state, phase="running", step=step)
     if other:
-        state = replace(state, killed=(), estimate=None)
+        state = evolve(state, killed=(), estimate=None)
     forgiven = _forgiven(state, e.log_start) if other or e.attempt > 1 else state
     return _with_level(forgiven, state.level.paused)
 
@@ -90,23 +90,23 @@ def _forgiven(state: BuildState, log_start: int) -> BuildState:
     By the place in the output: an attempt that fails at once may have been heard before it is known to have started.
     """
     failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
-    schedulers = {sid: replace(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
-    retired = replace(state.retired, failed=0)
-    return replace(state, failures=failures, schedulers=schedulers, retired=retired)
+    schedulers = {sid: evolve(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
+    retired = evolve(state.retired, failed=0)
+    return evolve(state, failures=failures, schedulers=schedulers, retired=retired)
 
 
 def _level_set(state: BuildState, e: ev.LevelSet, _time: float) -> BuildState:
-    level = replace(state.level, mode=e.mode, target=e.target, guarded=e.guarded)
-    return _with_level(replace(state, level=level), e.paused)
+    level = evolve(state.level, mode=e.mode, target=e.target, guarded=e.guarded)
+    return _with_level(evolve(state, level=level), e.paused)
 
 
 def _with_level(state: BuildState, paused: ev.Paused) -> BuildState:
     """A pause shows as the build's phase, unless the build is being stopped or has ended."""
-    state = replace(state, level=replace(state.level, paused=paused))
+    state = evolve(state, level=evolve(state.level, paused=paused))
     if state.phase not in ("running", "paused", "frozen"):
         return state
     phases: dict[ev.Paused, Phase] = {"no": "running", "soft": "paused", "hard": "frozen"}
-    return replace(state, phase=phases[paused])
+    return evolve(state, phase=phases[paused])
 
 
 def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState:
@@ -118,8 +118,8 @@ def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -
     schedulers, retired = _with_oldest_retired({**state.schedulers, e.sid: scheduler}, state.retired)
     level = state.level
     if e.width is not None and e.parent is None:
-        level = replace(level, window=e.width)
-    return replace(state, schedulers=schedulers, retired=retired, level=level)
+        level = evolve(level, window=e.width)
+    return evolve(state, schedulers=schedulers, retired=retired, level=level)
 
 
 def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> tuple[dict[int, Scheduler], Retired]:
@@ -136,7 +136,7 @@ def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:
     scheduler = state.schedulers.get(sid)
     if scheduler is None:
         return state
-    return replace(state, schedulers={**state.schedulers, sid: replace(scheduler, **changes)})
+    return evolve(state, schedulers={**state.schedulers, sid: evolve(scheduler, **changes)})
 
 
 def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) -> BuildState:
@@ -148,7 +148,7 @@ def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> Bu
     left = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
     # What comes behind the last one (a link, a wheel) is of no plan: what was estimated says nothing of it.
     estimate = state.estimate if left else None
-    return _with_scheduler(replace(state, jobs=jobs, estimate=estimate), e.sid, ended=time)
+    return _with_scheduler(evolve(state, jobs=jobs, estimate=estimate), e.sid, ended=time)
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
@@ -156,13 +156,13 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
         return state
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
-        job = replace(job, output=e.output, tool=e.tool, expected=e.expected or job.expected)
+        job = evolve(job, output=e.output, tool=e.tool, expected=e.expected or job.expected)
     else:
         since = None if e.state == "on_deck" else e.started
         job = Job(
             e.jid, e.sid, e.pid, e.output, e.tool, e.started, state=e.state, expected=e.expected, running_since=since
         )
-    return replace(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
+    return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 
 
 def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
@@ -170,7 +170,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     if job is None:
         return state
     since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
-    moved = replace(
+    moved = evolve(
         job,
         state=e.state,
         running_since=since,
@@ -178,7 +178,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         moved_by=e.by,
         alone=e.alone,
     )
-    return replace(state, jobs={**state.jobs, e.jid: moved})
+    return evolve(state, jobs={**state.jobs, e.jid: moved})
 
 
 def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
@@ -187,9 +187,9 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
     if e.outcome == "dropped":
         before = state.schedulers.get(e.sid)
-        return _with_scheduler(replace(state, jobs=jobs), e.sid, dropped=before.dropped + 1 if before else 0)
+        return _with_scheduler(evolve(state, jobs=jobs), e.sid, dropped=before.dropped + 1 if before else 0)
     finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
-    state = replace(
+    state = evolve(
         state,
         jobs=jobs,
         recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
@@ -241,7 +241,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     for s in e.jobs:
         job = jobs.get(s.jid)
         if job is not None:
-            jobs[s.jid] = replace(
+            jobs[s.jid] = evolve(
                 job,
                 rss=s.rss,
                 peak_rss=max(job.peak_rss, s.rss),
@@ -253,7 +253,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     on_deck = sum(job.state == "on_deck" for job in jobs.values())
     point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent, on_deck)
     timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
-    return replace(
+    return evolve(
         state,
         jobs=jobs,
         machine=_with_ramdisk(e.machine, state.machine),
@@ -277,7 +277,7 @@ def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> Machi
     """A RAM disk that is gone was one all the same: it goes a moment before the build's end is known."""
     if machine.ramdisk is not None or before is None or before.ramdisk is None:
         return machine
-    return replace(machine, ramdisk=replace(before.ramdisk, used=0))
+    return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))
 
 
 def _with_point(
@@ -308,55 +308,55 @@ def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> Timeli
 
 
 def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
-    return replace(state, cache=e.found)
+    return evolve(state, cache=e.found)
 
 
 def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
-    return replace(state, estimate=Estimate(e.seconds, e.low, e.high, time))
+    return evolve(state, estimate=Estimate(e.seconds, e.low, e.high, time))
 
 
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
-    state = replace(state, failures_end=max(state.failures_end, e.log_end))
+    state = evolve(state, failures_end=max(state.failures_end, e.log_end))
     forgiven = state.step is not None and e.log_start < state.step.log_start
     if forgiven or len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
-    return replace(state, failures=(*state.failures, failure))
+    return evolve(state, failures=(*state.failures, failure))
 
 
 def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
     attempt = state.step.attempt if state.step is not None else 1
     job = KilledJob(time, e.output, e.by, attempt, e.rss)
-    return replace(state, killed=(*state.killed[-(MAX_KILLED - 1) :], job))
+    return evolve(state, killed=(*state.killed[-(MAX_KILLED - 1) :], job))
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:
     decision = Decision(time, e.who, e.what, e.why)
-    return replace(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
+    return evolve(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
 
 
 def _noticed(state: BuildState, e: ev.Noticed, time: float) -> BuildState:
     notice = Notice(time, e.severity, e.text)
-    return replace(state, notices=(*state.notices[-(MAX_NOTICES - 1) :], notice))
+    return evolve(state, notices=(*state.notices[-(MAX_NOTICES - 1) :], notice))
 
 
 def _stop_requested(state: BuildState, e: ev.StopRequested, time: float) -> BuildState:
     what = "kill the build now" if e.force else "stop the build"
     why = "asked for: every process gets SIGKILL" if e.force else "asked for: SIGTERM, then SIGKILL"
     state = _decided(state, ev.Decided(e.who, what, why), time)
-    return state if state.over else replace(state, phase="stopping")
+    return state if state.over else evolve(state, phase="stopping")
 
 
 def _verified(state: BuildState, e: ev.Verified, _time: float) -> BuildState:
-    return replace(state, verification=e.found)
+    return evolve(state, verification=e.found)
 
 
 def _diagnosed(state: BuildState, e: ev.Diagnosed, _time: float) -> BuildState:
-    return replace(state, diagnosis=e.found)
+    return evolve(state, diagnosis=e.found)
 
 
 def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState:
-    return replace(
+    return evolve(
         state,
         phase=e.outcome,
         outcome=e.outcome,

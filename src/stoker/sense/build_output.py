@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.sense.procfs import read_from
+
 MAX_PER_READ = 2 * 1024 * 1024
 """Bytes looked at in one call, so that a chatty build cannot hold up a tick: 10 ms of work, 80 ms if every line is a
 status line."""
@@ -142,12 +144,7 @@ class BuildOutput:
         A failure comes once its block has ended: by another line of the scheduler, or because nothing more came
         since the last call (a scheduler prints a step's output in one piece).
         """
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                data = file.read(MAX_PER_READ)
-        except OSError:
-            data = b""
+        data = read_from(str(self.path), self.offset, MAX_PER_READ)
         if not data:
             return list(self._end_block())
         base = self.offset - len(self._carry)

@@ -1,4 +1,4 @@
-"""Small reads of kernel files that may vanish at any moment, and notes that are said once.
+"""Small reads of files that may vanish at any moment, most of them the kernel's, and notes that are said once.
 
 Unaware of what the files mean.
 """
@@ -46,6 +46,20 @@ def read_all(path: str, limit: int = MAX_FILE) -> bytes | None:
     finally:
         os.close(fd)
     return b"".join(chunks)
+
+
+def read_from(path: str, offset: int, limit: int) -> bytes:
+    """At most `limit` bytes of a file from byte `offset`; empty if there are none or it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.pread(fd, limit, offset)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def read_int(path: str) -> int | None:

@@ -1,0 +1,31 @@
+"""A copy of a record with some of its fields changed, as `dataclasses.replace` makes it, at a fifth of the price.
+
+The state has fifty fields and is copied at every event. For dataclasses whose fields are all given to `__init__`, in
+their order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import replace as evolve
+else:
+    from dataclasses import fields
+    from functools import cache
+
+    @cache
+    def _places(kind):
+        return {field.name: place for place, field in enumerate(fields(kind))}
+
+    def evolve(record, /, **changes):
+        """Raises KeyError for a field that there is not."""
+        kind = type(record)
+        places = _places(kind)
+        values = [getattr(record, name) for name in places]
+        for name, value in changes.items():
+            values[places[name]] = value
+        return kind(*values)
+
+
+__all__ = ["evolve"]
