@@ -52,7 +52,7 @@ BENCHES = (
         (40, 1.5),
         ("--pairs", "1", "--seconds", "0.1", "--seconds", "1", "--level", "8", "--work", "12"),
     ),
-    Bench("latency", "from a key, or a command, to its effect on 30 running jobs", (4, 1), ("--times", "5")),
+    Bench("latency", "from a key, a death, or a want of memory to its effect on jobs", (9, 1.5), ("--times", "5")),
     Bench("scale", "engine, journal, reduce, replay and simulate with 1,000 to 100,000 jobs", (25, 2), ("--quick",)),
     Bench(
         "link",

@@ -1,9 +1,10 @@
-"""From a key to its effect on running jobs, as /proc shows it. See bench/README.md.
+"""From a key, or an event, to its effect on jobs and screen, as /proc and a terminal show it. See bench/README.md.
 
     python -m bench.latency [--jobs 30] [--times 40] [--json FILE] [--write]
 
 Jobs that burn CPU, all running. The level is lowered and raised by one, everything is frozen and set going again: by
 keys typed into the real screen on a PTY, and by the protocol's commands, as `stoker jobs` and `stoker pause` send them.
+What needs no person is in reactions.py.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.catalogue import memory_groups
 from bench.figures import add_arguments, load, machine, percentile, publish, table
 from bench.plots import Axis, Bar, bars
+from bench.reactions import attach_to_screen, death_to_next, memory_to_freeze
 from stoker.config.paths import BuildPaths
 from stoker.serve.client import BuildSource
 from support.burn import burns, write_burns
@@ -128,6 +131,17 @@ def measure(count: int, times: int) -> dict[str, Any]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+def reactions(count: int, times: int) -> dict[str, list[float]]:
+    """What happens by itself. Memory only where this machine lets us limit it."""
+    found = {
+        "a job's end, until the next goes on": death_to_next(times),
+        "attach, until the screen shows the jobs": attach_to_screen(times, count),
+    }
+    if not memory_groups():
+        found["memory below the floor, until a job is frozen"] = memory_to_freeze(times)
+    return found
+
+
 def rows(found: dict[str, dict[str, list[float]]]) -> list[Sequence[str]]:
     """A line for each way and act."""
     return [
@@ -158,12 +172,16 @@ def main() -> None:
     args = parser.parse_args()
     before = load()
     found = measure(args.jobs, args.times)
+    events = {"": reactions(args.jobs, args.times)}
     head = f"{machine()}; load before: {before:.1f}; {args.jobs} running jobs, each act {args.times} times."
     text = (
-        f"{head} Target: p95 ≤ {TARGET_MS:.0f} ms.\n\n{table(('by', 'act', 'p50, ms', 'p95', 'most'), rows(found))}\n"
+        f"{head} Target: p95 ≤ {TARGET_MS:.0f} ms.\n\n{table(('by', 'act', 'p50, ms', 'p95', 'most'), rows(found))}\n\n"
+        f"By themselves:\n\n{table(('what', 'p50, ms', 'p95', 'most'), [row[1:] for row in rows(events)])}\n"
     )
+    plots = plots_of(found)
+    found = {**found, "by itself": events[""]}
     summary = {f"{way}, {act}": percentile(ms, 95) for way, acts in found.items() for act, ms in acts.items()}
-    publish("latency", found, text, out=args.json, write=args.write, summary=summary, plots=plots_of(found))
+    publish("latency", found, text, out=args.json, write=args.write, summary=summary, plots=plots)
 
 
 if __name__ == "__main__":

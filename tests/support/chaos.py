@@ -159,10 +159,13 @@ def _judge(result: Round, stoker: Grouped, build: str, project: Path) -> None:
 
 
 def _lost(events: Sequence[Mapping[str, Any]], state: str) -> int:
-    """Records that the journal should have: numbers left out, the end, and the end of each job of a whole build."""
+    """Records that the journal should have: numbers left out, the end, and the end of each job of a whole build.
+
+    A job that failed before the plan was read is told under its command's name; its good end, under its own.
+    """
     if not events:
         return 1
-    told = {e["output"] for e in events if e["type"] == "job_finished"}
+    told = {e["output"] for e in events if e["type"] == "job_finished" and e["outcome"] == "ok"}
     untold = JOBS - len(told) if state == "done" else 0
     cut_short = bool(events[-1]["type"] != "build_ended")
     return int(events[-1]["seq"]) - len(events) + cut_short + untold
