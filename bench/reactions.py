@@ -41,6 +41,9 @@ GROWING = 3
 GROWTH_SECONDS, GROWTH_MIB = 4000.0, 2000
 """Jobs that grow by 5 MiB in a CPU second, and so may be frozen, for as long as they are needed."""
 
+A_BUILD = 5
+"""Times in one build: later its jobs would have grown so much that stoker expects them to."""
+
 PRIORS = """\
 grows: {output: "o*", spread: 0.1, time_spread: 0.1, points: {0: 10 MiB, 4000: 10 MiB}}
 """
@@ -90,6 +93,10 @@ def _one_death(folder: Path, keeper: int) -> float:
 
 def memory_to_freeze(times: int) -> list[float]:
     """From the moment when something else has taken the memory below the floor until a job that grows is stopped."""
+    return [ms for done in range(0, times, A_BUILD) for ms in _freezes(min(A_BUILD, times - done))]
+
+
+def _freezes(times: int) -> list[float]:
     with _stoker(MemoryGroup(LIMIT)) as stoker:
         assert isinstance(stoker, Grouped)
         folder = write_burns(stoker.root / "project", burns(GROWING, GROWTH_SECONDS, GROWTH_MIB))
