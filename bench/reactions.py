@@ -42,8 +42,7 @@ GROWTH_SECONDS, GROWTH_MIB = 4000.0, 2000
 """Jobs that grow by 5 MiB in a CPU second, and so may be frozen, for as long as they are needed."""
 
 TRIES = 4
-A_BUILD = 5
-"""Times in one build: later its jobs would have grown so much that stoker expects them to."""
+"""Builds for each freeze, at the most; one build each: stoker learns that its jobs grow, and lets them go on late."""
 
 PRIORS = """\
 grows: {output: "o*", spread: 0.1, time_spread: 0.1, points: {0: 10 MiB, 4000: 10 MiB}}
@@ -98,7 +97,7 @@ def memory_to_freeze(times: int) -> list[float]:
     for _ in range(TRIES * times):
         if len(found) >= times:
             return found[:times]
-        found += _freezes(A_BUILD)
+        found += _freezes(1)
     raise AssertionError("jobs are stopped before memory is short, every time")
 
 
