@@ -22,7 +22,7 @@ from stoker.sense.cgroup import Cgroups
 from support.burn import burns, write_burns
 from support.grouped import Grouped, is_held
 from support.memory_group import MIB, MemoryGroup
-from support.procs import Process, below, command, processes
+from support.procs import Process, below, command, processes, stopped
 from support.program import PATIENCE, Stoker, until, write_ninja
 from support.terminal import Terminal
 
@@ -53,14 +53,11 @@ HOG = """
 import sys
 held = []
 for line in sys.stdin:
-    size = int(line)
-    if not size:
-        held.clear()
-    for _ in range(size >> 20):
+    for _ in range(int(line) >> 20):
         held.append(bytearray(1 << 20))
     print("done", flush=True)
 """
-"""Each line says how many more bytes to hold, 0: none any more. Little by little, so that it is seen to come."""
+"""Each line says how many more bytes to hold. Little by little, so that it is seen to come."""
 
 
 def death_to_next(times: int) -> list[float]:
@@ -81,14 +78,14 @@ def _one_death(folder: Path, keeper: int) -> float:
     """End the oldest that runs."""
     until(lambda: len(_going(keeper)) == PLACES and len(_jobs(keeper)) > PLACES, "jobs on deck")
     going = {job[0].pid for job in _going(keeper)}
-    waiting = [job for job in _jobs(keeper) if job[0].pid not in going]
+    waiting = [job[0].pid for job in _jobs(keeper) if job[0].pid not in going]
     pid = min(going)
     name = command(pid)[2].split(";")[0].rpartition("<")[2]
     end = os.pidfd_open(pid)
     (folder / name).write_text("\n")
     select.select([end], [], [], PATIENCE)
     os.close(end)
-    return _until(lambda: any(_state(job[0].pid) != "T" for job in waiting))
+    return _until(lambda: len(stopped(waiting)) < len(waiting))
 
 
 def memory_to_freeze(times: int) -> list[float]:
@@ -97,11 +94,12 @@ def memory_to_freeze(times: int) -> list[float]:
     for _ in range(TRIES * times):
         if len(found) >= times:
             return found[:times]
-        found += _freezes(1)
+        found += _freeze()
     raise AssertionError("jobs are stopped before memory is short, every time")
 
 
-def _freezes(times: int) -> list[float]:
+def _freeze() -> list[float]:
+    """One build; none if it was stopped too soon."""
     with _stoker(MemoryGroup(LIMIT)) as stoker:
         assert isinstance(stoker, Grouped)
         folder = write_burns(stoker.root / "project", burns(GROWING, GROWTH_SECONDS, GROWTH_MIB))
@@ -111,9 +109,9 @@ def _freezes(times: int) -> list[float]:
         _started(stoker, "-j", str(GROWING), "--", "ninja", "-C", str(folder))
         words = stoker.group.wrap([sys.executable, "-I", "-c", HOG])
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as hog:
-            found = [ms for _ in _times(times) if (ms := _one_freeze(stoker, hog)) is not None]
+            found = _one_freeze(stoker, hog)
             hog.kill()
-        return found
+        return [] if found is None else [found]
 
 
 def _one_freeze(stoker: Grouped, hog: subprocess.Popen[str]) -> float | None:
@@ -126,9 +124,7 @@ def _one_freeze(stoker: Grouped, hog: subprocess.Popen[str]) -> float | None:
     _ask(hog, _left(stoker) - NEAR)
     _wait(hog)
     time.sleep(1.5)
-    if any(_state(pid) == "T" for pid in pids):
-        _ask(hog, 0)
-        _wait(hog)
+    if stopped(pids):
         return None
     _ask(hog, _left(stoker) - BELOW)
     short = math.inf
@@ -137,14 +133,10 @@ def _one_freeze(stoker: Grouped, hog: subprocess.Popen[str]) -> float | None:
         nonlocal short
         if short == math.inf and _left(stoker) < FLOOR:
             short = time.monotonic()
-        return any(_state(pid) == "T" for pid in pids)
+        return bool(stopped(pids))
 
     _until(look)
-    found = 1000 * max(0.0, time.monotonic() - short)
-    _wait(hog)
-    _ask(hog, 0)
-    _wait(hog)
-    return found
+    return 1000 * max(0.0, time.monotonic() - short)
 
 
 def _left(stoker: Grouped) -> int:
@@ -233,10 +225,3 @@ def _jobs(keeper: int) -> list[list[Process]]:
 
 def _going(keeper: int) -> list[list[Process]]:
     return [job for job in _jobs(keeper) if not is_held(job)]
-
-
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""

@@ -22,6 +22,7 @@ from support.keepers import (
     alive,
     engines_of,
     finish,
+    given_up,
     job,
     job_pid,
     keeper_of,
@@ -29,7 +30,6 @@ from support.keepers import (
     state_of,
     stopped,
     until,
-    words_of,
 )
 
 STARTS_GUARD = (
@@ -109,7 +109,7 @@ def test_an_engine_that_rests_begins_when_its_keeper_dies(start: Start, tmp_path
     waits = 'while start_ticks(keeper("keeper_pid")):'
     engine = STARTS_GUARD.replace(waits, f'if start_ticks(keeper("keeper_pid")): sys.exit(1)\n{waits}')
     paths = start(*ninja(tmp_path, 2), engine=engine)
-    until(lambda: len(engines_of(paths)) == 7 and not any("-c" in words_of(pid) for pid in engines_of(paths)))
+    until(lambda: given_up(paths))
     assert stopped(tmp_path, [0, 1]) == [1]
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
     until(lambda: guards(paths))

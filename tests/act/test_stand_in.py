@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from stoker.config.paths import BuildPaths
 from support.keepers import (
     GOVERNOR,
     Start,
     engines_of,
     exit_of,
     finish,
+    given_up,
     job,
     job_pid,
     keeper_of,
@@ -25,7 +25,6 @@ from support.keepers import (
     state_of,
     stopped,
     until,
-    words_of,
 )
 from support.program import PYPI_NINJA, write_ninja
 
@@ -50,11 +49,6 @@ if first:
     {gate}
 {then}
 """
-
-
-def given_up(paths: BuildPaths) -> bool:
-    """Whether the engine has died too often and rests."""
-    return len(engines_of(paths)) == 7 and not any("-c" in words_of(pid) for pid in engines_of(paths))
 
 
 def test_while_the_engine_rests_a_stopped_job_goes_on_for_each_that_ends_in_the_given_order(

@@ -226,3 +226,8 @@ def finish(folder: Path, n: int) -> None:
     """Let job n come to its end, if it is not stopped."""
     (folder / f"{n}.go").touch()
     until((folder / f"{n}.ran").exists)
+
+
+def given_up(paths: BuildPaths) -> bool:
+    """Whether the engine has died too often and rests."""
+    return len(engines_of(paths)) == 7 and not any("-c" in words_of(pid) for pid in engines_of(paths))
