@@ -177,6 +177,24 @@ class TestBrake:
         decisions = asked(view([oldest], [], [early, nearly], ram=30.2))
         assert acts(decisions, "thaw") == [2]
 
+    def test_the_oldest_which_is_never_stopped_keeps_the_room_for_its_climb(self) -> None:
+        """It needs 5 GiB more and the other 1.6; whoever is wrong by a little more, there is an end to it."""
+        jobs = [live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)]
+        (decision,) = asked(view(jobs, available=5.7))
+        assert (decision.action, decision.jid) == ("freeze", 2)
+        assert "too little for the oldest" in decision.why
+        assert acts(asked(view(jobs, available=8.0)), "freeze") == []
+
+    def test_what_was_frozen_for_the_oldest_goes_on_when_there_is_room_for_both(self) -> None:
+        oldest, waits = live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)
+        assert acts(asked(view([oldest], [], [waits], available=5.7)), "thaw") == []
+        assert acts(asked(view([oldest], [], [waits], available=8.0)), "thaw") == [2]
+
+    def test_where_the_oldest_will_take_all_there_is_another_may_pass_its_peak_before(self) -> None:
+        oldest, waits = live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)
+        assert acts(asked(view([oldest], [], [waits], available=2.5)), "thaw") == [2]
+        assert acts(asked(view([oldest], [], [waits], available=2.0)), "thaw") == []
+
 
 class TestEmergency:
     def test_below_the_floor_the_youngest_that_grows_is_frozen(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD
+from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway
 from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
@@ -45,6 +45,7 @@ class Deck:
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
         self._early: Decision | None = None
+        self._leeway = leeway(situation)
 
     def thaw(self, frozen: Iterable[LiveJob], now: float) -> None:
         """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
@@ -59,6 +60,7 @@ class Deck:
             self.promise.hold(-job.rss)
             if self.slots > 0 and (job.by_word or rested) and self._may_go_on(job, rest):
                 self.promise.add(rest)
+                self._leeway -= self.situation.growth(job, LOOK_AHEAD)
                 self.slots -= 1
                 why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
@@ -81,6 +83,8 @@ class Deck:
         line = capacity + self.view.ramdisk.growth + BRAKE_SHARE * reserve
         if job.by_word and self.promise.fits_soon(rest, LOOK_AHEAD, line):
             return True
+        if self.situation.growth(job, LOOK_AHEAD) > self._leeway:
+            return False
         return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve)
 
     def let_pass(self, frozen: Sequence[LiveJob], now: float, room: float) -> None:

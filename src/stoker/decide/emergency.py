@@ -22,9 +22,6 @@ BRAKE_SHARE = 0.5
 GROWING = 0.001
 """A job that grows by less than this share of the budget in these seconds is not what fills the memory."""
 
-PASSAGE = 0.6
-"""Share of what is left above the floor that a job may need to pass its peak; the oldest may climb meanwhile."""
-
 SHED_AHEAD = 0.75
 """Share of a second's growth that must be left before a job is given up for it: three looks."""
 
@@ -84,17 +81,14 @@ def brake(situation: Situation) -> Decision | None:
         ahead, most = EARLY_AHEAD, max(situation.promise.mean[:EARLY_AHEAD])
     else:
         ahead, most = LOOK_AHEAD, max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
-    short = _shortage(situation)
+    short = _shortage(situation, ahead)
     if most <= line and not short:
         return None
     climbs = [(j.early, situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
-    if sum(climb for _, climb, *_ in climbs) <= passage(view):
+    if sum(climb for _, climb, *_ in climbs) <= passage(situation):
         return None
     _, climb, *_, job = max(climbs)
-    if most > line:
-        why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed"
-    else:
-        why = f"{short} too little for all to end one after the other"
+    why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed" if most > line else short
     return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climb)})")
 
 
@@ -104,24 +98,46 @@ def climbing(situation: Situation) -> list[LiveJob]:
     return [j for j in situation.by_age[1:] if situation.growth(j, LOOK_AHEAD) > least]
 
 
-def passage(view: View) -> float:
+def passage(situation: Situation) -> float:
     """Bytes that jobs may still climb while the rest is stopped: those nearest to their peak pass, since each gives
-    back more behind it than it takes."""
-    return PASSAGE * max(0.0, view.available - view.floor)
+    back more behind it than it takes.
 
-
-def _shortage(situation: Situation) -> str:
-    """The banker's test: is there an order in which all live jobs can climb to their peak and end, one by one?
-
-    Taken by what they still need, the least first; each gives back what it holds. Empty if all is well, else the
-    bytes that are missing at the first job that cannot.
+    What the oldest may need is not theirs, for it is never stopped. Where it takes more than there is, all of that is
+    theirs until then: only what they give back can save a job from being given up.
     """
-    view = situation.view
-    room = view.available - view.floor
+    room = _room(situation.view)
+    free = room - _oldest_climb(situation)
+    return free if free > 0 else max(0.0, room)
+
+
+def leeway(situation: Situation, ahead: float = LOOK_AHEAD) -> float:
+    """Bytes that will be left for others to climb in so many seconds, if the oldest is to have all that it may need."""
+    soon = sum(situation.growth(job, ahead) for job in situation.by_age[1:])
+    return _room(situation.view) - _oldest_climb(situation) - soon
+
+
+def _room(view: View) -> float:
+    return view.available - view.floor
+
+
+def _oldest_climb(situation: Situation) -> float:
+    return max((situation.climb_left(j) for j in situation.by_age[:1]), default=0.0)
+
+
+def _shortage(situation: Situation, ahead: float) -> str:
+    """Why not all live jobs could climb to their peak and end, as far as one can tell; empty if they could.
+
+    The oldest climbs all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the
+    banker's test: one by one, by what they still need, the least first; each gives back what it holds.
+    """
+    room, view = _room(situation.view), situation.view
+    left = leeway(situation, ahead)
+    if left < 0:
+        return f"{format_bytes(-left)} too little for the oldest, which is never stopped, to pass its peak"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
     for need, held in sorted((situation.climb_left(j), j.rss) for j in jobs):
         if need > room:
-            return format_bytes(need - room)
+            return f"{format_bytes(need - room)} too little for all to end one after the other"
         room += held
     return ""
 

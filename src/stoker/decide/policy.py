@@ -93,7 +93,7 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[D
     deck = Deck(situation, slots)
     deck.thaw(turn.frozen, now)
     if not deck.decisions:
-        deck.let_pass(turn.frozen, now, passage(view) - sum(situation.climb_left(j) for j in climbing(situation)))
+        deck.let_pass(turn.frozen, now, passage(situation) - sum(situation.climb_left(j) for j in climbing(situation)))
     waiting = in_order(turn.candidates, situation.capacity / level, level)
     deck.admit(waiting)
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
