@@ -112,6 +112,18 @@ def test_an_engine_that_was_stopped_before_it_wrote_down_what_it_held_is_stood_i
     assert exit_of(paths)["exit_code"] == 0
 
 
+@pytest.mark.parametrize("then", [STOPS, "time.sleep(600)"])
+def test_an_engine_that_held_jobs_and_had_no_time_for_a_word_leaves_none_stopped(
+    start: Start, tmp_path: Path, then: str
+) -> None:
+    figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
+    engine = holds(3, [1, 2], 1, then, gate="note('heartbeat', '')")
+    paths = start(*ninja(tmp_path, 3), engine=engine, figures=figures)
+    for n in range(3):
+        finish(tmp_path, n)
+    assert exit_of(paths)["exit_code"] == 0
+
+
 def test_an_engine_whose_heart_beats_is_left_to_decide(start: Start, tmp_path: Path) -> None:
     figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
     paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, BEATS), figures=figures)

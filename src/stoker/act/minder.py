@@ -195,11 +195,20 @@ class Minder:
         """Listen for the engine; while it is away, let jobs go in its stead."""
         self._listen()
         deaf = self._silence >= DEAF_SECONDS
-        if deaf and self._beat == 0 and not self._rests():
-            signal_tree([self.pid], signal.SIGCONT)  # stopped before its first look, while the build waits for it
         away = self._rests() or deaf
         gate = read_gate(self._folder) if away else None
+        if deaf and gate is None and not self._rests():
+            self._rouse()
         self._stands_in = gate is not None and self._let_go(gate)
+
+    def _rouse(self) -> None:
+        """The engine came to nothing in its first look, at which a wide scheduler's jobs are held: nobody knows whom.
+
+        It is woken, if it was stopped. Should that not help, all that is stopped goes on.
+        """
+        signal_tree([self.pid], signal.SIGCONT)
+        if self._silence >= 2 * DEAF_SECONDS:
+            self._set_going_what_is_not_known()
 
     def set_all_going(self) -> None:
         """Nobody will let jobs go any more: everything that may be stopped goes on."""
