@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,7 @@ def test_a_full_disk_under_the_journal_does_not_touch_the_build(stoker: Stoker, 
         fill(filler)
         until(lambda: (slow / "o7").exists(), "the last job")
         until((stoker.folder(build) / "exit.json").exists, "the end")
+        time.sleep(2)  # the engine has nothing left to do but to write that down
         filler.unlink()
         status = stoker.ended(build)
         assert (status["state"], status["progress"]["finished"]) == ("done", 8)

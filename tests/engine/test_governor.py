@@ -41,6 +41,7 @@ class Told:
     learnt: list[tuple[str, bool, float]] = field(default_factory=list)
     adopted_jobs: list[int] = field(default_factory=list)
     curves: dict[str, Curve] = field(default_factory=dict)
+    version: int = 0
 
     def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
         return self.curves.setdefault(output, flat(self.sizes.get(output, 0.1 * GIB), 60.0))

@@ -8,6 +8,7 @@ from stoker.engine.schedulers import PATIENCE_TICKS, SchedulerBook
 from stoker.model.events import JobFinished, Tool
 from stoker.sense.jobs import Job, JobUse
 from stoker.sense.ninja_log import Entry
+from stoker.sense.plan import Plan, PlanSummary
 from stoker.sense.schedulers import Scheduler, SchedulerTool
 
 START = 1000.0
@@ -139,3 +140,12 @@ def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> No
     assert [ninja.may_start(live) for live in (0, 3, 4, 5)] == [True, True, False, False]
     assert make.may_start(5)
     assert unlimited.may_start(5000)
+
+
+def test_a_ninja_whose_plan_holds_no_more_than_runs_starts_nothing() -> None:
+    b = book()
+    b.plan = Plan(PlanSummary(3, 0, 3, {"cxx": 3}, 0.0, 0, ""), None, 0)
+    assert [b.may_start(live) for live in (0, 2, 3)] == [True, True, False]
+    b.runs(1, use("a.o"))
+    recorded(b, entry("a.o"))
+    assert [b.may_start(live) for live in (0, 1, 2)] == [True, True, False]

@@ -181,6 +181,35 @@ def test_a_zombie_is_gone_and_a_reused_pid_is_another_job(tmp_path: Path) -> Non
     assert report.vanished == ()
 
 
+def test_a_stopped_job_that_was_not_read_anew_uses_what_it_used(tmp_path: Path) -> None:
+    tracker = JobTracker(tmp_path)
+    _fake_cmdline(tmp_path, 20, b"sh\0-c\0x\0")
+    still = _process(20, 10, state="T"), _process(21, 20, state="T")
+    [first] = tracker.update(_scan(*still), {10: NINJA}, 100.0).running
+    assert sorted(tracker.still(first.job.key)) == [20, 21]
+    [again] = tracker.update(_scan(*still), {10: NINJA}, 101.0).running
+    assert again is first
+    [grown] = tracker.update(_scan(*still, _process(22, 21, state="T", rss=5000)), {10: NINJA}, 102.0).running
+    assert grown.rss == 7000
+    half = still[0], _process(21, 20, state="R")
+    [first] = tracker.update(_scan(*half), {10: NINJA}, 102.5).running
+    assert not tracker.still(first.job.key)
+    alive = _process(20, 10, state="R", ticks=CLK_TCK // 2)
+    [going] = tracker.update(_scan(alive), {10: NINJA}, 103.0).running
+    assert (going.state, going.cpu_percent) == ("running", 100.0)
+    assert [u.job.pid for u in tracker.update(_scan(), {10: NINJA}, 104.0).vanished] == [20]
+
+
+def test_a_stopped_client_of_a_cache_is_looked_at_again(tmp_path: Path) -> None:
+    """Its server may begin the compiler that it has asked for only now."""
+    tracker = JobTracker(tmp_path)
+    _fake_cmdline(tmp_path, 20, b"sccache\0g++\0-c\0a.cc\0")
+    client = _process(20, 10, state="T")._replace(comm="sccache")
+    [first] = tracker.update(_scan(client), {10: NINJA}, 100.0).running
+    [again] = tracker.update(_scan(client), {10: NINJA}, 101.0).running
+    assert again is not first
+
+
 def test_a_job_is_frozen_only_when_all_of_it_is(tmp_path: Path) -> None:
     tracker = JobTracker(tmp_path)
     _fake_cmdline(tmp_path, 20, b"sh\0-c\0x\0")

@@ -113,6 +113,40 @@ def test_a_child_whose_parent_ended_while_reading_is_not_forgotten(proc: FakePro
     assert 104 in table.scan()
 
 
+def test_what_rests_is_read_at_every_fourth_scan_only(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    proc.put(102, 101, state="T")
+    table.scan([102])
+    proc.reads.clear()
+    scans = [table.scan([102]) for _ in range(8)]
+    assert proc.reads.count("102") == 2
+    assert proc.reads.count("101") == 8
+    assert {scan[102].state for scan in scans} == {"T"}
+    proc.put(102, 101, state="R")  # somebody has set it going
+    assert [table.scan([102])[102].state for _ in range(4)].count("R") >= 1
+    proc.reads.clear()
+    table.scan([102])
+    assert "102" in proc.reads  # it does not rest any more
+
+
+def test_what_rests_goes_with_its_parent_to_another(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    proc.put(102, 101, state="T")
+    for _ in range(2):
+        table.scan([102])
+    proc.remove(101)
+    proc.put(102, 100, state="T")
+    assert table.scan([102])[102].ppid == 100
+
+
+def test_what_rests_and_is_gone_is_gone(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    proc.put(102, 101, state="T")
+    table.scan([102])
+    proc.remove(102)
+    assert 102 not in table.scan([102])
+
+
 def test_no_proc_is_a_note_and_not_an_error(tmp_path: Path) -> None:
     table = ProcessTable(1, tmp_path / "missing")
     assert table.scan() == {}

@@ -6,12 +6,20 @@ Unaware of what it is woken for.
 from __future__ import annotations
 
 import asyncio
+import math
 
 QUICK = 0.002
 """Seconds to the first look for newborns behind a death: ninja starts its next job within two or three milliseconds."""
 
 SLOW = 0.25
 """Seconds to which that grows when nothing is born: a scheduler that waits for the load average, or was stopped."""
+
+GROWTH = 3
+"""How much longer each pause is: where nothing is left to start, each death costs so many looks in vain."""
+
+LOGS_SECONDS, RECORD_SECONDS = 0.25, 0.05
+"""Least time between two looks at ninja's logs, and from a job's end to the first: ninja writes its record within
+milliseconds. A look costs three system calls, a watcher's thread far more."""
 
 
 class Bell:
@@ -45,7 +53,7 @@ class Bell:
 
 
 class Pace:
-    """How long to wait until newborns are looked for again: doubling while none come."""
+    """How long to wait until newborns are looked for again: longer and longer while none come."""
 
     def __init__(self) -> None:
         self._pause = QUICK
@@ -55,11 +63,38 @@ class Pace:
         self._pause = QUICK
 
     def next(self, *, unready: bool, due: bool) -> float:
-        """Seconds to the next look. `unready`: somebody is being born at this moment; `due`: somebody may be soon."""
+        """Seconds to the next look, infinite where none is needed. `unready`: somebody is being born at this moment;
+        `due`: somebody may be soon.
+        """
         if unready:
             return QUICK
         if not due:
-            return SLOW
+            return math.inf
         pause = self._pause
-        self._pause = min(SLOW, pause * 2)
+        self._pause = min(SLOW, pause * GROWTH)
         return pause
+
+
+class LogsPace:
+    """When ninja's logs are looked at again, by the monotonic clock. While no job ends they tell nothing new."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._awaited = False
+
+    def hurry(self, clock: float) -> None:
+        """A job has ended: its record is about to be written."""
+        if not self._awaited:
+            self._at = max(self._at, clock + RECORD_SECONDS)
+            self._awaited = True
+
+    def next(self, clock: float) -> float:
+        """Seconds to the next look, infinite while no record is awaited."""
+        return max(0.0, self._at - clock) if self._awaited else math.inf
+
+    def is_time(self, clock: float) -> bool:
+        """Whether to look now; whoever is told so does."""
+        if clock < self._at:
+            return False
+        self._at, self._awaited = clock + LOGS_SECONDS, False
+        return True

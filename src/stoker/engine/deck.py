@@ -40,6 +40,10 @@ class Expected(Protocol):
 
     cores: float
 
+    @property
+    def version(self) -> int:
+        """Another number when what it says of jobs that it was asked for before may be another curve."""
+
     def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
         """The job's curve; the same object until something was learnt."""
 
@@ -63,6 +67,7 @@ class Expected(Protocol):
 class Member:
     """One live job. `arrived`, `admitted`, `since`: seconds of the monotonic clock. Sizes are bytes, `age` CPU seconds.
 
+    `curve` is what was expected of it by the `curve_version`, `seen` what it used at the last look.
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
     never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
     for themselves. `whole`: its whole tree was stopped, not just the newborn. `starting`: it starts a server, and would
@@ -100,6 +105,9 @@ class Member:
     stuck: int = 0
     starting: bool = False
     candidate: Candidate | None = field(default=None, repr=False)
+    curve: Curve | None = field(default=None, repr=False)
+    curve_version: int = 0
+    seen: JobUse | None = field(default=None, repr=False)
 
     @property
     def counts(self) -> bool:
@@ -118,6 +126,7 @@ class Member:
 
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
+        self.seen = use
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
         self.starting = use.starting
         self.climb.note(use.cpu_seconds, use.rss)
@@ -161,7 +170,8 @@ class Deck:
         if member is not None and member.told:
             return None
         if member is not None:
-            member.job, member.candidate = replace(member.job, output=output, tool=tool), None
+            member.job = replace(member.job, output=output, tool=tool)
+            member.candidate = member.curve = None
         return member
 
     def remove(self, jid: int) -> Member | None:
@@ -206,7 +216,10 @@ class Deck:
 
     def curve(self, member: Member) -> Curve:
         """What is expected of the job."""
-        return self._expected.expect(member.jid, member.job.output, member.job.tool, member.job.argv)
+        if member.curve is None or member.curve_version != self._expected.version:
+            job, member.curve_version = member.job, self._expected.version
+            member.curve = self._expected.expect(member.jid, job.output, job.tool, job.argv)
+        return member.curve
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who waits on deck."""

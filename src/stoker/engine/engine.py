@@ -21,9 +21,9 @@ from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.decide.deaths import Again
 from stoker.engine.beginning import beginning_of, decided_before
-from stoker.engine.bell import Bell, Pace
+from stoker.engine.bell import Bell, LogsPace, Pace
 from stoker.engine.caching import CacheMeter
-from stoker.engine.ending import ending_of, true_status
+from stoker.engine.ending import ending_of, true_status, wait_for_room
 from stoker.engine.expectations import Expectations
 from stoker.engine.findings import findings
 from stoker.engine.following import Following
@@ -65,9 +65,6 @@ SEARCHING_TICK_SECONDS = 0.2
 LISTEN_SECONDS = 0.15
 """After a job's death: ninja says within milliseconds if it has failed, and then nothing new must start."""
 
-LOGS_SECONDS = 0.25
-"""Between two looks at ninja's logs. A look costs three system calls, a watcher's thread far more."""
-
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
@@ -86,12 +83,12 @@ class Engine:
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._bell = Bell()
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
-        self._pace = Pace()
+        self._pace, self._logs_pace = Pace(), LogsPace()
         self._following = Following(paths, self._spec, self._steps)
         self._expectations = Expectations(self._following.priors, History(history_path()))
         self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
         self._deaths = self._asked = False
-        self._sample_at = self._listen_until = self._ready_at = self._logs_at = 0.0
+        self._sample_at = self._listen_until = self._ready_at = 0.0
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._forecast.on_unseen = self._expectations.unseen
@@ -332,7 +329,9 @@ class Engine:
         return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
 
     def _birth_pause(self, observer: Observer) -> float:
-        return self._pace.next(unready=observer.expecting, due=observer.births_due)
+        """Until newborns, or ninja's records of jobs that have ended, are looked for again."""
+        newborn = self._pace.next(unready=observer.expecting, due=observer.births_due)
+        return min(newborn, self._logs_pace.next(time.monotonic()))
 
     def _tick(self, observer: Observer) -> float:
         if not observer.live_schedulers():
@@ -346,6 +345,7 @@ class Engine:
         if self._deaths:
             self._deaths = False
             self._listen_until = time.monotonic() + LISTEN_SECONDS
+            self._logs_pace.hurry(time.monotonic())
             events += self._governor.step()
         if time.monotonic() < self._listen_until:
             events += observer.read_output()
@@ -353,8 +353,7 @@ class Engine:
         if births:
             self._pace.hurry()
         events += births
-        if time.monotonic() >= self._logs_at:
-            self._logs_at = time.monotonic() + LOGS_SECONDS
+        if self._logs_pace.is_time(time.monotonic()):
             events += observer.read_logs(now)
         if events:
             self._write(events, now)
@@ -371,6 +370,8 @@ class Engine:
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
                 self._write(events, time.time())
         self._write([*self._steps.ended(self._state, first, ending.exit_code), ending], time.time())
+        async with self._keeper.beating():
+            await wait_for_room(self._journal)
         self._journal.close()
         if ending.outcome == "done":
             self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it

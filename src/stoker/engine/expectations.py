@@ -111,6 +111,11 @@ class Expectations:
         self._answers[jid] = _Answer(output, tool, argv, self._version, curve)
         return curve
 
+    @property
+    def version(self) -> int:
+        """Another number since `renew`, if something was learnt: what was answered for jobs may be outdated."""
+        return self._version
+
     def renew(self) -> None:
         """From now on what was learnt meanwhile counts for jobs that were asked for before, too.
 

@@ -133,11 +133,14 @@ class Governor:
         )
 
     def observe(self, uses: Mapping[int, JobUse]) -> list[ev.Event]:
-        """What the jobs use now, by jid. A job that is not in the state it was put into is seen to."""
+        """What the jobs use now, by jid; the same object as before says that nothing of a stopped job was read anew.
+
+        A job that is not in the state it was put into is seen to.
+        """
         events: list[ev.Event] = []
         for jid, use in uses.items():
             member = self.deck.get(jid)
-            if member is not None:
+            if member is not None and use is not member.seen:
                 grew = use.cpu_seconds - member.age
                 member.use(use)
                 self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
@@ -238,7 +241,7 @@ class Governor:
     def view(self) -> View:
         """The world as a decision sees it."""
         memory = self._seen = self._memory()
-        lent = self.pool.lent if self.pool is not None else 0
+        lent = self.pool.lent if self.pool else 0
         return View(
             budget=memory.limit,
             available=memory.available,
@@ -261,10 +264,10 @@ class Governor:
 
     def step(self) -> list[ev.Event]:
         """Ask and act until nothing more is decided, reading memory anew each time."""
-        events: list[ev.Event] = []
         if self.open:
             self.guests.settle(())
-            return events
+            return []
+        events: list[ev.Event] = []
         for _ in range(MAX_ROUNDS):
             view = self.view()
             decisions = without_starting(decide(view, time.monotonic()), self.deck)
@@ -391,8 +394,6 @@ class Governor:
 
     def level_told(self) -> list[ev.Event]:
         """The level, if it is not what was told last."""
-        told = ev.LevelSet("auto" if self.wanted is None else "manual", self.level, self.paused, self.guarded)
-        if told == self._told:
-            return []
-        self._told = told
-        return [told]
+        before = self._told
+        self._told = ev.LevelSet("auto" if self.wanted is None else "manual", self.level, self.paused, self.guarded)
+        return [] if self._told == before else [self._told]

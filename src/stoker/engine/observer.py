@@ -200,7 +200,8 @@ class Observer:
 
     def _build_processes(self) -> Mapping[int, Process]:
         """The tree without the engine itself and what the engine started."""
-        processes = dict(self._table.scan())
+        held = self._governor.deck.having("on_deck")
+        processes = dict(self._table.scan(pid for m in held for pid in self._tracker.still(m.job.key)))
         children = children_of(processes.values())
         own = [os.getpid()]
         while own:

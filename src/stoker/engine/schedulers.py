@@ -58,9 +58,14 @@ class SchedulerBook:
         return self.scheduler.tool != "make"
 
     def may_start(self, live: int) -> bool:
-        """Whether it may start a job while `live` of its jobs are there. Make runs some without a place for them."""
-        width = self.scheduler.width
-        return not self.keeps_log or width is None or live < width
+        """Whether it may start a job while `live` of its jobs are there. Make runs some without a place for them.
+
+        Not where the plan has no more than those: should it be outdated, what comes is found by the next look at all.
+        """
+        width, planned = self.scheduler.width, self.plan.total if self.plan is not None else None
+        if not self.keeps_log:
+            return True
+        return (width is None or live < width) and (planned is None or self.finished + live < planned)
 
     def runs(self, jid: int, use: JobUse) -> None:
         """The job was seen running."""

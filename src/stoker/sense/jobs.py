@@ -7,8 +7,9 @@ but for the `now` of each scan.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from pathlib import Path
 from typing import Literal
 
@@ -95,6 +96,7 @@ class JobTracker:
         self._guests = Guests(proc_root)
         self._hosted: dict[Key, tuple[Key, int]] = {}
         self._spent: dict[Key, int] = {}
+        self._still: dict[Key, list[Process]] = {}
 
     def meet(self, process: Process, scheduler: Scheduler, now: float) -> JobUse | None:
         """A scheduler's child that was born between two scans, at Unix time `now`.
@@ -125,6 +127,7 @@ class JobTracker:
         started: list[Job] = []
         found: dict[Key, tuple[Job, list[Process], list[Key]]] = {}
         nested: dict[Key, Key] = {}
+        running: dict[Key, JobUse] = {}
         for scheduler in schedulers.values():
             for process in children.get(scheduler.pid, ()):
                 key = (process.pid, process.start_ticks)
@@ -137,14 +140,33 @@ class JobTracker:
                 if old is None:
                     started.append(job)
                 tree, inner = _tree(process, children, schedulers)
+                if old is not None and _are_same(tree, self._still.get(key, ())):
+                    running[key], self._ticks[key] = old, (now, self._ticks[key][1])
+                    continue
                 nested.update(dict.fromkeys(inner, key))
                 found[key] = (job, tree, inner)
         guests = self._guests_of({key: tree for key, (_, tree, _) in found.items()}, processes)
-        running = {key: self._use(*parts, now, guests.get(key, [])) for key, parts in found.items()}
+        for key, (job, tree, inner) in found.items():
+            running[key] = self._use(job, tree, inner, now, guests.get(key, []))
+        self._remember_still(found, running)
         vanished = tuple(use for key, use in self._uses.items() if key not in running)
         self._uses = running
         self._forget_dead(processes)
         return JobReport(tuple(started), tuple(running.values()), vanished, nested)
+
+    def still(self, key: Key) -> Iterable[int]:
+        """The pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
+        return [process.pid for process in self._still.get(key, ())]
+
+    def _remember_still(self, found: Mapping[Key, tuple[Job, list[Process], list[Key]]], alive: Container[Key]) -> None:
+        """Jobs that are stopped: as long as the scans give the very same processes, nothing has changed.
+
+        But a cache's client may have asked its server for something that has yet to begin.
+        """
+        self._still = {key: tree for key, tree in self._still.items() if key in alive and key not in found}
+        for key, (_, tree, inner) in found.items():
+            if not inner and all(p.state == "T" and p.comm != SERVER for p in tree):
+                self._still[key] = tree
 
     def _new_job(self, key: Key, process: Process, scheduler: Scheduler, started: float) -> Job | None:
         """None while the child still shows its scheduler's command line (between fork and exec), or is none."""
@@ -234,6 +256,10 @@ def _tree(
         else:
             stack += children.get(process.pid, ())
     return tree, inner
+
+
+def _are_same(tree: Sequence[Process], before: Sequence[Process]) -> bool:
+    return len(tree) == len(before) and all(map(is_, tree, before))
 
 
 def _ticks(guest: Guest) -> int:

@@ -41,7 +41,7 @@ MAX_CLIENTS = 32
 MAX_QUEUE = 1 << 20
 """Bytes that may wait for one viewer: several minutes of a build with 30 jobs, and 32 MiB for all viewers."""
 
-BATCH_SECONDS = 0.2
+BATCH_SECONDS = 0.5
 """Records that come sooner than this after the last ones go out together: where jobs are short, waking viewers for each
 costs more than all the rest of a record. What a command does is answered at once."""
 
