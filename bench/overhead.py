@@ -102,8 +102,11 @@ class Bench:
         return Run(whole, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib)
 
 
-def watched(stoker: Stoker, words: Sequence[str]) -> tuple[float, dict[str, Use]]:
-    """Run a command of stoker's that must end well: its seconds, and what its keeper and engine used."""
+def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -> tuple[float, dict[str, Use]]:
+    """Run a command of stoker's that must end well: its seconds, and what its keeper and engine used.
+
+    They are looked at `every` so many seconds: what they do behind the last look is not counted.
+    """
     begin = time.monotonic()
     process = subprocess.Popen(
         stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -111,7 +114,7 @@ def watched(stoker: Stoker, words: Sequence[str]) -> tuple[float, dict[str, Use]
     uses = {"keeper": Use(), "engine": Use()}
     known: dict[str, int] = {}
     while process.poll() is None:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(every)
         if len(known) < len(uses):
             known = dict(pids(stoker))
         for who, pid in known.items():

@@ -27,8 +27,11 @@ from support.program import PYPI_NINJA, Stoker
 
 SIZES = (1000, 10_000, 100_000)
 ENGINE_SIZES = (1000, 10_000)
-QUICK_SIZES, QUICK_ENGINE_SIZES = (1000, 5000), (300, 1500)
+QUICK_SIZES, QUICK_ENGINE_SIZES = (1000, 5000), (1000, 3000)
 WIDTH = 8
+
+LOOK_SECONDS = 0.05
+"""Between two looks at the engine: a thousand empty jobs take two seconds, and it must be seen at their end."""
 
 FLAT = 1.5
 """A job among the most may cost this many times what one among the fewest does: clocks and caches differ by less."""
@@ -68,7 +71,7 @@ def engine(jobs: int, folder: Path) -> Found:
     home = Path(tempfile.mkdtemp(dir=folder))
     stoker = Stoker(home)
     words = ("run", "--plain", "-j", str(WIDTH), "--", PYPI_NINJA, "-C", str(project), "--quiet")
-    governed, uses = watched(stoker, words)
+    governed, uses = watched(stoker, words, LOOK_SECONDS)
     (journal,) = stoker.state.glob("stoker/builds/*/journal.jsonl")
     told = sum(b'"job_finished"' in line for line in journal.open("rb"))
     result = {
