@@ -104,7 +104,9 @@ def test_a_list_that_nobody_can_check_costs_a_word_and_not_the_verdict(stoker: S
 
 @needs_nvcc
 def test_device_code_that_is_gone_at_the_end_is_said_to_be(stoker: Stoker, cuda_project: Path) -> None:
-    script = f"{PYPI_NINJA} -C {cuda_project} && sleep 3 && rm -r {cuda_project}"
+    with (cuda_project / "build.ninja").open("a") as file:  # long enough for a look at the build, on any machine
+        file.write("rule pause\n  command = sleep 3\nbuild pause: pause libk.so\n")
+    script = f"{PYPI_NINJA} -C {cuda_project} && rm -r {cuda_project}"
     result = stoker.run("run", "--plain", "--", "sh", "-c", script)
     assert result.returncode == 0
     assert b"nothing is verified" in result.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from stoker.engine.schedulers import PATIENCE_TICKS, SchedulerBook
 from stoker.model.events import JobFinished, Tool
 from stoker.sense.jobs import Job, JobUse
 from stoker.sense.ninja_log import Entry
 from stoker.sense.plan import Plan, PlanSummary
+from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 from stoker.sense.schedulers import Scheduler, SchedulerTool
 
 START = 1000.0
@@ -53,6 +55,16 @@ def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
 def test_a_job_too_short_to_be_seen_is_counted_by_its_record() -> None:
     (finished,) = recorded(book(), entry("dir/a.cu.o"))
     assert (finished.jid, finished.tool, finished.seconds) == (None, "nvcc", 2.0)
+
+
+def test_the_plan_knows_better_than_a_name_which_tool_made_what_was_not_seen(tmp_path: Path) -> None:
+    with (tmp_path / "graph").open("wb") as file:
+        write_graph(file, [PlannedEdge(("k.o", "k.d"), "nvcc", UNKNOWN, 0)], [()], [""], exact=True)
+    b = book()
+    b.plan = Plan(PlanSummary(1, 0, 1, {"nvcc": 1}, 0.0, 0, ""), None, 0, PlanGraph.load(tmp_path / "graph"))
+    assert [f.tool for f in recorded(b, entry("k.o"), entry("other.o"))] == ["nvcc", "cxx"]
+    b.plan.close()
+    assert [f.tool for f in recorded(b, entry("k.o"))] == ["cxx"]
 
 
 def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_records_own_time() -> None:

@@ -85,6 +85,18 @@ def test_a_relinked_library_counts_though_nvcc_did_not_run(build: Callable[..., 
     assert not written.nvcc
 
 
+def test_a_kernel_too_short_to_be_seen_is_known_by_the_plan(build: Callable[..., Path]) -> None:
+    journal = build(k__o=("cxx", GPU), libk__a=("archive", archive(GPU)))
+    assert names(find_written(journal, BEGAN)) == []
+    writer = JournalWriter(journal)
+    writer.append(ev.SchedulerPlanned(1, 2, "dry-run", {"nvcc": 1, "archive": 1}), BEGAN)
+    writer.close()
+    assert names(find_written(journal, BEGAN)) == ["libk.a"]
+    journal.with_name("libk.a").unlink()
+    journal.with_name("k.o").unlink()
+    assert "nothing is verified" in str(announcement(find_written(journal, BEGAN)))
+
+
 def test_old_and_lost_and_strange_files_are_passed_over(build: Callable[..., Path], tmp_path: Path) -> None:
     journal = build(
         old__so=("link", GPU), lost__so=("link", GPU), cut__so=("link", GPU[:70]), text__so=("link", b"INPUT(libk.so)"),

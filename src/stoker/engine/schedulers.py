@@ -131,7 +131,7 @@ class SchedulerBook:
         if jid is None:
             jid = self._by_start(entry)
         use = self._take(jid) if jid is not None else None
-        tool = self._tool(jid, use) if jid is not None and use is not None else tool_of_output(entry.output)
+        tool = self._tool(jid, use) if jid is not None and use is not None else self._tool_of(entry.output)
         return JobFinished(
             jid,
             self.sid,
@@ -154,6 +154,11 @@ class SchedulerBook:
     def _tool(self, jid: int, use: JobUse) -> Tool:
         named = self._names.pop(jid, None)
         return named[1] if named is not None else use.job.tool
+
+    def _tool_of(self, output: str) -> Tool:
+        """For a job that nobody saw: the plan knows better than the file's name."""
+        planned = self.plan.tool_of(output) if self.plan is not None else None
+        return planned or tool_of_output(output)
 
     def _take(self, jid: int) -> JobUse:
         gone = self._gone.pop(jid, None)

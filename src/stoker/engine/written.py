@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stoker.model.codec import CodecError, decode_record
-from stoker.model.events import JobFinished, SchedulerStarted, Tool
+from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted, Tool
 from stoker.record.jsonlines import BadLineError, parse_line
 from stoker.verify import archive
 from stoker.verify.binary import LINKED, RELOCATABLE
@@ -37,7 +37,8 @@ CLOCK_SLACK = 2.0
 _MAX_LINE = 1 << 16
 _OBJECT = re.compile(r".*\.(?:o|obj|lo)$")
 _CUDA_OUTPUT = re.compile(r".*\.(?:o|obj|lo|a|so|pyd|cubin|fatbin)$|.*\.so\.[\w.]+$")
-_TELLING = (b'"type":"scheduler_started"', b'"type":"job_finished"')
+_FINISHED, _PLANNED = b'"type":"job_finished"', b'"type":"scheduler_planned"'
+_TELLING = (b'"type":"scheduler_started"', _PLANNED, _FINISHED)
 _TOOLS = (b'"tool":"nvcc"', b'"tool":"link"', b'"tool":"archive"')
 
 
@@ -66,8 +67,7 @@ def find_written(journal: Path, since: float) -> Written:
 
     Objects count only where nothing was linked or archived from them, as they are not what runs.
     """
-    outputs = list(dict.fromkeys(_outputs(journal)))
-    nvcc = any(o.tool == "nvcc" for o in outputs)
+    outputs, nvcc = _told(journal)
     files = _existing(outputs, since)
     deadline = Deadline(SEARCH_SECONDS)
     # Without nvcc, static libraries are left alone: looking into every member of LLVM's costs a second.
@@ -97,29 +97,41 @@ def find_matching(folder: Path, patterns: Iterable[str], since: float) -> list[P
     return _existing((Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS)), since)
 
 
-def _outputs(journal: Path) -> Iterator[Output]:
-    """Outputs of jobs that may hold device code. Most of a journal is samples, which are passed over undecoded."""
+def _told(journal: Path) -> tuple[list[Output], bool]:
+    """Outputs of jobs that may hold device code, and whether nvcc was to run: of a job too short to be seen only the
+    plan knows."""
     folders: dict[int, str] = {}
-    left = MAX_OUTPUTS
+    outputs: dict[Output, None] = {}
+    nvcc, left = False, MAX_OUTPUTS
+    for event in _events(journal):
+        if isinstance(event, SchedulerStarted):
+            folders[event.sid] = event.directory
+        elif isinstance(event, SchedulerPlanned):
+            nvcc = nvcc or event.tools.get("nvcc", 0) > 0
+        elif isinstance(event, JobFinished) and event.outcome != "failed":
+            left -= 1
+            if event.tool != "nvcc" or _CUDA_OUTPUT.fullmatch(event.output):
+                outputs[Output(Path(folders.get(event.sid, "/"), event.output), event.tool)] = None
+        if not left:
+            break
+    return list(outputs), nvcc or any(o.tool == "nvcc" for o in outputs)
+
+
+def _events(journal: Path) -> Iterator[object]:
+    """What tells of outputs. Most of a journal is samples, which are passed over undecoded."""
     try:
         file = journal.open("rb")
     except OSError:
         return
     with file:
-        while left and (line := file.readline(_MAX_LINE)):
-            event = _event(line)
-            if isinstance(event, SchedulerStarted):
-                folders[event.sid] = event.directory
-            elif isinstance(event, JobFinished) and event.outcome != "failed":
-                left -= 1
-                if event.tool != "nvcc" or _CUDA_OUTPUT.fullmatch(event.output):
-                    yield Output(Path(folders.get(event.sid, "/"), event.output), event.tool)
+        while line := file.readline(_MAX_LINE):
+            yield _event(line)
 
 
 def _event(line: bytes) -> object:
     if not any(t in line for t in _TELLING):
         return None
-    if _TELLING[1] in line and not any(t in line for t in _TOOLS):
+    if _FINISHED in line and not any(t in line for t in _TOOLS):
         return None
     try:
         return decode_record(parse_line(line)).event

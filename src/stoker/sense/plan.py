@@ -101,6 +101,11 @@ class Plan:
         """The output and tool of a running job, None for a command that is not in the plan."""
         return self._find(key_of_argv(argv)) if argv else None
 
+    def tool_of(self, output: str) -> Tool | None:
+        """The tool that makes this file, None if no edge of the plan does."""
+        edge = self.graph.find(output) if self.graph is not None else None
+        return None if self.graph is None or edge is None else self.graph.tools[edge]
+
     def close(self) -> None:
         """Let go of the files."""
         if self.graph is not None:
