@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from bench.figures import add_arguments, publish
-from bench.simulated import TARGETS, missed, plots_of, summary_of, text_of
+from bench.simulated import TARGETED, TARGETS, missed, plots_of, summary_of, text_of
 from stoker.simulate.expectation import PREDICTIONS, Prediction
 from stoker.simulate.run import FIXED_LEVELS, simulate
 from stoker.simulate.synthetic import BUILDS, Order
@@ -44,8 +44,8 @@ class Grid:
     builds: Sequence[str]
     orders: Sequence[Order]
     seeds: int
-    cores: Sequence[int]
-    gib: Sequence[int]
+    machines: Sequence[tuple[int, int]]
+    """Cores and GiB of each."""
 
     def tasks(self) -> Iterator[Task]:
         """Those that decide whether a target is met come first."""
@@ -57,10 +57,9 @@ class Grid:
                         yield from self._tasks(build, order, seed, policies)
 
     def _tasks(self, build: str, order: Order, seed: int, policies: list[str]) -> Iterator[Task]:
-        for gib in self.gib:
-            for cores in self.cores:
-                for policy in rivals(cores) if policies == ["rivals"] else policies:
-                    yield Task(build, order, seed, cores, gib, policy)
+        for cores, gib in self.machines:
+            for policy in rivals(cores) if policies == ["rivals"] else policies:
+                yield Task(build, order, seed, cores, gib, policy)
 
 
 def rivals(cores: int) -> list[str]:
@@ -121,11 +120,13 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--cores", nargs="*", type=int, default=[16, 32, 64, 128])
     parser.add_argument("--ram", nargs="*", type=int, default=[32, 64, 128], help="GiB")
+    parser.add_argument("--targeted", action="store_true", help="only the machines for which targets are stated")
     parser.add_argument("--runs", type=Path, metavar="FILE", help="JSON lines: one for each run, kept as it ends")
     parser.add_argument("--workers", type=int, default=1)
     add_arguments(parser)
     args = parser.parse_args()
-    grid = Grid(args.builds, args.orders, args.seeds, args.cores, args.ram)
+    machines = sorted(TARGETED) if args.targeted else [(cores, gib) for gib in args.ram for cores in args.cores]
+    grid = Grid(args.builds, args.orders, args.seeds, machines)
     found = runs(list(grid.tasks()), args.runs, args.workers)
     figures = [r["result"] | {k: v for k, v in r.items() if k != "result"} for r in found]
     publish(
