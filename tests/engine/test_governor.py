@@ -131,6 +131,19 @@ def test_as_many_run_as_there_are_cores_and_the_oldest_on_deck_follows_a_death(w
     assert ev.JobMoved(3, "running") in world.events
 
 
+def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> None:
+    world.start("a", "b", "c")
+    assert {e.output: e.expected for e in world.events if isinstance(e, ev.JobStarted)}["c"] == round(0.1 * GIB)
+    deck = world.governor.deck
+    assert deck.outdated() == []
+    for output, size in (("a", 0.11), ("b", 0.3), ("c", 0.02)):
+        world.expected.curves[output] = flat(size * GIB, 60.0)
+    world.expected.version += 1
+    told = [world.governor.told(m) for m in deck.outdated()]
+    assert told == [ev.JobMoved(2, "running", round(0.3 * GIB)), ev.JobMoved(3, "on_deck", round(0.02 * GIB))]
+    assert deck.outdated() == [], "a little more or less is no news"
+
+
 def test_a_job_of_the_console_pool_is_never_stopped(world: World) -> None:
     running = world.start("a", "b")
     (console,) = world.start("console", group=os.getpgrp())
@@ -305,9 +318,10 @@ def test_what_a_person_did_to_a_job_outlives_the_engine(world: World, act: str) 
 
 
 def _told(birth: Birth, state: ev.JobState) -> state_of.Job:
-    since = None if state == "on_deck" else birth.job.started
+    job, since = birth.job, None if state == "on_deck" else birth.job.started
+    peak = round(0.1 * GIB)
     return state_of.Job(
-        birth.jid, 1, birth.job.pid, birth.job.output, "cxx", birth.job.started, state=state, running_since=since
+        birth.jid, 1, job.pid, job.output, "cxx", job.started, state=state, expected=peak, running_since=since
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from stoker.act.gate import Target
@@ -22,6 +23,13 @@ from stoker.sense.schedulers import Key, Scheduler
 
 MAX_DEPARTED = 1024
 """Jobs kept whose process has gone and whose end has not been told: that takes three looks at most."""
+
+
+SHOWN_JOBS = 64
+"""The oldest jobs, of which viewers are told again when another peak is expected: more than a screen shows."""
+
+NEWS_SHARE = 0.2
+"""What makes it worth telling: with every job that ends the expectation of all its like changes a little."""
 
 
 class Birth(NamedTuple):
@@ -71,7 +79,7 @@ class Member:
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
     never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
     for themselves. `whole`: its whole tree was stopped, not just the newborn. `starting`: it starts a server, and would
-    fail if it were stopped meanwhile.
+    fail if it were stopped meanwhile. `told`: its end has been told; `told_peak`: the peak that viewers know of.
     """
 
     jid: int
@@ -102,6 +110,7 @@ class Member:
     ended: bool = False
     ended_at: float = math.inf
     told: bool = False
+    told_peak: int = 0
     stuck: int = 0
     starting: bool = False
     candidate: Candidate | None = field(default=None, repr=False)
@@ -220,6 +229,20 @@ class Deck:
             job, member.curve_version = member.job, self._expected.version
             member.curve = self._expected.expect(member.jid, job.output, job.tool, job.argv)
         return member.curve
+
+    def news(self, member: Member) -> int | None:
+        """The peak that is expected of the job, None if that is about what was told before; it is told now."""
+        if not self._is_news(member):
+            return None
+        member.told_peak = round(self.curve(member).peak)
+        return member.told_peak
+
+    def outdated(self) -> list[Member]:
+        """Of the oldest jobs those of which another peak is expected than was told."""
+        return [m for m in islice(self._members.values(), SHOWN_JOBS) if m.counts and self._is_news(m)]
+
+    def _is_news(self, member: Member) -> bool:
+        return abs(self.curve(member).peak - member.told_peak) > NEWS_SHARE * member.told_peak
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who waits on deck."""

@@ -127,7 +127,7 @@ class Governor:
 
     def _started(self, m: Member) -> ev.JobStarted:
         job = m.job
-        expected = round(self.deck.curve(m).peak) if m.counts else None
+        expected = self.deck.news(m) if m.counts else None
         return ev.JobStarted(
             m.jid, m.sid, job.pid, job.label, job.tool, round(job.started, 2), state=m.state, expected=expected
         )
@@ -355,9 +355,9 @@ class Governor:
         return self.told(member)
 
     def told(self, member: Member) -> ev.JobMoved:
-        """Where a job is, and by whose word."""
+        """Where a job is, by whose word, and what is expected of it now."""
         by: ev.MovedBy = "person" if member.by_person else "word" if member.by_word else ""
-        return ev.JobMoved(member.jid, member.state, by=by, alone=member.alone)
+        return ev.JobMoved(member.jid, member.state, self.deck.news(member), by, member.alone)
 
     def _decided(self, member: Member, decision: Decision) -> ev.Decided:
         what = f"{decision.action} {member.job.label}"

@@ -71,6 +71,7 @@ def member_of(birth: Birth, now: float, clocks: Clocks, *, held: bool, alone: bo
         by_person=moved_by == "person",
         by_word=moved_by == "word",
         whole=before is not None,
+        told_peak=(before.expected or 0) if before is not None else 0,
     )
 
 

@@ -155,7 +155,7 @@ class JobStarted:
 
 @dataclass(frozen=True, slots=True)
 class JobMoved:
-    """A job was let go from the deck, frozen or thawed; `expected` as in JobStarted, None if that has not changed.
+    """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was told before.
 
     `by` tells who decided; an engine that takes over goes by it. `alone`: nothing runs beside it.
     """
