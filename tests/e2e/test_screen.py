@@ -40,7 +40,7 @@ def open_terminal(stoker: Stoker) -> Iterator[Open]:
 
 @pytest.fixture
 def gated(tmp_path: Path) -> Path:
-    """Seven jobs: three are quick, four run until `go` is there."""
+    """Seven jobs: three are quick, for which a level of five always has a place, and four run until `go` is there."""
     quick = [(f"src/quick{n}.o", f"touch src/quick{n}.o") for n in range(3)]
     slow = [(f"src/slow{n}.o", f"{WAIT}; touch src/slow{n}.o") for n in range(4)]
     folder = write_ninja(tmp_path / "gated", [*quick, *slow])
@@ -70,7 +70,7 @@ def the_build(stoker: Stoker) -> str:
 
 
 def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     screen = terminal.wait_for(three_of_seven)
     header, progress = screen.splitlines()[:2]
     assert header.startswith("gated  ninja -C ")
@@ -90,7 +90,7 @@ def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal
 
 
 def test_leaving_gives_the_terminal_back_as_it_was(open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -118,7 +118,7 @@ def test_a_compile_error_is_shown_and_is_the_exit_status(stoker: Stoker, open_te
 
 
 def test_leaving_in_mid_build_leaves_it_running(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -146,7 +146,7 @@ def test_an_ended_build_can_be_looked_at_again_and_has_its_status(stoker: Stoker
 
 @pytest.mark.parametrize("how", ["killed", "hung up"])
 def test_a_viewer_that_dies_takes_nothing_along(stoker: Stoker, open_terminal: Open, gated: Path, how: str) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     if how == "killed":
         terminal.kill()
@@ -160,7 +160,7 @@ def test_a_viewer_that_dies_takes_nothing_along(stoker: Stoker, open_terminal: O
 def test_a_killed_engine_is_told_and_the_screen_finds_the_next(
     stoker: Stoker, open_terminal: Open, gated: Path
 ) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     build = the_build(stoker)
     keeper = stoker.keeper(build)["keeper_pid"]
@@ -293,7 +293,7 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
 
 
 def test_ctrl_c_asks_instead_of_killing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send(CTRL_C)
     terminal.wait_for("stop the build?")
@@ -321,7 +321,7 @@ def test_a_read_only_viewer_is_offered_no_stop(stoker: Stoker, open_terminal: Op
 
 
 def test_two_viewers_see_the_same_and_do_not_need_each_other(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    first = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    first = open_terminal("run", "-j", "5", "--", *ninja(gated))
     first.wait_for(three_of_seven)
     second = open_terminal("attach", the_build(stoker), columns=120, lines=40)
     second.wait_for(three_of_seven)
@@ -336,7 +336,7 @@ def test_two_viewers_see_the_same_and_do_not_need_each_other(stoker: Stoker, ope
 def test_every_size_and_a_change_of_it_shows_the_build(
     open_terminal: Open, gated: Path, columns: int, lines: int
 ) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), columns=columns, lines=lines)
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated), columns=columns, lines=lines)
     screen = terminal.wait_for(three_of_seven)
     assert len(screen.splitlines()[0]) > columns - 2  # the clock stands at the right edge
     terminal.resize(100, 30)
@@ -353,7 +353,7 @@ def test_every_size_and_a_change_of_it_shows_the_build(
 
 def test_a_dumb_terminal_gets_plain_lines(open_terminal: Open, gated: Path) -> None:
     (gated / "go").touch()
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), TERM="dumb")
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated), TERM="dumb")
     assert terminal.wait() == 0
     assert b"\x1b" not in terminal.raw
     assert b"stoker: done in " in terminal.raw
@@ -385,7 +385,7 @@ def test_a_theme_changes_as_it_is_saved_and_keys_are_the_persons_own(
     theme = config / "themes/mine.yaml"
     theme.write_text('extends: dark\ncolors:\n  accent: "#010203"\n')
     (config / "settings.yaml").write_text("theme: mine\nkeys:\n  detach: x\n")
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), COLORTERM="truecolor")
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated), COLORTERM="truecolor")
     assert "x leave" in terminal.wait_for(three_of_seven)
     assert b"38;2;1;2;3" in terminal.raw
     theme.write_text('extends: dark\ncolors:\n  accent: "#040506"\n')
@@ -406,7 +406,7 @@ def test_a_theme_that_is_not_there_is_named_before_anything_runs(open_terminal: 
 def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     (stoker.root / "config/stoker").mkdir(parents=True)
     (stoker.root / "config/stoker/settings.yaml").write_text("ascii: yes\n")
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated), NO_COLOR="1")
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated), NO_COLOR="1")
     terminal.wait_for(three_of_seven)
     terminal.send("q")
     assert terminal.wait() == 75
@@ -415,7 +415,7 @@ def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, 
 
 
 def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.send("o")
     terminal.wait_for("follows the build")
@@ -430,7 +430,7 @@ def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_term
 def test_a_text_typed_into_the_wrong_window_stops_nothing(
     stoker: Stoker, open_terminal: Open, gated: Path, page: str, gap: float
 ) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     for letter in f"{page}/task: yes, stop and kill, yes yes yes yes":
         terminal.send(letter)
@@ -445,7 +445,7 @@ def test_a_text_typed_into_the_wrong_window_stops_nothing(
 def test_a_paste_that_the_terminal_marks_as_one_does_nothing(
     stoker: Stoker, open_terminal: Open, gated: Path, page: str
 ) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     before = terminal.wait_for(three_of_seven).splitlines()
     terminal.send(page)
     terminal.send("\x1b[200~+p-P9skqyX/task\r\x1b[201~")
@@ -455,11 +455,11 @@ def test_a_paste_that_the_terminal_marks_as_one_does_nothing(
     after = terminal.wait_for(three_of_seven).splitlines()
     assert (after[-1], terminal.process.poll()) == (before[-1], None)
     status = stoker.status()
-    assert (status["state"], status["level"]["mode"], status["level"]["target"]) == ("running", "manual", 4)
+    assert (status["state"], status["level"]["mode"], status["level"]["target"]) == ("running", "manual", 5)
 
 
 def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated: Path) -> None:
-    terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+    terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     terminal.process.terminate()
     terminal.wait()
@@ -472,7 +472,7 @@ def test_a_viewer_that_nobody_can_see_ends_even_where_hang_ups_are_ignored(
 ) -> None:
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        terminal = open_terminal("run", "-j", "4", "--", *ninja(gated))
+        terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     finally:
         signal.signal(signal.SIGHUP, handler)
     terminal.wait_for(three_of_seven)
