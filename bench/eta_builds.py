@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.ninja_log import NinjaLog
-from stoker.sense.plan import Plan, PlanRequest, make_plan
+from stoker.sense.plan import Plan
+from stoker.sense.plan_process import PlanRequest, make_plan
 from stoker.sense.processes import CLK_TCK, ProcessTable
 from support.program import PYPI_NINJA as NINJA
 

@@ -21,11 +21,12 @@ from stoker.model import events as ev
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.samples import GpuSample, JobSample, MachineSample
 from stoker.model.state import BuildState
+from stoker.model.tool import Tool
 from stoker.model.update import Update
 from stoker.show.tui.app import run_tui
 
 GIB = 2**30
-TOOLS: tuple[ev.Tool, ...] = ("cxx", "nvcc", "link")
+TOOLS: tuple[Tool, ...] = ("cxx", "nvcc", "link")
 TICK = "tick{:05}"
 
 

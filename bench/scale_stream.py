@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from stoker.model import events as ev
 from stoker.model.samples import JobSample, MachineSample
+from stoker.model.tool import Tool
 
 GIB = 2**30
 AT_ONCE = 30
@@ -18,14 +19,14 @@ MEAN_SECONDS = (2.2, 0.7)
 """Mean and deviation of the logarithm of a job's seconds: half take less than 9 s."""
 
 START = 1_700_000_000.0
-TOOLS: tuple[ev.Tool, ...] = ("cxx", "cxx", "cxx", "cxx", "nvcc", "other")
+TOOLS: tuple[Tool, ...] = ("cxx", "cxx", "cxx", "cxx", "nvcc", "other")
 
 
 @dataclass(slots=True)
 class _Job:
     jid: int
     output: str
-    tool: ev.Tool
+    tool: Tool
     ends: float
     seconds: float
 

@@ -14,6 +14,7 @@ from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
+from stoker.model.tool import Tool
 from stoker.sense.plan import Plan, PlanSummary
 from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 
@@ -36,7 +37,7 @@ def plan_of(tmp_path: Path) -> Write:
     return write
 
 
-def _tool(name: str) -> ev.Tool:
+def _tool(name: str) -> Tool:
     return "nvcc" if name.endswith(".cu.o") else "link" if name.endswith(".so") else "cxx"
 
 
@@ -261,7 +262,7 @@ def test_a_total_that_ninja_has_lowered_lowers_the_time(plan_of: Write) -> None:
 def test_history_is_asked_for_and_corrected(plan_of: Write) -> None:
     asked: list[str] = []
 
-    def expect(_jid: None, output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+    def expect(_jid: None, output: str, _tool: Tool, _argv: tuple[str, ...]) -> Curve:
         asked.append(output)
         return flat(GIB, 10.0, "history")
 
@@ -274,7 +275,7 @@ def test_history_is_asked_for_and_corrected(plan_of: Write) -> None:
 
 
 def test_a_prior_tells_something_at_once_but_not_much(plan_of: Write) -> None:
-    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+    def expect(_jid: None, _output: str, _tool: Tool, _argv: tuple[str, ...]) -> Curve:
         return flat(GIB, 10.0, "prior cxx")
 
     found = Build(Forecast(expect), plan_of(objects(40), [()])).left(0.0)
@@ -285,7 +286,7 @@ def test_a_prior_tells_something_at_once_but_not_much(plan_of: Write) -> None:
 def test_other_priors_in_mid_build_change_what_is_told(plan_of: Write) -> None:
     seconds = 10.0
 
-    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+    def expect(_jid: None, _output: str, _tool: Tool, _argv: tuple[str, ...]) -> Curve:
         return flat(GIB, seconds, "prior cxx")
 
     build = Build(Forecast(expect), plan_of(objects(40), [()]))
@@ -297,7 +298,7 @@ def test_other_priors_in_mid_build_change_what_is_told(plan_of: Write) -> None:
 
 
 def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
-    def expect(_jid: None, _output: str, _tool: ev.Tool, _argv: tuple[str, ...]) -> Curve:
+    def expect(_jid: None, _output: str, _tool: Tool, _argv: tuple[str, ...]) -> Curve:
         return flat(48 * GIB, 10.0, "history")
 
     build = Build(Forecast(expect), plan_of(objects(40), [()]))

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from stoker.engine.schedulers import PATIENCE_TICKS, SchedulerBook
-from stoker.model.events import JobFinished, Tool
+from stoker.model.events import JobFinished
+from stoker.model.tool import Tool
 from stoker.sense.jobs import Job, JobUse
 from stoker.sense.ninja_log import Entry
 from stoker.sense.plan import Plan, PlanSummary

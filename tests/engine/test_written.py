@@ -15,6 +15,7 @@ from stoker.engine import verification
 from stoker.engine.verification import announcement, verify_written
 from stoker.engine.written import MAX_CANDIDATES, Written, find_written, what_to_verify
 from stoker.model import events as ev
+from stoker.model.tool import Tool
 from stoker.record.journal import JournalWriter
 from support.program import until
 
@@ -46,7 +47,7 @@ def archive(member: bytes) -> bytes:
 def build(tmp_path: Path) -> Callable[..., Path]:
     """`build(name=(tool, contents), ...)` writes the files and the journal of a build that made them."""
 
-    def write(**files: tuple[ev.Tool, bytes]) -> Path:
+    def write(**files: tuple[Tool, bytes]) -> Path:
         writer = JournalWriter(tmp_path / "journal.jsonl")
         writer.append(ev.SchedulerStarted(1, "ninja", 9, str(tmp_path), "1.13", 2), BEGAN)
         for name, (tool, contents) in files.items():

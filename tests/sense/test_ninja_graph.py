@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from stoker.sense.graph_groups import MAX_GROUPS, grouped
 from stoker.sense.ninja_graph import GraphError, Task, read_dot, tasks_of
-from stoker.sense.plan import Plan, PlanRequest, make_plan
+from stoker.sense.plan import Plan
 from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
+from stoker.sense.plan_process import PlanRequest, make_plan
 
 RULES = "rule r\n  command = cat $in > $out\nrule touch\n  command = touch $out\n"
 

@@ -14,14 +14,13 @@ import pytest
 from stoker.sense.ninja_log import NinjaLog
 from stoker.sense.plan import (
     Plan,
-    PlanRequest,
     PlanSummary,
     key_of_argv,
-    make_plan,
     manifest_stamp,
     table_path,
     write_table,
 )
+from stoker.sense.plan_process import PlanRequest, make_plan
 
 PROJECT = """
 rule cc

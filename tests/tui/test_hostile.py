@@ -19,6 +19,7 @@ from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, Action, Cause, Diagnosis, bounded
 from stoker.model.samples import JobSample
 from stoker.model.state import BuildState
+from stoker.model.tool import Tool
 
 from . import builds
 from .apps import shown
@@ -41,7 +42,7 @@ SCREENS: tuple[tuple[str, ...], ...] = (
 def hostile_state() -> BuildState:
     story = builds.running(0)
     for i, text in enumerate(HOSTILE):
-        tool: ev.Tool = "cxx"
+        tool: Tool = "cxx"
         story.add(3700, ev.JobStarted(100 + i, 1, 5000 + i, text, tool, START + 3600 + i))
         story.add(3701, ev.Decided(text, text, text), ev.Noticed("error", text))
         story.add(3702, ev.FailureFound(text, text, 1, (text, text), 0, 10))

@@ -16,7 +16,8 @@ from stoker.decide.climb import Climb
 from stoker.decide.curves import Curve
 from stoker.decide.view import Candidate, LiveJob
 from stoker.model import state as state_of
-from stoker.model.events import JobState, Tool
+from stoker.model.events import JobState
+from stoker.model.tool import Tool
 from stoker.sense.jobs import Job, JobUse
 from stoker.sense.processes import Process
 from stoker.sense.schedulers import Key, Scheduler

@@ -19,11 +19,12 @@ from stoker.engine.remaining import Kind, Remaining, View
 from stoker.engine.work_clock import WorkClock
 from stoker.model import events as ev
 from stoker.model.state import BuildState, Scheduler
+from stoker.model.tool import Tool
 from stoker.sense.plan import Plan
 from stoker.sense.plan_graph import UNKNOWN, PlanGraph
 
-Expect = Callable[[None, str, ev.Tool, tuple[str, ...]], Curve]
-Unseen = Callable[[str, ev.Tool, tuple[str, ...], float], None]
+Expect = Callable[[None, str, Tool, tuple[str, ...]], Curve]
+Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
 """What is expected of a job without a number, by its output, its tool and its arguments. The `source` of its curve
 begins with "history" if the job ran in an earlier build."""
 
@@ -209,10 +210,10 @@ class Forecast:
         share = self._share_left(live) / self._clock.speed
         return ev.Estimated(*(round(share * t, 1) for t in (found.seconds, found.low, found.high)))
 
-    def _running(self, state: BuildState) -> tuple[_Running, list[tuple[ev.Tool, float]]]:
+    def _running(self, state: BuildState) -> tuple[_Running, list[tuple[Tool, float]]]:
         """The running edges and their ages; and tool and age of running jobs that no plan knows."""
         found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
-        others: list[tuple[ev.Tool, float]] = []
+        others: list[tuple[Tool, float]] = []
         for job in state.jobs.values():
             self._clock.adopt(job)
             if job.state == "on_deck":
@@ -281,7 +282,7 @@ class Forecast:
         else:
             self._suppose(tool, seconds * math.exp(min(curve.time_spread, MOST_SKEW) ** 2 / 2))
 
-    def _suppose(self, tool: ev.Tool, seconds: float) -> None:
+    def _suppose(self, tool: Tool, seconds: float) -> None:
         """What is known of some jobs of a tool is supposed of those of which nothing is known."""
         self._pace.suppose(tool, self._priors.setdefault(tool, _Mean()).add(seconds))
 

@@ -25,6 +25,7 @@ from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
+from stoker.model.tool import Tool
 from stoker.sense.cgroup import MemoryLimit
 from stoker.sense.jobs import JobUse
 from stoker.sense.schedulers import Key
@@ -178,7 +179,7 @@ class Governor:
         self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
         self._ramdisk = self._ramdisk.after(sample.ramdisk, time.monotonic(), busy=bool(self.deck.having("running")))
 
-    def rename(self, jid: int, output: str, tool: ev.Tool) -> Member | None:
+    def rename(self, jid: int, output: str, tool: Tool) -> Member | None:
         """What a job makes has been learnt."""
         member = self.deck.rename(jid, output, tool)
         if member is not None:

@@ -27,6 +27,7 @@ from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import JobSample
 from stoker.model.state import BuildState
+from stoker.model.tool import Tool
 from stoker.sense.births import BirthWatch
 from stoker.sense.exits import ExitWatch
 from stoker.sense.jobs import Job, JobReport, JobTracker
@@ -286,7 +287,7 @@ class Observer:
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
-    def _resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, ev.Tool] | None:
+    def _resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
         tracked = self._tracked.get(scheduler.key)
         plan = tracked.book.plan if tracked is not None else None
         return plan.output_of(argv) if plan is not None else None

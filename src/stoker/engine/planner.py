@@ -11,7 +11,8 @@ from pathlib import Path
 
 from stoker.engine.logs import Tracked
 from stoker.model import events as ev
-from stoker.sense.plan import Plan, PlanRequest, make_plan, manifest_stamp
+from stoker.sense.plan import Plan, manifest_stamp
+from stoker.sense.plan_process import PlanRequest, make_plan
 
 
 class Planner:

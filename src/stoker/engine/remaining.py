@@ -15,7 +15,7 @@ from typing import NamedTuple
 from stoker.decide.durations import Typical, residual
 from stoker.decide.forecast import Batch, Group
 from stoker.decide.pace import Pace, Source, Young
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.plan_graph import PlanGraph
 
 WAITING, RUNNING, DONE = range(3)

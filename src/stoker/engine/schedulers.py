@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stoker.model.events import JobFinished, JobOutcome, Tool
+from stoker.model.events import JobFinished, JobOutcome
+from stoker.model.tool import Tool
 from stoker.sense.jobs import JobUse
 from stoker.sense.ninja_log import Entry
 from stoker.sense.output_tool import tool_of_output

@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stoker.model.events import JobMoved, JobStarted, Tool
+from stoker.model.events import JobMoved, JobStarted
 from stoker.model.samples import JobSample
 from stoker.model.state import Job
+from stoker.model.tool import Tool
 
 SPEED_SAMPLES = 60
 """Samples over which the machine's speed is averaged: a minute, at one a second."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stoker.model.codec import CodecError, decode_record
-from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted, Tool
+from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted
+from stoker.model.tool import Tool
 from stoker.record.jsonlines import BadLineError, parse_line
 from stoker.verify import archive
 from stoker.verify.binary import LINKED, RELOCATABLE

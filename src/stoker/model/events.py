@@ -13,13 +13,11 @@ from typing import ClassVar, Literal, get_args
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.samples import JobSample, MachineSample
+from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
 
 JOURNAL_VERSION = 1
 """Version of the journal's format; raised only when an older reader would misread a newer journal."""
-
-Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
-"""What a job does, as far as its command line tells."""
 
 Outcome = Literal["done", "failed", "stopped"]
 JobOutcome = Literal["ok", "failed", "unknown", "dropped"]

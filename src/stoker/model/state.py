@@ -12,8 +12,9 @@ from typing import Literal
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused, Tool
+from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused
 from stoker.model.samples import GpuSample, MachineSample, Pressure
+from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
 
 __all__ = [

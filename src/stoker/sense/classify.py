@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.shell import SimpleCommand, simple_commands
 
 __all__ = ["Work", "classify", "classify_text", "describe", "programs_of"]

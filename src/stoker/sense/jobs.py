@@ -13,7 +13,7 @@ from operator import is_
 from pathlib import Path
 from typing import Literal
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.classify import classify, describe, programs_of
 from stoker.sense.guests import SERVER, Guest, Guests, starts_server
 from stoker.sense.phase import phase_of

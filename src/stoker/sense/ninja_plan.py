@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.classify import classify_text
 from stoker.sense.graph_groups import grouped
 from stoker.sense.ninja_files import log_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 
 _BY_NAME: tuple[tuple[re.Pattern[str], Tool], ...] = (
     (re.compile(r"\.(cu|hip)\.(o|obj|ptx|cubin|fatbin)$|\.(ptx|cubin|fatbin)$|cuda[\w.-]*\.o$"), "nvcc"),

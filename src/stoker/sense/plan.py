@@ -1,50 +1,27 @@
-"""What a ninja run has to do, as found out by a dry run in a process of its own; and how to ask for one.
-
-Unaware of the graph: `ninja_plan` reads that, in another process, so that this one stays small.
-"""
+"""What a ninja run has to do, as a dry run has found out. Unaware of how that is made: `ninja_plan` does it."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import mmap
 import os
-import shutil
-import signal
 import struct
-import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, get_args
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 from stoker.sense.plan_graph import PlanGraph
 from stoker.sense.shell import shell_text
-
-PLAN_TIMEOUT = 240
-"""Seconds for a plan. PyTorch's takes a few, 100,000 edges some 20 of CPU: at the lowest priority beside compilers on
-every core, that is several times as long."""
 
 _TOOLS: tuple[Tool, ...] = get_args(Tool)
 _RECORD = struct.Struct(">8sIHBx")
 """Key, place and length of the output's name behind the records, tool."""
 
 TableRow = tuple[bytes, str, Tool]
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
-    """A ninja at work: its executable, where and on what it runs, and since when (Unix seconds)."""
-
-    exe: str
-    directory: str
-    manifest: str
-    targets: tuple[str, ...]
-    started: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,52 +157,6 @@ def manifest_stamp(directory: str, manifest: str) -> str:
     except OSError:
         return ""
     return f"{info.st_mtime_ns}-{info.st_size}"
-
-
-async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOUT) -> tuple[Plan | None, str]:
-    """Make a plan in a process of low priority, write it to `path`, and load it. The text says why there is none.
-
-    `limit` is in seconds. A plan may hold a note of its own (`summary.note`) and no total. Cancelling ends the process.
-    """
-    spec, work = path.with_name(path.name + ".spec"), path.with_name(path.name + ".work")
-    problem = ""
-    try:
-        # An earlier plan may still be in use: its files go, and live on in its maps. Written over, they would be cut.
-        for old in (path, table_path(path), graph_path(path)):
-            old.unlink(missing_ok=True)
-        work.mkdir(mode=0o700)
-        spec.write_text(json.dumps({**asdict(request), "work": str(work), "timeout": limit}))
-        problem = await _run(spec, path, limit + 5)
-    except OSError as err:
-        problem = f"{err.filename}: {err.strerror}"
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        spec.unlink(missing_ok=True)
-    plan = None if problem else Plan.load(path)
-    if plan is None:
-        return None, f"no plan for {request.directory}: {problem or 'it was not written'}"
-    return plan, plan.summary.note
-
-
-async def _run(spec: Path, path: Path, limit: float) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "stoker.sense.ninja_plan", str(spec), str(path)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        _, err = await asyncio.wait_for(process.communicate(), limit)
-    except TimeoutError:
-        return f"not done within {limit:.0f} s"
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    lines = err.decode(errors="replace").strip().splitlines()
-    return "" if process.returncode == 0 else (lines[-1] if lines else f"status {process.returncode}")
 
 
 def _summary(data: Mapping[str, Any]) -> PlanSummary:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal, get_args
 
-from stoker.model.events import Tool
+from stoker.model.tool import Tool
 
 UNKNOWN = -1.0
 """Seconds of an edge that no earlier run has recorded."""
