@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stoker.decide.curves import flat
 from stoker.decide.view import LiveJob, View
-from stoker.engine.promised import KEPT_SECONDS, Promised
+from stoker.engine.promised import Promised
 
 MIB, GIB = 2**20, 2**30
 
@@ -17,13 +17,14 @@ def view(*rss: int) -> View:
 def test_what_jobs_hold_is_promised_and_nothing_where_none_runs() -> None:
     promised = Promised()
     assert promised.most(view(), 1, 0.0, tight=False) == 0
-    assert promised.most(view(GIB, GIB), 2, 0.0, tight=False) == 2 * GIB
+    assert promised.most(view(GIB, GIB), 2, 2.0, tight=False) == 2 * GIB
 
 
 def test_an_answer_is_kept_only_while_it_can_hardly_be_another() -> None:
     promised = Promised()
     first = promised.most(view(GIB), 1, 0.0, tight=False)
-    assert promised.most(view(2 * GIB), 1, KEPT_SECONDS / 2, tight=False) == first
-    assert promised.most(view(2 * GIB), 1, KEPT_SECONDS / 2, tight=True) == 2 * GIB, "memory is in play"
-    assert promised.most(view(3 * GIB), 2, KEPT_SECONDS / 2, tight=False) == 3 * GIB, "another job runs"
-    assert promised.most(view(4 * GIB), 2, 2 * KEPT_SECONDS, tight=False) == 4 * GIB, "some time has gone by"
+    assert promised.most(view(2 * GIB), 1, 4.0, tight=False) == first
+    assert promised.most(view(2 * GIB), 2, 1.0, tight=False) == first, "jobs may be short"
+    assert promised.most(view(2 * GIB), 1, 1.0, tight=True) == 2 * GIB, "memory is in play"
+    assert promised.most(view(3 * GIB), 2, 3.0, tight=False) == 3 * GIB, "another job runs"
+    assert promised.most(view(4 * GIB), 2, 9.0, tight=False) == 4 * GIB, "some time has gone by"

@@ -28,6 +28,12 @@ def test_a_changed_copy_has_the_changes_and_all_the_rest() -> None:
     assert state.seq == 3
 
 
+@pytest.mark.parametrize("record", [BuildState(), Box(1)])
+def test_there_is_no_copy_with_a_field_that_the_record_has_not(record: BuildState | Box) -> None:
+    with pytest.raises(KeyError):
+        evolve(record, weight=2)  # type: ignore[call-arg]
+
+
 def test_a_copy_is_checked_as_a_new_record_is() -> None:
     assert evolve(Box(1), size=2) == Box(2)
     with pytest.raises(ValueError, match="has a size"):

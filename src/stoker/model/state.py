@@ -231,9 +231,9 @@ class Level:
     guarded: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BuildState:
-    """The whole of what is known; see the module's header for the bounds."""
+    """The whole of what is known; see the module's header for the bounds. Without slots, so that `evolve` is cheap."""
 
     id: str = ""
     name: str = ""
