@@ -185,6 +185,13 @@ class TestBrake:
         assert "too little for the oldest" in decision.why
         assert acts(asked(view(jobs, available=8.0)), "freeze") == []
 
+    def test_jobs_that_end_as_fast_as_others_climb_take_no_room_from_the_oldest(self) -> None:
+        ramp = curve((0, 0.1), (8, 1.0))
+        steady = [live(n, ramp, 8 - n / 2) for n in range(1, 16)]
+        assert acts(asked(view(steady, available=4.5)), "freeze") == []
+        together = [steady[0], *(live(n, ramp, 2) for n in range(2, 16))]
+        assert len(acts(asked(view(together, available=4.5)), "freeze")) == 1
+
     def test_what_was_frozen_for_the_oldest_goes_on_when_there_is_room_for_both(self) -> None:
         oldest, waits = live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)
         assert acts(asked(view([oldest], [], [waits], available=5.7)), "thaw") == []

@@ -110,10 +110,19 @@ def passage(situation: Situation) -> float:
     return free if free > 0 else max(0.0, room)
 
 
-def leeway(situation: Situation, ahead: float = LOOK_AHEAD) -> float:
+def leeway(situation: Situation, ahead: int = LOOK_AHEAD) -> float:
     """Bytes that will be left for others to climb in so many seconds, if the oldest is to have all that it may need."""
-    soon = sum(situation.growth(job, ahead) for job in situation.by_age[1:])
-    return _room(situation.view) - _oldest_climb(situation) - soon
+    return _room(situation.view) - _oldest_climb(situation) - _growth_of_others(situation, ahead)
+
+
+def _growth_of_others(situation: Situation, ahead: int) -> float:
+    """Bytes by which all but the oldest will hold more within so many seconds than now: some end, or come down."""
+    view, order = situation.view, situation.by_age
+    held = sum(j.rss for j in order[1:]) + sum(j.rss for j in view.frozen)
+    oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
+    share = (*oldest, *(0.0,) * (ahead - len(oldest)))
+    most = max(whole - own for whole, own in zip(situation.promise.mean, share, strict=False))
+    return max(most - held, situation.surge() - situation.surge_of(order[:1]))
 
 
 def _room(view: View) -> float:
@@ -124,7 +133,7 @@ def _oldest_climb(situation: Situation) -> float:
     return max((situation.climb_left(j) for j in situation.by_age[:1]), default=0.0)
 
 
-def _shortage(situation: Situation, ahead: float) -> str:
+def _shortage(situation: Situation, ahead: int) -> str:
     """Why not all live jobs could climb to their peak and end, as far as one can tell; empty if they could.
 
     The oldest climbs all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the

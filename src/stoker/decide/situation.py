@@ -6,6 +6,7 @@ Pure. Unaware of what will be decided.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 from stoker.decide.curves import Curve
@@ -102,7 +103,11 @@ class Situation:
 
     def surge(self) -> float:
         """Bytes by which all running jobs together may grow before looks at them and acts have had their effect."""
-        return sum(self._rise(job) for job in self.view.running) * SURGE
+        return self.surge_of(self.view.running)
+
+    def surge_of(self, jobs: Iterable[LiveJob]) -> float:
+        """The same of some of them."""
+        return sum(self._rise(job) for job in jobs) * SURGE
 
     def _rise(self, job: LiveJob) -> float:
         """Bytes a second by which the job has just grown, as far as its curve is not to be trusted."""
