@@ -93,15 +93,18 @@ async def test_another_compiler_is_noticed_and_reckoned_with(path: Path) -> None
     await second.close()
 
 
-def test_the_answer_is_the_same_object_until_what_was_learnt_is_to_count(expectations: Expectations) -> None:
-    argv = compile_line("a.o")
+def test_what_was_learnt_counts_at_once_for_a_new_job_and_for_the_others_when_it_is_said(
+    expectations: Expectations,
+) -> None:
+    argv, before = compile_line("a.o"), expectations.version
     first = expectations.expect(1, "a.o", "cxx", argv)
     assert expectations.expect(1, "a.o", "cxx", argv) is first
     assert expectations.expect(2, "b.o", "cxx", compile_line("b.o")) is first, "of one class"
     run(expectations, 3, "c.o", compile_line("c.o"), peak=5.0)
-    assert expectations.expect(1, "a.o", "cxx", argv) is first
     assert expectations.expect(4, "d.o", "cxx", compile_line("d.o")).peak > first.peak, "a new job"
+    assert expectations.version == before
     expectations.renew()
+    assert expectations.version != before, "now the others are to be asked for again"
     assert expectations.expect(1, "a.o", "cxx", argv).peak > first.peak
 
 
@@ -186,7 +189,7 @@ async def test_what_has_ended_is_not_kept_in_memory(expectations: Expectations) 
             expectations.lost(jid)
     assert not expectations._traits
     assert not expectations._memories
-    assert not expectations._answers
+    assert not expectations._asked
 
 
 async def test_flush_writes_now_and_then(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

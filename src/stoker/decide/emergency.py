@@ -117,12 +117,11 @@ def leeway(situation: Situation, ahead: int = LOOK_AHEAD) -> float:
 
 def _growth_of_others(situation: Situation, ahead: int) -> float:
     """Bytes by which all but the oldest will hold more within so many seconds than now: some end, or come down."""
-    view, order = situation.view, situation.by_age
-    held = sum(j.rss for j in order[1:]) + sum(j.rss for j in view.frozen)
+    order, all_of_them = situation.by_age, situation.promise.mean
+    held = sum(j.rss for j in (*order[1:], *situation.view.frozen))
     oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
-    share = (*oldest, *(0.0,) * (ahead - len(oldest)))
-    most = max(whole - own for whole, own in zip(situation.promise.mean, share, strict=False))
-    return max(most - held, situation.surge() - situation.surge_of(order[:1]))
+    most = max(all_of_them[slot] - (oldest[slot] if slot < len(oldest) else 0.0) for slot in range(ahead))
+    return max(most - held, situation.surge(order[1:]))
 
 
 def _room(view: View) -> float:
@@ -153,7 +152,7 @@ def _shortage(situation: Situation, ahead: int) -> str:
 
 def alarm(situation: Situation) -> str:
     """What is wrong with the machine's memory, in numbers; empty if nothing is."""
-    view, surge = situation.view, situation.surge()
+    view, surge = situation.view, situation.surge(situation.view.running)
     if view.available < view.floor:
         return f"{format_bytes(view.available)} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:

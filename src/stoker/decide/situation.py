@@ -101,12 +101,8 @@ class Situation:
         by_curve = at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss
         return max(by_curve, self._rise(job) * min(seconds, SURGE))
 
-    def surge(self) -> float:
-        """Bytes by which all running jobs together may grow before looks at them and acts have had their effect."""
-        return self.surge_of(self.view.running)
-
-    def surge_of(self, jobs: Iterable[LiveJob]) -> float:
-        """The same of some of them."""
+    def surge(self, jobs: Iterable[LiveJob]) -> float:
+        """Bytes by which these jobs together may grow before looks at them and acts have had their effect."""
         return sum(self._rise(job) for job in jobs) * SURGE
 
     def _rise(self, job: LiveJob) -> float:

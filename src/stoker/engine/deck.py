@@ -54,7 +54,7 @@ class Expected(Protocol):
         """Another number when what it says of jobs that it was asked for before may be another curve."""
 
     def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
-        """The job's curve; the same object until something was learnt."""
+        """The job's curve, by all that has been learnt."""
 
     def width(self, argv: tuple[str, ...]) -> float:
         """How many cores it keeps busy."""

@@ -11,8 +11,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from stoker.decide.curves import Curve
 from stoker.decide.flags import Traits, traits_of
@@ -53,15 +52,12 @@ _Any = TypeVar("_Any")
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What was answered for a job, and what it was asked for."""
+class _Question(NamedTuple):
+    """What was asked last for a job."""
 
     output: str
     tool: str
     argv: _Argv
-    version: int
-    curve: Curve
 
 
 class Expectations:
@@ -76,7 +72,7 @@ class Expectations:
         self._history = history
         self._learner = Learner(priors, self._recall)
         self._recorder = CurveRecorder()
-        self._answers: dict[int, _Answer] = {}
+        self._asked: dict[int, _Question] = {}
         self._version = self._learner.version
         self._traits: dict[_Argv, Traits] = {}
         self._memories: dict[_Key, Remembered | None] = {}
@@ -94,22 +90,18 @@ class Expectations:
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
         """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
 
-        The answer for a `jid` is kept, and is the same object until `renew`. Who asks for jobs that do not live yet
-        gives none.
+        For a job with a `jid` more is remembered until it ends, so that asking again, when `version` has changed, costs
+        little. Who asks for jobs that do not live yet gives none.
         """
         argv = tuple(argv)
         if jid is None:
             return self._glance(output, tool, argv)
-        answer = self._answers.get(jid)
-        if answer is not None and answer.version == self._version and _asked(answer, output, tool, argv):
-            return answer.curve
+        self._asked[jid] = _Question(output, tool, argv)
         traits = self._traits_of(argv)
-        curve = self._learner.expect(output, tool, traits)
         flags = self._flags.setdefault(tool, {})
         if len(flags) < MAX_FLAGS:
             flags[traits.flags] = None
-        self._answers[jid] = _Answer(output, tool, argv, self._version, curve)
-        return curve
+        return self._learner.expect(output, tool, traits)
 
     @property
     def version(self) -> int:
@@ -250,16 +242,12 @@ class Expectations:
 
     def _forget(self, jid: int, argv: _Argv) -> None:
         """The job will not be asked for again; another attempt at it begins anew."""
-        answer = self._answers.pop(jid, None)
-        if answer is not None:
-            traits = self._traits.pop(answer.argv, None)
+        asked = self._asked.pop(jid, None)
+        if asked is not None:
+            traits = self._traits.pop(asked.argv, None)
             if traits is not None:
-                self._memories.pop((answer.output, answer.tool, traits.flags), None)
+                self._memories.pop((asked.output, asked.tool, traits.flags), None)
         self._traits.pop(argv, None)
-
-
-def _asked(answer: _Answer, output: str, tool: str, argv: _Argv) -> bool:
-    return answer.output == output and answer.tool == tool and answer.argv == argv
 
 
 def _make_room(table: dict[_Any, _Value]) -> None:

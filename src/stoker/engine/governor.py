@@ -242,7 +242,7 @@ class Governor:
     def view(self) -> View:
         """The world as a decision sees it."""
         memory = self._seen = self._memory()
-        lent = self.pool.lent if self.pool else 0
+        lent = self.pool.lent if self.pool is not None else 0
         return View(
             budget=memory.limit,
             available=memory.available,
