@@ -26,7 +26,7 @@ from support.burn import burns, write_burns
 from support.program import PYPI_NINJA, Stoker
 
 TICKS = os.sysconf("SC_CLK_TCK")
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 2.0
 """Between two looks at what keeper and engine have used: bare ninja has nobody looking beside it."""
 
 

@@ -41,3 +41,16 @@ def test_many_ends_do_not_put_off_the_look_and_it_comes_a_few_times_a_second() -
         logs.hurry(clock)
         looks += logs.is_time(clock)
     assert 10 / LOGS_SECONDS * 0.9 <= looks <= 10 / LOGS_SECONDS * 1.1
+
+
+def test_logs_are_read_at_once_when_ninja_goes_on_but_not_more_often() -> None:
+    logs = LogsPace()
+    assert logs.is_time(100.0)
+    logs.hurry(200.0)
+    logs.recorded(200.0)
+    assert logs.is_time(200.0)
+    logs.recorded(200.1)
+    assert logs.next(200.1) == math.inf, "nothing has ended"
+    logs.hurry(200.1)
+    logs.recorded(200.1)
+    assert logs.next(200.1) == pytest.approx(LOGS_SECONDS - 0.1)

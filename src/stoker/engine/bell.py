@@ -79,7 +79,7 @@ class LogsPace:
     """When ninja's logs are looked at again, by the monotonic clock. While no job ends they tell nothing new."""
 
     def __init__(self) -> None:
-        self._at = 0.0
+        self._at = self._rested = 0.0
         self._awaited = False
 
     def hurry(self, clock: float) -> None:
@@ -87,6 +87,11 @@ class LogsPace:
         if not self._awaited:
             self._at = max(self._at, clock + RECORD_SECONDS)
             self._awaited = True
+
+    def recorded(self, clock: float) -> None:
+        """Ninja has begun another job: before that it records what has ended."""
+        if self._awaited:
+            self._at = min(self._at, max(self._rested, clock))
 
     def next(self, clock: float) -> float:
         """Seconds to the next look, infinite while no record is awaited."""
@@ -96,5 +101,6 @@ class LogsPace:
         """Whether to look now; whoever is told so does."""
         if clock < self._at:
             return False
-        self._at, self._awaited = clock + LOGS_SECONDS, False
+        self._at = self._rested = clock + LOGS_SECONDS
+        self._awaited = False
         return True

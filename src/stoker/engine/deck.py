@@ -247,12 +247,18 @@ class Deck:
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who waits on deck."""
-        return tuple(self._candidate(m) for m in self.having("on_deck"))
+        version = self._expected.version
+        return tuple(
+            [
+                known
+                if (known := m.candidate) is not None and known.curve is m.curve and m.curve_version == version
+                else self._candidate(m)
+                for m in self.having("on_deck")
+            ]
+        )
 
     def _candidate(self, m: Member) -> Candidate:
-        curve = self.curve(m)
-        if m.candidate is None or m.candidate.curve is not curve:
-            m.candidate = Candidate(m.jid, m.job.label, m.arrived, curve, m.passed_over, m.alone, m.held, m.width)
+        m.candidate = Candidate(m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width)
         return m.candidate
 
     def live(self, members: Iterable[Member]) -> tuple[LiveJob, ...]:

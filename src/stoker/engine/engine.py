@@ -353,6 +353,7 @@ class Engine:
         births = observer.births(now)
         if births:
             self._pace.hurry()
+            self._logs_pace.recorded(time.monotonic())
         events += births
         if self._logs_pace.is_time(time.monotonic()):
             events += observer.read_logs(now)

@@ -382,9 +382,9 @@ class Governor:
 
     def promised(self, sample: ev.Sampled) -> ev.Sampled:
         """The sample with the most that running and frozen jobs may hold together, and what is kept free of that."""
-        view = self.view()
-        most = self._promised.most(view, self.version, time.monotonic(), tight=self.tight())
-        return replace(sample, promised=most, reserve=round(view.kept), ramdisk_reserve=round(view.ramdisk.growth))
+        most = self._promised.most(self.view, self.version, time.monotonic(), tight=self.tight())
+        reserve, growth = self.thresholds.reserve_of(self._seen.limit), self._ramdisk.growth
+        return replace(sample, promised=most, reserve=round(reserve + growth), ramdisk_reserve=round(growth))
 
     def tight(self) -> bool:
         """Whether memory is in play, by what was read of it last: then it is looked at more often."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from stoker.decide.situation import Situation
 from stoker.decide.view import View
@@ -20,11 +21,12 @@ class Promised:
         self._version = -1
         self._at = -math.inf
 
-    def most(self, view: View, version: int, now: float, *, tight: bool) -> int:
+    def most(self, look: Callable[[], View], version: int, now: float, *, tight: bool) -> int:
         """Bytes, at `now` by the monotonic clock. `version` grows with every change to the jobs that run; `tight`:
-        memory is in play."""
+        memory is in play. It is looked only where the answer is worked out anew."""
         kept = KEPT_SECONDS if version == self._version else CHANGED_SECONDS
         if tight or now - self._at >= kept:
+            view = look()
             self._most = max(Situation(view).promise.mean) if view.running or view.frozen else 0.0
             self._version, self._at = version, now
         return round(self._most)
