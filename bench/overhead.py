@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -113,13 +114,15 @@ def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -
     )
     uses = {"keeper": Use(), "engine": Use()}
     known: dict[str, int] = {}
-    while process.poll() is None:
-        time.sleep(every)
+    ended = os.pidfd_open(process.pid)
+    while not select.select([ended], [], [], every)[0]:
         if len(known) < len(uses):
             known = dict(pids(stoker))
         for who, pid in known.items():
             uses[who].look(pid)
     seconds = time.monotonic() - begin
+    os.close(ended)
+    process.wait()
     assert process.returncode == 0, process.returncode
     return seconds, uses
 
