@@ -192,6 +192,14 @@ class TestBrake:
         together = [steady[0], *(live(n, ramp, 2) for n in range(2, 16))]
         assert len(acts(asked(view(together, available=4.5)), "freeze")) == 1
 
+    def test_one_that_began_early_climbs_until_the_oldest_is_expected_to_need_the_rest(self) -> None:
+        """Nobody knows yet how large they get; if the doubt counted, it would be stopped as soon as it began."""
+        shape = replace(kernel(peak=9), spread=1.0)
+        oldest, early = live(1, shape, 10), replace(live(2, shape, 1), early=True)
+        assert acts(asked(view([oldest, early], available=11.0)), "freeze") == []
+        assert acts(asked(view([oldest, early], available=8.0)), "freeze") == [2]
+        assert acts(asked(view([oldest, replace(early, early=False)], available=11.0)), "freeze") == [2]
+
     def test_what_was_frozen_for_the_oldest_goes_on_when_there_is_room_for_both(self) -> None:
         oldest, waits = live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)
         assert acts(asked(view([oldest], [], [waits], available=5.7)), "thaw") == []

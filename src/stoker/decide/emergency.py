@@ -77,11 +77,12 @@ def brake(situation: Situation) -> Decision | None:
         return None
     # Nothing that runs is stopped for what a RAM disk may hold one day: when it does, less is available.
     line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
-    if any(j.early for j in order[1:]):
+    early = any(j.early for j in order[1:])
+    if early:
         ahead, most = EARLY_AHEAD, max(situation.promise.mean[:EARLY_AHEAD])
     else:
         ahead, most = LOOK_AHEAD, max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
-    short = _shortage(situation, ahead)
+    short = _shortage(situation, ahead, doubt=not early)
     if most <= line and not short:
         return None
     climbs = [(j.early, situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
@@ -110,9 +111,9 @@ def passage(situation: Situation) -> float:
     return free if free > 0 else max(0.0, room)
 
 
-def leeway(situation: Situation, ahead: int = LOOK_AHEAD) -> float:
+def leeway(situation: Situation, ahead: int = LOOK_AHEAD, *, doubt: bool = True) -> float:
     """Bytes that will be left for others to climb in so many seconds, if the oldest is to have all that it may need."""
-    return _room(situation.view) - _oldest_climb(situation) - _growth_of_others(situation, ahead)
+    return _room(situation.view) - _oldest_climb(situation, doubt=doubt) - _growth_of_others(situation, ahead)
 
 
 def _growth_of_others(situation: Situation, ahead: int) -> float:
@@ -128,22 +129,22 @@ def _room(view: View) -> float:
     return view.available - view.floor
 
 
-def _oldest_climb(situation: Situation) -> float:
-    return max((situation.climb_left(j) for j in situation.by_age[:1]), default=0.0)
+def _oldest_climb(situation: Situation, *, doubt: bool = True) -> float:
+    return max((situation.climb_left(j, doubt=doubt) for j in situation.by_age[:1]), default=0.0)
 
 
-def _shortage(situation: Situation, ahead: int) -> str:
+def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
     """Why not all live jobs could climb to their peak and end, as far as one can tell; empty if they could.
 
     The oldest climbs all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the
     banker's test: one by one, by what they still need, the least first; each gives back what it holds.
     """
     room, view = _room(situation.view), situation.view
-    left = leeway(situation, ahead)
+    left = leeway(situation, ahead, doubt=doubt)
     if left < 0:
         return f"{format_bytes(-left)} too little for the oldest, which is never stopped, to pass its peak"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
-    for need, held in sorted((situation.climb_left(j), j.rss) for j in jobs):
+    for need, held in sorted((situation.climb_left(j, doubt=doubt), j.rss) for j in jobs):
         if need > room:
             return f"{format_bytes(need - room)} too little for all to end one after the other"
         room += held

@@ -90,10 +90,11 @@ class Situation:
             return _plain(curve.peak * _safe(curve), _MORE * curve.duration)
         return from_birth(curve, candidate.width)
 
-    def climb_left(self, job: LiveJob) -> float:
-        """Bytes by which the job may still grow until its end, with its doubt."""
+    def climb_left(self, job: LiveJob, *, doubt: bool = True) -> float:
+        """Bytes by which the job may still grow until its end, with its doubt, or is just expected to."""
         at = self.standing(job)
-        return max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss) * (1 + at.spread)
+        expected = max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss)
+        return expected * (1 + at.spread) if doubt else expected
 
     def growth(self, job: LiveJob, seconds: float) -> float:
         """Bytes by which the job may grow within so many seconds: by its curve, or because it has just grown so."""
