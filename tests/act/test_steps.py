@@ -85,6 +85,18 @@ def test_the_engine_is_woken_when_a_step_begins(start: Start, tmp_path: Path) ->
     assert exit_of(paths)["exit_code"] == 0
 
 
+def test_no_command_runs_before_the_keeper_tells_of_it(start: Start, tmp_path: Path) -> None:
+    """Else what it starts would be found first, and be taken for a part of the step before."""
+    tells = (tmp_path / "told").as_posix()
+    first = step(tmp_path, "first", f"until [ -e {tells} ]; do sleep 0.05; done")
+    shows = [Step(f"s{n}", ("cat", tells), str(tmp_path)) for n in range(2, 22)]
+    paths = start("unused", steps=[first, *shows])
+    (tmp_path / "told").symlink_to(paths.keeper)
+    assert exit_of(paths)["exit_code"] == 0
+    told = [json.loads(part)["step"] for part in paths.output.read_text().replace("}{", "}\n{").splitlines()]
+    assert told == list(range(2, 22))
+
+
 def test_a_stop_during_a_step_that_ends_well_starts_no_other(start: Start, tmp_path: Path) -> None:
     catches = "trap 'exit 0' TERM; touch here; while :; do sleep 0.05; done"
     paths = start("unused", steps=[step(tmp_path, "one", catches), step(tmp_path, "two", "touch two")])

@@ -156,15 +156,18 @@ def test_a_step_with_killed_jobs_runs_again_as_often_as_it_may(
 
 
 def test_short_ninjas_of_each_step_are_counted(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:
-    for letter in "ab":
+    letters = "abcdefghij"
+    for letter in letters:
         write_ninja(tmp_path / letter, [(f"{letter}{n}", f"touch {letter}{n}") for n in range(3)])
-    (profiles / "two.yaml").write_text(
-        f"steps:\n  a: {{command: {PYPI_NINJA} -C a}}\n  b: {{command: {PYPI_NINJA}, cwd: b}}\n"
-    )
-    assert run(stoker, "two", tmp_path)[0] == 0
-    assert outputs(stoker, 1) == {"a0", "a1", "a2"}
-    assert outputs(stoker, 2) == {"b0", "b1", "b2"}
-    assert stoker.status(last(stoker))["progress"]["finished"] == 6
+    commands = [
+        f"command: {PYPI_NINJA} -C {x}" if x in "aeiou" else f"command: {PYPI_NINJA}, cwd: {x}" for x in letters
+    ]
+    body = "".join(f"  {letter}: {{{command}}}\n" for letter, command in zip(letters, commands, strict=True))
+    (profiles / "many.yaml").write_text(f"steps:\n{body}")
+    assert run(stoker, "many", tmp_path)[0] == 0
+    made = {letter: outputs(stoker, step) for step, letter in enumerate(letters, start=1)}
+    assert made == {letter: {f"{letter}{n}" for n in range(3)} for letter in letters}
+    assert stoker.status(last(stoker))["progress"]["finished"] == 3 * len(letters)
 
 
 def test_the_level_of_a_step_holds_for_that_step(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:

@@ -8,10 +8,22 @@ import pytest
 
 from stoker.engine.keeper_link import Run
 from stoker.engine.steps import Steps, changes, known_run
-from stoker.model.events import Noticed, StepEnded, StepStarted
-from stoker.model.state import BuildState, Scheduler, Step
+from stoker.model.events import Event, Noticed, Record, SchedulerStarted, StepEnded, StepStarted
+from stoker.model.reduce import reduce_all
+from stoker.model.state import BuildState, Step
 
 RUNS = [Run(1, 1, 10, 1.0, 0), Run(2, 1, 11, 2.0, 9), Run(2, 2, 12, 3.0, 0), Run(3, 1, 13, 4.0)]
+
+
+STEP = {
+    "name": "heavy",
+    "command": ["ninja", "-j9"],
+    "words": ["ninja"],
+    "cwd": "/src",
+    "level": None,
+    "retries": None,
+    "scheduler": "any",
+}
 
 
 def at(index: int, attempt: int) -> BuildState:
@@ -19,8 +31,7 @@ def at(index: int, attempt: int) -> BuildState:
 
 
 def spec(**more: Any) -> Steps:
-    step = {"name": "heavy", "command": ["ninja", "-j9"], "words": ["ninja"], "cwd": "/src", "level": None}
-    return Steps({"first": 1, "steps": [{**step, "retries": None, "scheduler": "any", **more}]})
+    return Steps({"first": 1, "steps": [{**STEP, **more}]})
 
 
 @pytest.mark.parametrize(
@@ -61,9 +72,9 @@ def test_limits_are_those_of_the_profile_or_none() -> None:
         ("ninja", ["ninja", "make"], ""),
         ("ninja", ["samurai"], ""),
         ("ninja", [], ""),
-        ("ninja", ["make", "make"], "step heavy ran make; its profile expects ninja"),
+        ("ninja", ["make"], "step heavy ran make; its profile expects ninja"),
         ("make", ["ninja"], "step heavy ran ninja; its profile expects make"),
-        ("none", ["ninja", "make"], "step heavy ran make and ninja; its profile expects no scheduler"),
+        ("none", ["make", "ninja"], "step heavy ran make and ninja; its profile expects no scheduler"),
         ("none", [], ""),
     ],
 )
@@ -71,12 +82,12 @@ def test_a_scheduler_that_nobody_expected_is_told(wanted: str, seen: list[str], 
     assert spec(scheduler=wanted).surprise(1, seen) == ([Noticed("warning", told)] if told else [])
 
 
-def test_a_step_is_judged_by_its_own_schedulers_and_not_by_the_next_steps() -> None:
-    met = {
-        1: Scheduler(1, "ninja", 10, "/b", "", 2, parent=None, started=1.0),
-        2: Scheduler(2, "make", 11, "/b", "", 2, parent=None, started=2.0),
-    }
-    state = BuildState(id="b", step=Step("s", 1, 3, 1, 1), schedulers=met)
-    assert spec(scheduler="ninja").ended(state, 1, 0, next_sid=2) == [StepEnded(1, 0)]
-    told, ended = spec(scheduler="ninja").ended(state, 2, 1)
-    assert (told, ended) == (Noticed("warning", "step heavy ran make; its profile expects ninja"), StepEnded(1, 1))
+def test_a_step_is_judged_by_its_own_schedulers_and_not_by_those_of_the_step_before() -> None:
+    first: list[Event] = [StepStarted(1, 2, "one", (), 1), SchedulerStarted(1, "ninja", 10, "/b", "", 2, None)]
+    second: list[Event] = [StepStarted(2, 2, "two", (), 2), SchedulerStarted(2, "make", 11, "/b", "", 2, None)]
+    events = [*first, *second, SchedulerStarted(3, "ninja", 12, "/b", "", 2, parent=2)]
+    states = [reduce_all([Record(n, n, e) for n, e in enumerate(events[:k], 1)]) for k in (2, 5)]
+    assert spec(scheduler="ninja").ended(states[0], 0) == [StepEnded(1, 0)]
+    steps = Steps({"first": 1, "steps": [STEP, {**STEP, "name": "two", "scheduler": "ninja"}]})
+    surprise = Noticed("warning", "step two ran make; its profile expects ninja")
+    assert steps.ended(states[1], 1) == [surprise, StepEnded(2, 1)]

@@ -121,8 +121,11 @@ class Keeper:
 
     # -- the build ---------------------------------------------------------------------------------------------
 
-    def start_build(self, ready: int | None = None, watching: int | None = None) -> None:
-        """Fork the step's command; it becomes the parent of everything that the step does."""
+    def start_build(self, ready: int, watching: int) -> None:
+        """Fork the step's command; it becomes the parent of everything that the step does.
+
+        It runs when the last copy of `watching`, the other end of `ready`, is closed.
+        """
         self.attempt += 1
         self.begun = time.time()
         self.log_start = self.log_size()
@@ -138,7 +141,7 @@ class Keeper:
         except OSError:
             return 0
 
-    def become_build(self, ready: int | None, watching: int | None) -> None:
+    def become_build(self, ready: int, watching: int) -> None:
         """In the child: output to the log, and, once somebody watches, the command.
 
         In a session of its own: else, if the keeper were killed, the kernel would send SIGHUP to the whole of a build
@@ -154,9 +157,8 @@ class Keeper:
             os.dup2(log, 1)
             os.dup2(log, 2)
             restore_signals()
-            if ready is not None and watching is not None:
-                os.close(watching)  # or the end of this pipe would never come
-                select.select([ready], [], [], READY_SECONDS)
+            os.close(watching)  # or the end of this pipe would never come
+            select.select([ready], [], [], READY_SECONDS)
             os.environ.update(step["environment"])
             os.chdir(os.fsencode(step["cwd"]))
             os.execvp(command[0], command)  # noqa: S606  (the user's own command, as a list)
@@ -187,7 +189,14 @@ class Keeper:
         """The engine is told at once: jobs of the new step must not run unseen."""
         self.step += 1
         self.attempt = 0
-        self.start_build()
+        self.start_again()
+
+    def start_again(self) -> None:
+        """A command after the first. It runs when keeper.json tells of it: what it starts is not the last one's."""
+        told, telling = os.pipe()
+        self.start_build(told, telling)
+        os.close(told)
+        os.close(telling)
         self.minder.wake()
 
     def end_left_over_jobs(self) -> None:
@@ -235,8 +244,7 @@ class Keeper:
         self.asked_at = None
         if verdict.get("again") is True and not self.stop:
             self.clear_ramdisk()
-            self.start_build()
-            self.minder.wake()
+            self.start_again()
         elif isinstance(code := verdict.get("exit_code"), int):
             self.exit_code = code
         for name in ("ended.json", "verdict.json"):

@@ -250,6 +250,7 @@ class Engine:
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
+        observer.scan()
         self._look_after_keeper(observer, now)
         whole = time.monotonic() >= self._sample_at
         if whole:
@@ -284,17 +285,16 @@ class Engine:
     def _tell_steps(self, observer: Observer, now: float) -> None:
         """Steps, and attempts at them, that the keeper has started since; some may be over."""
         self._keeper.read()
-        for change in changes(self._keeper.runs, self._state):
-            first = observer.first_sid
-            if change.new_step:
-                self._write(observer.end_command(now, change.now.begun), now)
-            observer.watch_command(self._steps.roots(self._keeper.top, change.now), new_step=change.new_step)
+        while todo := changes(self._keeper.runs, self._state):
+            change = todo[0]
             if change.before is not None and change.new_step:
-                ended = self._steps.ended(self._state, first, change.before.exit_code, observer.first_sid)
-                self._write(ended, now)
+                self._write(observer.end_command(now), now)
+                self._write(self._steps.ended(self._state, change.before.exit_code), now)
                 self._recovery.begin_step()
                 self._governor.alone = frozenset()
+            observer.watch_command(self._steps.roots(self._keeper.top, change.now))
             self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
+            self._keeper.read()  # what was scanned anew may be of the next one
         self._set_limits()
 
     async def _answer(self, observer: Observer) -> None:
@@ -363,7 +363,6 @@ class Engine:
     async def _end(self, observer: Observer) -> None:
         now = time.time()
         self._tell_steps(observer, now)  # some may have been over before there was a look
-        first = observer.first_sid
         self._write(observer.finish(now), now)
         self._write(await self._cache.finish(), now)
         ending = ending_of(self._paths, self._state, observer.sampler.count_written())
@@ -371,7 +370,7 @@ class Engine:
         async with self._keeper.beating():
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
                 self._write(events, time.time())
-        self._write([*self._steps.ended(self._state, first, ending.exit_code), ending], time.time())
+        self._write([*self._steps.ended(self._state, ending.exit_code), ending], time.time())
         async with self._keeper.beating():
             await wait_for_room(self._journal)
         self._journal.close()

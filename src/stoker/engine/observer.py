@@ -5,7 +5,6 @@ Keeps what it needs to tell news from what is known. Unaware of the journal, of 
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -21,7 +20,6 @@ from stoker.engine.planner import Planner
 from stoker.engine.recalled import remembered, remembered_use
 from stoker.engine.sampler import Sampler
 from stoker.engine.schedulers import SchedulerBook
-from stoker.engine.step_schedulers import StepSchedulers
 from stoker.engine.steps import Roots
 from stoker.model import events as ev
 from stoker.model import state as state_of
@@ -69,20 +67,26 @@ class Observer:
         self._jids: dict[Key, int] = {}
         self._last_look = state.time
         self._next_sid = max(state.schedulers, default=0) + 1
-        known = {s.sid: s.started for s in state.schedulers.values()}
-        self._of_step = StepSchedulers(roots.begun, known, self._next_sid)
+        self._met_any = state.step is not None and state.step.schedulers > 0
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in state.jobs.values()}
         self.sampler = Sampler(machine, roots.top, state.build_written, orphaned=roots.top == roots.build)
 
+        self._processes: Mapping[int, Process] = {}
+        self._schedulers: Mapping[int, Scheduler] = {}
+
     # -- one look ----------------------------------------------------------------------------------------------
 
+    def scan(self) -> None:
+        """See what runs. Of every command that has a scheduler here the keeper has told by now."""
+        self._processes = self._build_processes()
+        self._schedulers = self._finder.find(self._processes)
+
     async def look(self, now: float, *, sample: bool = True) -> list[ev.Event]:
-        """Everything that happened since the last look, at Unix time `now`; `sample`: with a sample of it all."""
+        """What is new in the last scan, at Unix time `now`, since the last look; `sample`: with a sample of it all."""
         events = self._plans()
-        processes = self._build_processes()
-        schedulers = self._finder.find(processes)
+        processes, schedulers = self._processes, self._schedulers
         report = self._tracker.update(processes, schedulers, now)
         new = self._new_schedulers(schedulers, now)
         # Their jobs are held before anything is awaited: a wide ninja starts a hundred while another process answers.
@@ -165,29 +169,22 @@ class Observer:
         self._dropped.add(book.drop(jids), self._governor.deck.commands(jids))
         return events
 
-    @property
-    def first_sid(self) -> int:
-        """The number of the first scheduler that this step may have."""
-        return self._of_step.first
-
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
         return self._last_of_command({}, now)
 
-    def end_command(self, now: float, next_begun: float = math.inf) -> list[ev.Event]:
-        """A command has ended, and another one may run already, since `next_begun`: the last of the one before."""
-        return self._last_of_command(self._finder.find(self._build_processes()), now, next_begun)
+    def end_command(self, now: float) -> list[ev.Event]:
+        """A command has ended, and another one may run already: the last of the one before. Scans anew."""
+        self.scan()
+        return self._last_of_command(self._schedulers, now)
 
-    def watch_command(self, roots: Roots, *, new_step: bool) -> None:
+    def watch_command(self, roots: Roots) -> None:
         """From now on this command is the one that runs."""
-        self._roots = roots
-        self._of_step.next_command(roots.begun, self._next_sid, new_step=new_step)
+        self._roots, self._met_any = roots, False
 
-    def _last_of_command(
-        self, living: Mapping[int, Scheduler], now: float, next_begun: float = math.inf
-    ) -> list[ev.Event]:
+    def _last_of_command(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         events = self._plans()
-        if not self._of_step.any_before(next_begun):
+        if not self._met_any:
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
         events += self._ended_schedulers(living, now)
@@ -233,7 +230,7 @@ class Observer:
         """Open a book: a new one, or the one that the journal tells of."""
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
-        self._of_step.met(sid, started)
+        self._met_any = True
         tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
         if scheduler.tool != "make":
             self._logs.open(tracked, scheduler, started)

@@ -6,7 +6,7 @@ Unaware of how a step is run and of what its jobs do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,17 +78,15 @@ class Steps:
             run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills, run.log_start
         )
 
-    def ended(
-        self, state: BuildState, first_sid: int, exit_code: int | None, next_sid: float = math.inf
-    ) -> list[ev.Event]:
-        """The end of the step that the journal told of last; its schedulers are numbered from the first to the next."""
+    def ended(self, state: BuildState, exit_code: int | None) -> list[ev.Event]:
+        """The end of the step that the journal told of last."""
         number = state.step.index if state.step is not None else self._first
-        seen = [s.tool for s in state.schedulers.values() if first_sid <= s.sid < next_sid and s.parent is None]
-        return [*self.surprise(number, seen), ev.StepEnded(number, exit_code)]
+        tools = state.step.tools if state.step is not None else ()
+        return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
 
-    def surprise(self, number: int, seen: Iterable[str]) -> list[ev.Event]:
-        """A word on it if schedulers were `seen` in a step, and none that was expected."""
-        step, tools = self._of(number), sorted(set(seen))
+    def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
+        """A word on it if schedulers were seen in a step, and none that was expected."""
+        step = self._of(number)
         wanted = step["scheduler"]
         known = {"ninja": {"ninja", "samurai"}, "make": {"make"}, "none": set[str]()}.get(wanted)
         if known is None or not tools or known.intersection(tools):

@@ -76,7 +76,8 @@ def _engine_started(state: BuildState, e: ev.EngineStarted, _time: float) -> Bui
 
 def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildState:
     other = state.step is not None and state.step.index != e.index
-    step = Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills, e.log_start)
+    tools = state.step.tools if state.step is not None and not other else ()
+    step = Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills, e.log_start, tools=tools)
     state = evolve(state, phase="running", step=step)
     if other:
         state = evolve(state, killed=(), estimate=None)
@@ -116,10 +117,12 @@ def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
     scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
     schedulers, retired = _with_oldest_retired({**state.schedulers, e.sid: scheduler}, state.retired)
-    level = state.level
+    level, step = state.level, state.step
     if e.width is not None and e.parent is None:
         level = evolve(level, window=e.width)
-    return evolve(state, schedulers=schedulers, retired=retired, level=level)
+    if step is not None:
+        step = step.with_scheduler(e.tool, outermost=e.parent is None)
+    return evolve(state, schedulers=schedulers, retired=retired, level=level, step=step)
 
 
 def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> tuple[dict[int, Scheduler], Retired]:

@@ -7,7 +7,7 @@ that a build of 100,000 jobs and ten hours costs no more than a short one. Times
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stoker.model.cache import CacheUse
@@ -62,6 +62,15 @@ class Step:
     attempt: int = 1
     oom_kills: int | None = None
     log_start: int = 0
+    schedulers: int = 0
+    """How many were found in this attempt."""
+    tools: tuple[str, ...] = ()
+    """What its outermost schedulers are, in all attempts."""
+
+    def with_scheduler(self, tool: str, *, outermost: bool) -> Step:
+        """One more scheduler has been found."""
+        tools = tuple(sorted({*self.tools, tool})) if outermost else self.tools
+        return replace(self, schedulers=self.schedulers + 1, tools=tools)
 
 
 @dataclass(frozen=True, slots=True)
