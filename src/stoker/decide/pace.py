@@ -56,6 +56,17 @@ class Young(NamedTuple):
     age: float
 
 
+class Fresh(NamedTuple):
+    """Folders in which a tool has not run yet, by a name for all of them, and how many they are."""
+
+    name: str
+    folders: int
+
+
+Folders = str | Fresh
+"""A folder, or some of which nothing is known."""
+
+
 class Pace:
     """What has been seen of this build's durations so far."""
 
@@ -104,12 +115,16 @@ class Pace:
                 folder.running_seconds += seconds
             self._centres.clear()
 
-    def typical(self, tool: str, folder: str) -> Typical:
+    def has_run(self, tool: str, folder: str) -> bool:
+        """Whether a job of the tool has ended, or was watched, in that folder."""
+        return tool in self._classes and folder in self._classes[tool].folders
+
+    def typical(self, tool: str, folder: Folders) -> Typical:
         """What a job of the tool in that folder takes; the spread is that within a folder."""
         seen = self._class(tool)
         within, between = seen.spreads()
         seconds = self._centre(tool).seconds
-        here = seen.folders.get(folder)
+        here = seen.folders.get(folder) if isinstance(folder, str) else None
         if here is not None:
             weight = (within / between) ** 2
             seconds = (weight * seconds + here.total) / (weight + here.jobs)
@@ -130,7 +145,7 @@ class Pace:
             return False
         return ratio.scatter.sum / ratio.scatter.count > self._class(tool).spreads()[0] ** 2
 
-    def doubts(self, source: Source, tool: str, folder: str) -> Mapping[str, float]:
+    def doubts(self, source: Source, tool: str, folder: Folders) -> Mapping[str, float]:
         """How far expectations may be off together: all of a source and tool, and those of a folder.
 
         Standard deviations of the logarithm, by a name for what the jobs have in common.
@@ -141,12 +156,12 @@ class Pace:
             return {source: left, f"{source} {tool}": RATIO_DRIFT}
         seen = self._class(tool)
         within, between = seen.spreads()
+        found = {tool: math.hypot(self._centre(tool).doubt, CLASS_DRIFT)}
+        if isinstance(folder, Fresh):  # each is off by itself
+            return {**found, f"{tool} fresh {folder.name}": between / math.sqrt(folder.folders), **_unseen(tool)}
         ended = seen.folders[folder].ended if folder in seen.folders else 0
-        found = {
-            tool: math.hypot(self._centre(tool).doubt, CLASS_DRIFT),
-            f"{tool} {folder}": narrowed(between, within, ended),
-        }
-        return found if ended else {**found, f"{tool} unseen": UNSEEN_DRIFT}
+        found[f"{tool} {folder}"] = narrowed(between, within, ended)
+        return found if ended else {**found, **_unseen(tool)}
 
     def _centre(self, tool: str) -> Centre:
         centre = self._centres.get(tool)
@@ -173,3 +188,7 @@ class Pace:
 
     def _class(self, tool: str) -> Class:
         return self._classes.setdefault(tool, Class())
+
+
+def _unseen(tool: str) -> dict[str, float]:
+    return {f"{tool} unseen": UNSEEN_DRIFT}

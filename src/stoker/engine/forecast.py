@@ -105,7 +105,7 @@ class Forecast:
         first = self._plans.pop(sid, None) is None
         if plan.graph is None:
             return
-        remaining = self._plans[sid] = Remaining(plan.graph)
+        remaining = self._plans[sid] = Remaining(plan.graph, self._pace.has_run)
         self._asking[sid] = _scattered(len(plan.graph))
         for tool, seconds in zip(plan.graph.tools, plan.graph.seconds, strict=True):
             if seconds != UNKNOWN:

@@ -1,20 +1,23 @@
 """What is left of one plan: which edges wait, run or are done, summed up by group and by what is expected of them.
 
-Sums change with each start and end, so that a forecast costs the same for 100 edges left as for 100,000. Unaware of
-clocks, of processes and of the journal.
+Sums change with each start and end, so that a forecast costs the same for 100 edges left as for 100,000; of folders
+in which nothing has run yet all is expected alike, so it costs the same for 10 of them as for 1,000. Unaware of clocks,
+of processes and of the journal.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from stoker.decide.durations import Typical, residual
 from stoker.decide.forecast import Batch, Group
-from stoker.decide.pace import Pace, Source, Young
+from stoker.decide.pace import Folders, Fresh, Pace, Source, Young
 from stoker.model.tool import Tool
 from stoker.sense.plan_graph import PlanGraph
 
@@ -27,6 +30,10 @@ LEAST_SECONDS = 0.001
 _EDGE_BITS = 32
 _EDGE = (1 << _EDGE_BITS) - 1
 """A rank's lower bits, which hold the edge."""
+
+
+ANY = -1
+"""In place of a folder's number: it does not matter, or no job of the tool has run in it yet."""
 
 
 class Kind(NamedTuple):
@@ -55,7 +62,8 @@ class Sum:
 class Remaining:
     """The edges of a plan that have not ended."""
 
-    def __init__(self, graph: PlanGraph) -> None:
+    def __init__(self, graph: PlanGraph, has_run: Callable[[str, str], bool] = lambda _tool, _folder: False) -> None:
+        """`has_run` tells whether a tool has run in a folder under an earlier plan."""
         self.graph = graph
         self.left = len(graph)
         self.tools = frozenset(graph.tools)
@@ -67,6 +75,14 @@ class Remaining:
         self._folders: dict[str, int] = {}
         self._folder = array("I", (self._folder_number(graph.output(e)) for e in range(len(graph))))
         self._folder_names = list(self._folders)
+        self._by_folder = array("I", sorted(range(len(graph)), key=self._folder.__getitem__))
+        ran = {(tool, number) for tool, number in zip(graph.tools, self._folder, strict=True)}
+        self._ran = {key for key in ran if has_run(key[0], self._folder_names[key[1]])}
+        """Tools, and the numbers of the folders in which they have run."""
+        self._fresh: Counter[tuple[int, Tool]] = Counter()
+        """By group and tool: the folders in which it has not run."""
+        for group, tool, folder in {*zip(graph.groups, graph.tools, self._folder, strict=True)}:
+            self._fresh[group, tool] += (tool, folder) not in self._ran
         self._members: list[list[int]] = [[] for _ in graph.deps]
         self._sums: list[dict[Kind, Sum]] = [{} for _ in graph.deps]
         self._cleared = bytearray(len(graph.deps))
@@ -103,6 +119,7 @@ class Remaining:
     def begin(self, edge: int) -> None:
         """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""
         if self._state[edge] == WAITING:
+            self._run_in(self.graph.tools[edge], self._folder[edge])
             self._count_out(edge)
             self._state[edge] = RUNNING
             self._clear_before(self.graph.groups[edge])
@@ -142,14 +159,29 @@ class Remaining:
                     self._state[edge] = DONE
                     self.left -= 1
 
+    def _run_in(self, tool: Tool, folder: int) -> None:
+        """The tool runs in the folder, so its other jobs there are expected to be like what this one comes to."""
+        if (tool, folder) in self._ran:
+            return
+        begin, end = (bisect_left(self._by_folder, f, key=self._folder.__getitem__) for f in (folder, folder + 1))
+        edges = [edge for edge in self._by_folder[begin:end] if self.graph.tools[edge] == tool]
+        moving = [edge for edge in edges if self._state[edge] == WAITING and self._kind(edge).source == "class"]
+        for edge in moving:
+            self._count_out(edge)
+        self._ran.add((tool, folder))
+        for group in {self.graph.groups[edge] for edge in edges}:
+            self._fresh[group, tool] -= 1
+        for edge in moving:
+            self._count_in(edge)
+
     # -- sums --------------------------------------------------------------------------------------------------
 
     def _folder_number(self, output: str) -> int:
         return self._folders.setdefault(output.rpartition("/")[0], len(self._folders))
 
     def _kind(self, edge: int) -> Kind:
-        source = SOURCES[self._source[edge]]
-        return Kind(source, self.graph.tools[edge], self._folder[edge] if source == "class" else 0)
+        source, tool, folder = SOURCES[self._source[edge]], self.graph.tools[edge], self._folder[edge]
+        return Kind(source, tool, folder if source == "class" and (tool, folder) in self._ran else ANY)
 
     def _count_in(self, edge: int) -> None:
         total = self._sums[self.graph.groups[edge]].setdefault(self._kind(edge), Sum())
@@ -206,14 +238,19 @@ class Remaining:
     def groups(self, view: View, running: Mapping[int, float], first: int) -> list[Group]:
         """What is left, with the running edges as what they still need. The groups are numbered from `first`."""
         batches: list[list[Batch]] = [
-            [view.waiting(kind, self._folder_names[kind.folder], total) for kind, total in sums.items()]
-            for sums in self._sums
+            [self._waiting(view, group, first, kind, total) for kind, total in sums.items()]
+            for group, sums in enumerate(self._sums)
         ]
         for edge, age in running.items():
             kind, held = self._kind(edge), self._bytes[edge]
             batch = view.running(kind, self.folder(edge), self._seconds[edge], age, held)
             batches[self.graph.groups[edge]].append(batch)
         return [Group(b, [first + d for d in deps]) for b, deps in zip(batches, self.graph.deps, strict=True)]
+
+    def _waiting(self, view: View, group: int, first: int, kind: Kind, total: Sum) -> Batch:
+        if kind.folder != ANY:
+            return view.waiting(kind, self._folder_names[kind.folder], total)
+        return view.waiting(kind, Fresh(str(first + group), max(1, self._fresh[group, kind.tool])), total)
 
 
 class View:
@@ -224,11 +261,11 @@ class View:
         """How far all that was told may be off together, by source."""
         self._pace = pace
         self._held = held
-        self._typical: dict[tuple[str, str], Typical] = {}
+        self._typical: dict[tuple[str, Folders], Typical] = {}
         self._factors: dict[tuple[Source, str], Typical | None] = {}
-        self._known: dict[tuple[Source, str, str], tuple[str, ...]] = {}
+        self._known: dict[tuple[Source, str, Folders], tuple[str, ...]] = {}
 
-    def waiting(self, kind: Kind, folder: str, total: Sum) -> Batch:
+    def waiting(self, kind: Kind, folder: Folders, total: Sum) -> Batch:
         """Jobs that are still to start."""
         factor = self._factor(kind)
         if factor is None:
@@ -260,13 +297,13 @@ class View:
             self._factors[key] = None if self._pace.distrusts(*key) else self._pace.corrected(*key)
         return self._factors[key]
 
-    def _of_class(self, tool: str, folder: str) -> Typical:
+    def _of_class(self, tool: str, folder: Folders) -> Typical:
         key = tool, folder
         if key not in self._typical:
             self._typical[key] = self._pace.typical(*key)
         return self._typical[key]
 
-    def _names(self, source: Source, kind: Kind, folder: str) -> tuple[str, ...]:
+    def _names(self, source: Source, kind: Kind, folder: Folders) -> tuple[str, ...]:
         """What the jobs have in common with others; how far that may be off is noted in `doubts`."""
         key = source, kind.tool, folder if source == "class" else ""
         if key not in self._known:
