@@ -45,7 +45,7 @@ class Grid:
     orders: Sequence[Order]
     seeds: int
     machines: Sequence[tuple[int, int]]
-    """Cores and GiB of each."""
+    """Cores and GiB of each. Orders after the first, the hardest, are for those alone that targets are stated for."""
 
     def tasks(self) -> Iterator[Task]:
         """Those that decide whether a target is met come first."""
@@ -57,7 +57,8 @@ class Grid:
                         yield from self._tasks(build, order, seed, policies)
 
     def _tasks(self, build: str, order: Order, seed: int, policies: list[str]) -> Iterator[Task]:
-        for cores, gib in self.machines:
+        machines = self.machines if order == self.orders[0] else [m for m in self.machines if m in TARGETED]
+        for cores, gib in machines:
             for policy in rivals(cores) if policies == ["rivals"] else policies:
                 yield Task(build, order, seed, cores, gib, policy)
 
