@@ -43,7 +43,7 @@ SHAPES = {
     "heavy": Shape(
         heavy_only((300, 800, 500, 700, 900, 300, 400, 900, 500, 700)), 1350, "10 sources of 300 to 900 MiB"
     ),
-    "uniform": Shape(uniform(48), 1150, "48 sources of 110 MiB"),
+    "uniform": Shape(uniform(96), 1150, "96 sources of 110 MiB"),
     "kernels": Shape(kernels((800, 300, 600, 800, 400, 700, 500, 800)), 1350, "8 CUDA kernels of 300 to 800 MiB"),
 }
 
