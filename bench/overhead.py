@@ -183,6 +183,7 @@ def row(result: dict[str, Any]) -> list[str]:
         str(result["jobs"]),
         f"{spread([pair['bare']['build'] for pair in pairs]).median:.1f}",
         ratio.text(3),
+        str(len(pairs)),
         f"{around.median:.2f}",
         f"{share.median:.1f}",
         f"{keeper.median:.2f}",
@@ -197,6 +198,7 @@ HEAD = (
     "jobs",
     "bare ninja, s",
     "governed, × bare",
+    "pairs",
     "before and after, s",
     "engine, % of a core",
     "keeper, %",
@@ -208,7 +210,7 @@ HEAD = (
 def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, action="append", help="CPU seconds of a job (0.05, 0.1 and 1)")
+    parser.add_argument("--seconds", type=float, action="append", help="CPU seconds of a job (0.05, 0.1, 1 and 10)")
     parser.add_argument("--level", type=int, action="append", help="jobs at once (2, 8, 32 and 128)")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument(
@@ -217,9 +219,9 @@ def main() -> None:
     add_arguments(parser)
     args = parser.parse_args()
     before = load()
-    kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0) for n in args.level or (2, 8, 32, 128)]
+    kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0, 10.0) for n in args.level or (2, 8, 32, 128)]
     results = [measure(seconds, level, args.pairs, args.work) for seconds, level in kinds]
-    head = f"{machine()}; load before: {before:.1f}; {args.pairs} pairs of each kind."
+    head = f"{machine()}; load before: {before:.1f}."
     text = f"{head}\n\n{table(HEAD, [row(result) for result in results])}\n"
     ratios = {f"{r['seconds']} s, {r['level']} at once": ratio_of(r) for r in results}
     publish("overhead", results, text, out=args.json, write=args.write, summary=ratios, plots=plots_of(results))
