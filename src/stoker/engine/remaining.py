@@ -8,9 +8,7 @@ of processes and of the journal.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -18,6 +16,7 @@ from typing import NamedTuple
 from stoker.decide.durations import Typical, residual
 from stoker.decide.forecast import Batch, Group
 from stoker.decide.pace import Folders, Fresh, Pace, Source, Young
+from stoker.engine.plan_folders import HasRun, PlanFolders
 from stoker.model.tool import Tool
 from stoker.sense.plan_graph import PlanGraph
 
@@ -62,8 +61,8 @@ class Sum:
 class Remaining:
     """The edges of a plan that have not ended."""
 
-    def __init__(self, graph: PlanGraph, has_run: Callable[[str, str], bool] = lambda _tool, _folder: False) -> None:
-        """`has_run` tells whether a tool has run in a folder under an earlier plan."""
+    def __init__(self, graph: PlanGraph, has_run: HasRun = lambda _tool, _folder: False) -> None:
+        """`has_run` tells whether a tool has run in a folder already, under an earlier plan."""
         self.graph = graph
         self.left = len(graph)
         self.tools = frozenset(graph.tools)
@@ -72,17 +71,7 @@ class Remaining:
         self._asked = bytearray(len(graph))
         self._seconds = array("f", (max(LEAST_SECONDS, s) for s in graph.seconds))
         self._bytes = array("f", bytes(4 * len(graph)))
-        self._folders: dict[str, int] = {}
-        self._folder = array("I", (self._folder_number(graph.output(e)) for e in range(len(graph))))
-        self._folder_names = list(self._folders)
-        self._by_folder = array("I", sorted(range(len(graph)), key=self._folder.__getitem__))
-        ran = {(tool, number) for tool, number in zip(graph.tools, self._folder, strict=True)}
-        self._ran = {key for key in ran if has_run(key[0], self._folder_names[key[1]])}
-        """Tools, and the numbers of the folders in which they have run."""
-        self._fresh: Counter[tuple[int, Tool]] = Counter()
-        """By group and tool: the folders in which it has not run."""
-        for group, tool, folder in {*zip(graph.groups, graph.tools, self._folder, strict=True)}:
-            self._fresh[group, tool] += (tool, folder) not in self._ran
+        self._folders = PlanFolders(graph, has_run)
         self._members: list[list[int]] = [[] for _ in graph.deps]
         self._sums: list[dict[Kind, Sum]] = [{} for _ in graph.deps]
         self._cleared = bytearray(len(graph.deps))
@@ -119,7 +108,7 @@ class Remaining:
     def begin(self, edge: int) -> None:
         """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""
         if self._state[edge] == WAITING:
-            self._run_in(self.graph.tools[edge], self._folder[edge])
+            self._tell_folder_apart(edge)
             self._count_out(edge)
             self._state[edge] = RUNNING
             self._clear_before(self.graph.groups[edge])
@@ -138,7 +127,7 @@ class Remaining:
 
     def folder(self, edge: int) -> str:
         """The folder in which the edge makes its first output."""
-        return self._folder_names[self._folder[edge]]
+        return self._folders.name(self._folders.number(edge))
 
     def held(self, edge: int, by_tool: Mapping[str, float]) -> float:
         """Bytes that the edge is expected to hold, on average over its life; by its tool where only that is known."""
@@ -159,29 +148,24 @@ class Remaining:
                     self._state[edge] = DONE
                     self.left -= 1
 
-    def _run_in(self, tool: Tool, folder: int) -> None:
-        """The tool runs in the folder, so its other jobs there are expected to be like what this one comes to."""
-        if (tool, folder) in self._ran:
+    def _tell_folder_apart(self, edge: int) -> None:
+        """The edge's tool runs in its folder: its other jobs there are expected to be like what this one comes to."""
+        if self._folders.has_run(edge):
             return
-        begin, end = (bisect_left(self._by_folder, f, key=self._folder.__getitem__) for f in (folder, folder + 1))
-        edges = [edge for edge in self._by_folder[begin:end] if self.graph.tools[edge] == tool]
-        moving = [edge for edge in edges if self._state[edge] == WAITING and self._kind(edge).source == "class"]
-        for edge in moving:
-            self._count_out(edge)
-        self._ran.add((tool, folder))
-        for group in {self.graph.groups[edge] for edge in edges}:
-            self._fresh[group, tool] -= 1
-        for edge in moving:
-            self._count_in(edge)
+        alike = [other for other in self._folders.alike(edge) if self._state[other] == WAITING]
+        moving = [other for other in alike if self._kind(other).source == "class"]
+        for other in moving:
+            self._count_out(other)
+        self._folders.runs(edge)
+        for other in moving:
+            self._count_in(other)
 
     # -- sums --------------------------------------------------------------------------------------------------
 
-    def _folder_number(self, output: str) -> int:
-        return self._folders.setdefault(output.rpartition("/")[0], len(self._folders))
-
     def _kind(self, edge: int) -> Kind:
-        source, tool, folder = SOURCES[self._source[edge]], self.graph.tools[edge], self._folder[edge]
-        return Kind(source, tool, folder if source == "class" and (tool, folder) in self._ran else ANY)
+        source = SOURCES[self._source[edge]]
+        apart = source == "class" and self._folders.has_run(edge)
+        return Kind(source, self.graph.tools[edge], self._folders.number(edge) if apart else ANY)
 
     def _count_in(self, edge: int) -> None:
         total = self._sums[self.graph.groups[edge]].setdefault(self._kind(edge), Sum())
@@ -249,8 +233,8 @@ class Remaining:
 
     def _waiting(self, view: View, group: int, first: int, kind: Kind, total: Sum) -> Batch:
         if kind.folder != ANY:
-            return view.waiting(kind, self._folder_names[kind.folder], total)
-        return view.waiting(kind, Fresh(str(first + group), max(1, self._fresh[group, kind.tool])), total)
+            return view.waiting(kind, self._folders.name(kind.folder), total)
+        return view.waiting(kind, Fresh(str(first + group), max(1, self._folders.fresh(group, kind.tool))), total)
 
 
 class View:
