@@ -84,6 +84,8 @@ class Forecast:
         self._clock = WorkClock()
         self._plans: dict[int, Remaining] = {}
         self._asking: dict[int, Iterator[int]] = {}
+        self._edges: dict[int, int] = {}
+        """Of jobs that are there, by their numbers: looked up in the graph once, and not at each look."""
         self._asked = self._remembered = 0
         self._priors: dict[str, _Mean] = {}
         self._held: dict[str, _Mean] = {}
@@ -103,6 +105,7 @@ class Forecast:
     def planned(self, sid: int, plan: Plan) -> None:
         """A scheduler's plan has been made; it takes the place of an earlier one."""
         first = self._plans.pop(sid, None) is None
+        self._edges.clear()
         if plan.graph is None:
             return
         remaining = self._plans[sid] = Remaining(plan.graph, self._pace.has_run)
@@ -137,8 +140,8 @@ class Forecast:
 
     def _met(self, event: ev.JobStarted) -> None:
         """A job is there: what is expected of it is asked now, so that its end can be held against that."""
-        remaining = self._plans.get(event.sid)
-        edge = remaining.graph.find(event.output) if remaining is not None else None
+        self._edges.pop(event.jid, None)  # it may have learnt its name
+        remaining, edge = self._planned(event.sid, event.jid, event.output)
         if remaining is not None and edge is not None:
             self._ask(remaining, edge)
             if event.state == "running":
@@ -149,8 +152,9 @@ class Forecast:
         self._late.append((now, event))
         while self._late[0][0] < now - LATE_SECONDS:
             self._late.popleft()
-        remaining = self._plans.get(event.sid)
-        edge = remaining.graph.find(event.output) if remaining is not None else None
+        remaining, edge = self._planned(event.sid, event.jid, event.output)
+        if event.jid is not None:
+            self._edges.pop(event.jid, None)
         if remaining is None or edge is None:
             if event.outcome == "ok":
                 self._pace.add(event.tool, event.output.rpartition("/")[0], seconds)
@@ -161,6 +165,18 @@ class Forecast:
             self._learn(remaining, edge, seconds)
             self._tell_unseen(event, remaining.graph, edge)
         remaining.finish(edge)
+
+    def _planned(self, sid: int, jid: int | None, output: str) -> tuple[Remaining | None, int | None]:
+        """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
+        remaining = self._plans.get(sid)
+        if remaining is None:
+            return None, None
+        edge = self._edges.get(jid) if jid is not None else None
+        if edge is None:
+            edge = remaining.graph.find(output)
+            if edge is not None and jid is not None:
+                self._edges[jid] = edge
+        return remaining, edge
 
     def _tell_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
         if event.jid is None and event.outcome == "ok":
@@ -218,8 +234,7 @@ class Forecast:
             self._clock.adopt(job)
             if job.state == "on_deck":
                 continue
-            remaining = self._plans.get(job.sid)
-            edge = remaining.graph.find(job.output) if remaining is not None else None
+            remaining, edge = self._planned(job.sid, job.jid, job.output)
             if remaining is None or edge is None:
                 others.append((job.tool, self._clock.age(job.jid)))
             else:

@@ -49,6 +49,7 @@ class WorkClock:
         self._speed_now = 1.0
         self._samples = 0
         self._jobs: dict[int, _Clock] = {}
+        self._running = 0
         self._now: float | None = None
         self._time = 0.0
 
@@ -85,7 +86,9 @@ class WorkClock:
         """A job was let go, frozen or thawed."""
         clock = self._jobs.get(event.jid)
         if clock is not None:
+            self._running -= clock.since is not None
             clock.age, clock.since = self.age(event.jid), self._time if event.state == "running" else None
+            self._running += clock.since is not None
 
     def age(self, jid: int) -> float:
         """How long the job has run; 0 for one that is not known."""
@@ -99,12 +102,13 @@ class WorkClock:
         if jid is None or jid not in self._jobs:
             return seconds * self._rate()
         age = self.age(jid)
-        del self._jobs[jid]
+        self._running -= self._jobs.pop(jid).since is not None
         return age
 
     def forget(self, sid: int) -> None:
         """A scheduler has gone, and its jobs with it."""
         self._jobs = {jid: clock for jid, clock in self._jobs.items() if clock.sid != sid}
+        self._running = sum(clock.since is not None for clock in self._jobs.values())
 
     def _rate(self) -> float:
         """Seconds of a core of its own that each running job gets in a second."""
@@ -112,8 +116,7 @@ class WorkClock:
 
     def _crowding(self) -> float:
         """The share of a core for each running job, were there nobody else on the machine."""
-        running = sum(clock.since is not None for clock in self._jobs.values())
-        return min(1.0, self.cores / running) if running else 1.0
+        return min(1.0, self.cores / self._running) if self._running else 1.0
 
     def _is_busy(self, jid: int) -> bool:
         clock = self._jobs.get(jid)
@@ -122,3 +125,4 @@ class WorkClock:
     def _add(self, jid: int, sid: int, tool: Tool, since: float, *, running: bool) -> None:
         age = max(0.0, (self._now or since) - since) * self._rate() if running else 0.0
         self._jobs[jid] = _Clock(sid, tool, age, self._time if running else None)
+        self._running += running
