@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.durations import Typical, residual
+from stoker.decide.durations import MAX_FOLDERS, Typical, residual
 from stoker.decide.pace import Pace, Source, Young
 
 
@@ -160,3 +160,14 @@ def test_what_is_left_is_never_negative(seconds: float, spread: float, age: floa
     found = residual(Typical(seconds, spread), age)
     assert 0.0 <= found.seconds < math.inf
     assert 0.0 <= found.spread < math.inf
+
+
+def test_of_too_many_folders_those_are_forgotten_where_nothing_runs_any_more() -> None:
+    pace = taught(10.0)
+    for number in range(MAX_FOLDERS):
+        pace.add("cxx", f"lib{number}", 1.0)
+        pace.add("cxx", "large", 30.0)
+    assert pace.has_run("cxx", "large")
+    assert pace.has_run("cxx", f"lib{MAX_FOLDERS - 1}")
+    assert not pace.has_run("cxx", "a")
+    assert not pace.has_run("cxx", "lib0")

@@ -18,8 +18,8 @@ assumptions weigh."""
 LEAST_BETWEEN = 0.1
 """Folders never prove to be all alike: at most 25 jobs of the tool weigh in the mean of one."""
 
-MAX_FOLDERS = 4096
-"""Folders told apart for each tool; the oldest goes. PyTorch has some 500."""
+MAX_FOLDERS = 600
+"""Folders told apart for each tool; the one where nothing has run for longest goes. PyTorch has some 500."""
 
 RATIO_WEIGHT = 2.0
 """Finished jobs that the assumption about a ratio weighs."""
@@ -100,12 +100,13 @@ class Class:
     pairs: int = 0
 
     def folder(self, name: str) -> Folder:
-        """The folder of this name, begun if need be."""
-        found = self.folders.get(name)
+        """The folder of this name, where something runs now; begun if need be."""
+        found = self.folders.pop(name, None)
         if found is None:
             if len(self.folders) >= MAX_FOLDERS:
                 del self.folders[next(iter(self.folders))]
-            found = self.folders[name] = Folder()
+            found = Folder()
+        self.folders[name] = found
         return found
 
     def add(self, name: str, seconds: float) -> None:
