@@ -1,6 +1,6 @@
 """What governing costs a build that memory does not hold back, beside bare ninja at its level. See bench/README.md.
 
-    python -m bench.overhead [--seconds 0.1 ...] [--level 8 ...] [--pairs 3] [--work 20] [--json FILE] [--write]
+    python -m bench.overhead [--seconds 0.1 ...] [--level 8 ...] [--pairs 3] [--work 20] [--vary 0.5] [--write] ...
 
 Jobs burn an exact amount of CPU time. Bare ninja and ninja under `stoker run -j LEVEL` take turns; a ratio is taken
 within each pair. The build's own time is from ninja's start to its end; what comes before and after is told apart.
@@ -11,19 +11,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import select
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bench.figures import Spread, add_arguments, load, machine, publish, spread, table
 from bench.plots import Axis, Bar, bars
-from support.burn import burns, write_burns
+from support.burn import Burn, burns, write_burns
 from support.program import PYPI_NINJA, Stoker
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -66,10 +67,10 @@ class Use:
 class Bench:
     """One project, and a ninja that notes when it starts."""
 
-    def __init__(self, root: Path, seconds: float, jobs: int, level: int) -> None:
+    def __init__(self, root: Path, jobs: Sequence[Burn], level: int) -> None:
         self.level = level
         self._root = root
-        self._project = write_burns(root / "project", burns(jobs, seconds))
+        self._project = write_burns(root / "project", jobs)
         self._ninja = root / "ninja"
         self._begun = root / "begun"
         self._ninja.write_text(f'#!/bin/sh\ndate +%s.%N > {self._begun}\nexec {PYPI_NINJA} "$@"\n')
@@ -137,13 +138,21 @@ def pids(stoker: Stoker) -> Iterable[tuple[str, int]]:
         yield from (("engine", json.loads(line)["pid"]) for line in head if '"engine_started"' in line)
 
 
-def measure(seconds: float, level: int, pairs: int, work: float) -> dict[str, Any]:
+def varied(count: int, seconds: float, vary: float) -> list[Burn]:
+    """Jobs that take between `seconds` × (1 - vary) and × (1 + vary), in the same order each time."""
+    chance = random.Random(1)
+    return [
+        replace(job, seconds=round(seconds * chance.uniform(1 - vary, 1 + vary), 3)) for job in burns(count, seconds)
+    ]
+
+
+def measure(seconds: float, level: int, pairs: int, work: float, vary: float) -> dict[str, Any]:
     """Pairs of one kind, the first of each pair in turn bare and governed."""
     jobs = max(level, round(work / seconds))
     root = Path(tempfile.mkdtemp(prefix="stoker-overhead-"))
     found: list[tuple[Run, Run]] = []
     try:
-        bench = Bench(root, seconds, jobs, level)
+        bench = Bench(root, varied(jobs, seconds, vary), level)
         for number in range(pairs):
             if number % 2:
                 governed, bare = bench.governed(), bench.bare()
@@ -216,11 +225,14 @@ def main() -> None:
     parser.add_argument(
         "--work", type=float, default=60.0, help="CPU seconds of a build, at least a job for each place"
     )
+    parser.add_argument(
+        "--vary", type=float, default=0.0, help="jobs take up to this share more or less; equal ones march in step"
+    )
     add_arguments(parser)
     args = parser.parse_args()
     before = load()
     kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0, 10.0) for n in args.level or (2, 8, 32, 128)]
-    results = [measure(seconds, level, args.pairs, args.work) for seconds, level in kinds]
+    results = [measure(seconds, level, args.pairs, args.work, args.vary) for seconds, level in kinds]
     head = f"{machine()}; load before: {before:.1f}."
     text = f"{head}\n\n{table(HEAD, [row(result) for result in results])}\n"
     ratios = {f"{r['seconds']} s, {r['level']} at once": ratio_of(r) for r in results}
