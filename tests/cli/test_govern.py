@@ -118,9 +118,9 @@ def test_resume_sets_everything_going_where_no_engine_is_left(stoker: Stoker, bu
     said(stoker, "pause", "--now")
     known = stoker.keeper(build)
     engine = stoker.engine_pid(build)
-    os.kill(engine, signal.SIGSTOP)
-    os.kill(known["keeper_pid"], signal.SIGKILL)
+    os.kill(known["keeper_pid"], signal.SIGSTOP)  # it starts no other engine; and an engine would be woken by its death
     os.kill(engine, signal.SIGKILL)
+    os.kill(known["keeper_pid"], signal.SIGKILL)
     assert len(stopped(descendants(known["build_pid"]))) >= COUNT
     for words in (["jobs", build, "3"], ["pause", build]):
         assert "no engine answers; the build goes on" in refused(stoker, 1, *words)
