@@ -49,7 +49,7 @@ BENCHES = (
     Bench(
         "overhead",
         "time, CPU and memory that governing adds, beside bare ninja",
-        (40, 0.5),
+        (45, 0.5),
         ("--pairs", "1", "--seconds", "0.1", "--seconds", "1", "--level", "8", "--work", "12"),
     ),
     Bench("latency", "from a key, a death, or a want of memory to its effect on jobs", (9, 1), ("--times", "5")),
@@ -72,7 +72,7 @@ BENCHES = (
     Bench(
         "simulate",
         "the squeeze on paper, 32 to 128 GiB and 16 to 128 cores",
-        (150, 3),
+        (60, 3),
         ("--builds", "flash-attn", "--cores", "16", "32", "--ram", "32", "64"),
         timed=False,
     ),

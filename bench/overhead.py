@@ -28,6 +28,9 @@ from support.burn import Burn, burns, write_burns
 from support.program import PYPI_NINJA, Stoker
 
 TICKS = os.sysconf("SC_CLK_TCK")
+MOST_WORK = 4.0
+"""How many times the work of a build its jobs may take, one for each place."""
+
 LOOK_SECONDS = 2.0
 """Between two looks at what keeper and engine have used: bare ninja has nobody looking beside it."""
 
@@ -232,6 +235,8 @@ def main() -> None:
     args = parser.parse_args()
     before = load()
     kinds = [(s, n) for s in args.seconds or (0.05, 0.1, 1.0, 10.0) for n in args.level or (2, 8, 32, 128)]
+    if not args.level:  # else 128 jobs of 10 s would take longer than all the rest
+        kinds = [(s, n) for s, n in kinds if s * n <= MOST_WORK * args.work]
     results = [measure(seconds, level, args.pairs, args.work, args.vary) for seconds, level in kinds]
     head = f"{machine()}; load before: {before:.1f}."
     text = f"{head}\n\n{table(HEAD, [row(result) for result in results])}\n"
