@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,45 @@ def test_nothing_is_written_while_nothing_changes(paths: BuildPaths) -> None:
     assert not (paths.root / "gate.json").exists()
     handover.write_gate(2, [(1, 2)], [], [])
     assert (paths.root / "gate.json").exists()
+
+
+def test_a_shorter_note_over_a_longer_one_is_read_alone(paths: BuildPaths) -> None:
+    handover = Handover(paths)
+    handover.write_gate(3, [(1, 2)], [(n, n) for n in range(1000)], [])
+    handover.write_gate(2, [(1, 2)], [], [])
+    assert read_gate(str(paths.root)) == (2, [(1, 2)], [], [], {})
+
+
+def test_a_note_that_is_half_new_and_half_old_says_nothing(paths: BuildPaths) -> None:
+    """The engine writes over the last note, and may be killed on the way."""
+    notes, file = [], paths.root / "gate.json"
+    for start in (1, 2):
+        Handover(paths).write_gate(3, [], [(n, start) for n in range(1000, 2000)], [])
+        notes.append(file.read_bytes().splitlines(keepends=True)[0])
+    old, new = notes
+    assert len(old) == len(new) > 4096
+    file.write_bytes(new[:4096] + old[4096:])
+    assert json.loads(file.read_bytes())["level"] == 3  # JSON all the same
+    assert read_gate(str(paths.root)) is None
+
+
+def test_a_reader_beside_a_writer_always_gets_a_whole_note(paths: BuildPaths) -> None:
+    """Many notes of several pages, each of one number only."""
+    handover, over = Handover(paths), threading.Event()
+
+    def write() -> None:
+        for n in range(1, 2000):
+            handover.write_gate(n, [], [(n, n)] * (500 + n % 700), [])
+        over.set()
+
+    handover.write_gate(1, [], [(1, 1)] * 500, [])
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        writing = pool.submit(write)
+        while not over.is_set() and not writing.done():
+            gate = read_gate(str(paths.root))
+            assert gate is not None
+            assert set(gate.stopped) == {(gate.level, gate.level)}
+        writing.result()
 
 
 def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:

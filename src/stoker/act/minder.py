@@ -6,9 +6,9 @@ engine had stopped are let go. It chooses nothing: the engine left behind in whi
 There is always a process that outlives us and will find that out: the kernel sends SIGCONT to the engine when we die,
 which sets a stopped one going, and an engine that rests has a process, too.
 
-Files in FOLDER: reads gate.json {"level", "schedulers", "stopped", "jobs", "guests"}, lists of [pid, start], the last
-one of [job's pid, its start, pid, start]: what a cache's server runs for stopped jobs; and the time of heartbeat, which
-an engine touches at every look.
+Files in FOLDER: reads gate.json, of which the first line counts, {"begun", "level", "schedulers", "stopped", "jobs",
+"guests", "done"}: lists of [pid, start], "guests" of [job's pid, its start, pid, start], what a cache's server runs for
+stopped jobs; "begun" and "done" differ in a note that is half written. And heartbeat's time, touched at every look.
 """
 
 import ctypes
@@ -50,6 +50,9 @@ PAUSE_SECONDS = 10.0
 """After so long without an engine even a build that a person has paused goes on, one job at a time: nobody could
 resume it."""
 
+GATE_READS = 5
+"""How often gate.json is read before it is taken for senseless: the engine may just be writing it."""
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 NO_PROGRAM = 127
@@ -72,9 +75,20 @@ class Gate(NamedTuple):
 
 def read_gate(folder: str) -> Gate | None:
     """The engine's last word, None if there is none that makes sense."""
+    for _ in range(GATE_READS):
+        gate = _read_gate(folder)
+        if gate is not None or not os.path.exists(os.path.join(folder, "gate.json")):
+            return gate
+        time.sleep(0.001)
+    return None
+
+
+def _read_gate(folder: str) -> Gate | None:
     try:
         with open(os.path.join(folder, "gate.json"), "rb") as file:
-            told = json.load(file)
+            told = json.loads(file.readline())
+        if told.get("begun") != told.get("done"):
+            return None
         schedulers, stopped, jobs = (
             [(int(pid), int(start)) for pid, start in told[name]] for name in ("schedulers", "stopped", "jobs")
         )
@@ -82,7 +96,7 @@ def read_gate(folder: str) -> Gate | None:
         for job, job_start, pid, start in told.get("guests", ()):
             guests.setdefault((int(job), int(job_start)), []).append((int(pid), int(start)))
         return Gate(int(told["level"]), schedulers, stopped, jobs, guests)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
