@@ -36,6 +36,7 @@ def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     folder = tmp_path_factory.mktemp("nvcc")
     (folder / "k.cu").write_text(KERNELS)
     (folder / "m.cu").write_text(MORE)
+    (folder / "newer.cu").write_text(f"#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900{KERNELS}#endif\n")
     (folder / "host.cu").write_text("int host() { return 1; }\n")
 
     def compile_once(name: str, *arguments: str, sources: Sequence[str] = ("k.cu",)) -> Path:

@@ -10,14 +10,20 @@ from stoker.verify.judge import judge_device, judge_file, judge_requested, libra
 from stoker.verify.report import ArchUse, Code, FileReport, Modules, Report
 
 CUDA_13 = (9, 0)
+FORMAT_OF_CUDA_12, FORMAT_OF_CUDA_13 = (1, 7), (1, 8)
 
 
-def code(name: str, version: tuple[int, int] = CUDA_13) -> Code:
-    return Code("ptx" if name.startswith("compute") else "cubin", parse_arch(name), version)
+def code(name: str, isa: tuple[int, int] = CUDA_13, form: tuple[int, int] = FORMAT_OF_CUDA_12) -> Code:
+    kind = "ptx" if name.startswith("compute") else "cubin"
+    return Code(kind, parse_arch(name), isa if kind == "ptx" else form)
 
 
 def binary(
-    *modules: str, path: str = "lib.so", needed: tuple[str, ...] = (), isa: tuple[int, int] = CUDA_13
+    *modules: str,
+    path: str = "lib.so",
+    needed: tuple[str, ...] = (),
+    isa: tuple[int, int] = CUDA_13,
+    form: tuple[int, int] = FORMAT_OF_CUDA_12,
 ) -> FileReport:
     """A file whose modules hold the architectures named, as in "sm_80 compute_90"."""
     names = [m.split() for m in modules]
@@ -25,7 +31,7 @@ def binary(
         ArchUse(code(n).kind, parse_arch(n), sum(n in m for m in names), 1000, None, 0)
         for n in dict.fromkeys(n for m in names for n in m)
     )
-    kept = tuple(Modules(frozenset(code(n, isa) for n in m), 1) for m in names)
+    kept = tuple(Modules(frozenset(code(n, isa, form) for n in m), 1) for m in names)
     return FileReport(path, 1000, "x86_64", uses, kept, needed=needed)
 
 
@@ -118,6 +124,8 @@ def test_ptx_that_is_newer_than_the_driver_will_not_be_compiled() -> None:
     report, problems = judge_device([file], device("9.0", cuda=(12, 8)))
 
     assert report.verdict == "no"
+    assert "driver" in report.why
+    assert "no code" not in report.why
     assert "CUDA 13.0" in problems[0].what
     assert "driver" in problems[0].remedy
 
@@ -131,6 +139,48 @@ def test_a_driver_that_is_older_than_the_cuda_libraries_is_told() -> None:
     assert report.verdict == "no"
     assert "570.10" in problems[-1].what
     assert "580" in problems[-1].remedy
+
+
+def test_a_build_with_cuda_13_is_told_even_if_it_is_linked_to_none_of_its_libraries() -> None:
+    """nvcc and CMake link the CUDA runtime in statically unless they are told otherwise."""
+    built = binary("sm_80", form=FORMAT_OF_CUDA_13)
+
+    report, [problem] = judge_device([built], device("8.0", cuda=(12, 8)))
+    assert report.verdict == "no"
+    assert "needs CUDA 13" in problem.what
+    assert "580" in problem.remedy
+    for fine in (device("8.0", cuda=(13, 0)), device("8.0")):
+        assert judge_device([built], fine)[0].verdict == "native"
+
+
+def test_machine_code_for_blackwell_looks_the_same_from_cuda_12() -> None:
+    assert judge_device([binary("sm_100", form=FORMAT_OF_CUDA_13)], device("10.0", cuda=(12, 8)))[0].verdict == "native"
+
+
+def test_a_file_that_is_mostly_for_a_sibling_of_the_gpu_is_warned_of() -> None:
+    """12.0a does not run on a 12.1, and one module of four that does would look like success."""
+    file = binary("sm_120a", "sm_120a", "sm_120a compute_120a", "sm_80 compute_80")
+
+    report, [problem] = judge_device([file], device("12.1"))
+
+    assert report.verdict == "ptx-jit"
+    assert problem.severity == "warning"
+    assert "3 of 4" in problem.what
+    assert "sm_120a" in problem.what
+    assert "12.0f" in problem.remedy
+    assert judge_device([file], device("12.0"))[1] == []
+
+
+@pytest.mark.parametrize("modules", [["sm_90a", "sm_80"], ["sm_120a", "sm_80 compute_80", "sm_80 compute_80"]])
+def test_a_few_kernels_for_other_gpus_are_as_it_should_be(modules: list[str]) -> None:
+    assert judge_device([binary(*modules)], device("8.6" if "sm_90a" in modules else "12.1"))[1] == []
+
+
+def test_code_that_was_never_linked_at_link_time_is_no_missing_code() -> None:
+    report, _ = judge_device([FileReport("lib.a", 1000, other={"lto": 2})], device("9.0"))
+
+    assert report.verdict == "no"
+    assert "device link" in report.why
 
 
 def test_an_older_build_beside_it_satisfies_the_driver() -> None:

@@ -105,6 +105,26 @@ def test_the_stub_that_the_linker_adds_is_no_code_for_its_architecture(nvcc: Com
     assert report.exit_status == 1
 
 
+def test_the_larger_stub_of_a_debug_link_is_no_code_either(nvcc: Compile) -> None:
+    made = nvcc("debug.o", "-c", "-G", "-Xcompiler", "-fPIC", "-gencode", SM80)
+    path = nvcc("debug.so", "-shared", "-G", "-arch=sm_100", sources=(str(made),))
+
+    report = verify(Wish([str(path)], devices=["8.0", "B200"], arch_list="8.0;10.0", environment=PLAIN))
+
+    assert [d.verdict for d in report.devices] == ["native", "no"]
+    assert {r.arch: r.state for r in report.requested} == {"sm_80": "present", "sm_100": "missing"}
+
+
+def test_a_kernel_that_only_the_ptx_holds_is_there_for_the_gpus_that_compile_it(nvcc: Compile) -> None:
+    """A source that defines its kernels from some architecture on leaves empty machine code for older ones."""
+    gencode = ("-gencode", SM80, "-gencode", "arch=compute_90,code=compute_90")
+    path = nvcc("newer.so", "-shared", "-Xcompiler", "-fPIC", *gencode, sources=("newer.cu",))
+
+    report = verify(Wish([str(path)], devices=["8.0", "H100"], environment=PLAIN))
+
+    assert [d.verdict for d in report.devices] == ["no", "ptx-jit"]
+
+
 def test_a_library_without_any_kernel_has_none(nvcc: Compile) -> None:
     path = nvcc("host.so", "-shared", "-Xcompiler", "-fPIC", "-arch=sm_90", sources=("host.cu",))
 
@@ -122,6 +142,23 @@ def test_device_code_that_was_never_linked_is_told(nvcc: Compile, tmp_path: Path
     problems = only_file(path).problems
 
     assert any(p.severity == "error" and "never linked" in p.what for p in problems)
+
+
+def test_device_code_that_was_never_linked_is_told_beside_code_that_was(nvcc: Compile, tmp_path: Path) -> None:
+    """Such a library cannot even be loaded, whatever else is in it."""
+    import subprocess
+
+    relocatable = nvcc("rdc-pic.o", "-c", "-rdc=true", "-Xcompiler", "-fPIC", "-arch=sm_90")
+    plain = nvcc("plain-pic.o", "-c", "-Xcompiler", "-fPIC", "-arch=sm_90", sources=("m.cu",))
+    path = tmp_path / "half.so"
+    undefined = ["-Wl,--unresolved-symbols=ignore-all"]
+    subprocess.run(
+        ["gcc", "-shared", "-nostdlib", *undefined, str(plain), str(relocatable), "-o", str(path)], check=True
+    )
+    assert any("never linked" in p.what for p in only_file(path).problems)
+
+    linked = nvcc("linked.so", "-shared", "-arch=sm_90", sources=(str(plain), str(relocatable)))
+    assert only_file(linked).problems == ()
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ from stoker.verify.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, r
 from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem
 from stoker.verify.source import Deadline, FileSource, Part, Source, UnreadableError
 
-LINKED, RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"
+LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
-and static libraries; what of it a linked file can run has been copied to the first."""
+and static libraries; what of it a linked file can run has been copied to the first. The third points at either."""
 
 _MAX_CHOICES = 10_000
 
@@ -47,25 +48,34 @@ class _Tally:
     def add(self, images: Iterator[Image]) -> None:
         """Count a run of containers; each container is one module. What was counted before a break stays."""
         codes: set[Code] = set()
-        number, hollow = -1, False
+        hollow: set[Code] = set()
+        number = -1
         try:
             for image in images:
                 if image.container != number:
-                    self._end_module(codes, hollow=hollow)
-                    codes, number, hollow = set(), image.container, False
+                    self._end_module(codes, hollow)
+                    codes, hollow, number = set(), set(), image.container
                 if image.kind not in ("cubin", "ptx"):
                     self.other[image.kind] += 1
                     continue
                 self._count(image)
-                hollow = hollow or image.empty
                 if not image.empty:
                     codes.add(Code(image.kind, image.arch, image.version))
+                elif image.kind == "cubin":
+                    hollow.add(Code("empty", image.arch, image.version))
         finally:
-            self._end_module(codes, hollow=hollow)
+            self._end_module(codes, hollow)
 
-    def _end_module(self, codes: set[Code], *, hollow: bool) -> None:
-        # PTX beside nothing but empty machine code is empty too: nvcc writes some for a source without a kernel.
-        if codes and not (hollow and all(c.kind == "ptx" for c in codes)):
+    def _end_module(self, codes: set[Code], hollow: set[Code]) -> None:
+        """PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel.
+
+        Other PTX beside it has kernels: those of a source that defines them from some architecture on.
+        """
+        if hollow and all(c.kind == "ptx" for c in codes):
+            bare = {c.arch.capability for c in hollow}
+            codes = {c for c in codes if c.arch.capability not in bare}
+            codes |= hollow if codes else set()
+        if codes:
             self.modules[frozenset(codes)] += 1
 
     def _count(self, image: Image) -> None:
@@ -141,12 +151,30 @@ def _read_elf(path: str, source: Source, elf: Elf, tally: _Tally, deadline: Dead
         if section.offset + section.size > source.size:
             raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
         tally.add(read_images(Part(source, section.offset, section.size), deadline))
-    if elf.type != ET_REL and elf.named(RELOCATABLE) and not elf.named(LINKED):
+    if elf.type != ET_REL and elf.named(RELOCATABLE) and not _device_linked(source, elf):
         return [
-            Problem("error", path, "its device code was compiled with -rdc=true and never linked: no kernel can start",
+            Problem("error", path, "has device code that was compiled with -rdc=true and never linked: it cannot start",
                     "link with nvcc, or add a device link step (CUDA_RESOLVE_DEVICE_SYMBOLS in CMake)")
         ]  # fmt: skip
     return []
+
+
+_WRAPPER = struct.Struct("<IIQQ")
+_WRAPPER_MAGIC, _LINKED_WRAPPER = 0x466243B1, 2
+_MAX_WRAPPERS = 100_000
+
+
+def _device_linked(source: Source, elf: Elf) -> bool:
+    """True when a device link has taken place: it registers its result by a wrapper of version 2, others have 1.
+
+    The wrappers are those of the toolkit's fatbinary_section.h: magic, version, and two addresses.
+    """
+    versions: set[int] = set()
+    for section in elf.named(WRAPPERS):
+        data = source.read(section.offset, min(section.size, _MAX_WRAPPERS * _WRAPPER.size))
+        whole = len(data) - len(data) % _WRAPPER.size
+        versions |= {v for magic, v, _, _ in _WRAPPER.iter_unpack(data[:whole]) if magic == _WRAPPER_MAGIC}
+    return _LINKED_WRAPPER in versions if versions else bool(elf.named(LINKED))
 
 
 _MAX_MEMBER_PROBLEMS = 10

@@ -238,5 +238,8 @@ def _file_offset(elf: Elf, address: int) -> int:
 
 
 def _string(table: bytes, start: int, limit: int = _MAX_NAME) -> str:
-    end = table.find(b"\0", start) if start < len(table) else -1
-    return table[start : min(end, start + limit)].decode("utf-8", "replace") if end >= 0 else ""
+    """The string at `start`, cut at `limit` bytes. Looks no further: many names may begin in one place."""
+    end = table.find(b"\0", start, start + limit + 1) if start < len(table) else start
+    if end < 0:
+        end = start + limit if start + limit < len(table) else start
+    return table[start:end].decode("utf-8", "replace")

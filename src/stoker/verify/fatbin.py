@@ -33,9 +33,12 @@ _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
 _MAX_ARCH = 999
 
-EMPTY_CUBIN = 1700
-"""A compressed cubin that was no larger than this holds no kernel: the stub that nvcc 13.0 links into every library has
-1456 to 1632 bytes (older ones had 624 to 880), an empty kernel for sm_75 makes 2856."""
+EMPTY_CUBIN, EMPTY_OLD_CUBIN = 1950, 1500
+"""A compressed cubin that was no larger than this holds no kernel; the second is for capabilities below 7.0.
+
+The stub that nvcc 13.0 links into every library has 1456 to 1632 bytes, with -G 1728 to 1824 (older ones had 624 to
+880). The smallest empty kernel that ptxas 11.7 to 13.0 makes has 2088 bytes from sm_70 on, 1544 for sm_50.
+"""
 
 EMPTY_PTX = 80
 """PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
@@ -128,7 +131,8 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     empty = False
     if kind == "cubin":
         kernels = None if compressed else count_kernels(Part(source, at + header, size))
-        empty = raw <= EMPTY_CUBIN if kernels is None else kernels == 0
+        least = EMPTY_CUBIN if arch >= 70 else EMPTY_OLD_CUBIN
+        empty = raw <= least if kernels is None else kernels == 0
     elif kind == "ptx":
         empty = raw <= EMPTY_PTX
     if arch > _MAX_ARCH:

@@ -12,9 +12,9 @@ from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_p
 from stoker.verify.devices import Device
 from stoker.verify.report import Code, DeviceReport, FileReport, FileVerdict, Problem, Requested, Verdict
 
-Fit = Literal["native", "jit", "old-driver", "other-gpu", "none"]
+Fit = Literal["native", "jit", "old-driver", "other-gpu", "nothing", "none"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
-PyTorch's Hopper kernels are, which the library does not start elsewhere."""
+PyTorch's Hopper kernels are, which the library does not start elsewhere; "nothing" has no kernel for this one."""
 
 DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 """The oldest Linux driver that runs programs of a CUDA major version (CUDA release notes, minor version
@@ -66,6 +66,8 @@ def fit(codes: Iterable[Code], device: Device) -> Fit:
         return "jit"
     if ptx:
         return "old-driver"
+    if any(c.kind == "empty" and cubin_runs(c.arch, device.arch) for c in codes):
+        return "nothing"
     return "other-gpu" if all(c.arch.variant for c in codes) else "none"
 
 
@@ -103,7 +105,8 @@ def judge_device(files: Sequence[FileReport], device: Device) -> tuple[DeviceRep
     driver = _driver_problem(files, device)
     if driver is not None:
         problems.append(driver)
-    verdict, why = _verdict(total, failing, coded, device)
+    problems += [problem for f in coded if (problem := _neighbours(f, tallies[f.path], device)) is not None]
+    verdict, why = _verdict(total, failing, coded, device) if coded else ("no", _without_code(files))
     if driver is not None and verdict != "no":
         verdict, why = "no", driver.what
     return (
@@ -133,10 +136,10 @@ def library(path: str) -> str:
 def _verdict(
     total: Tally, failing: Sequence[FileReport], coded: Sequence[FileReport], device: Device
 ) -> tuple[Verdict, str]:
-    if not coded:
-        return "no", "there is no device code in what was given"
     if failing or not total.runs:
         worst = failing or coded
+        if total.old_driver and not total.none:
+            return "no", f"the driver (CUDA {_dotted(device.cuda)}) is too old for the PTX: {_names(worst)}"
         return "no", f"no code for {device.arch.sm}: {_names(worst)}, with {_held(worst)}"
     verdict: Verdict = "native" if total.native >= total.jit else "ptx-jit"
     parts = [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
@@ -149,8 +152,37 @@ def _verdict(
     return verdict, "; ".join(parts)
 
 
+def _without_code(files: Sequence[FileReport]) -> str:
+    if any("lto" in f.other for f in files):
+        return "there is only LTO code, which runs after a device link (nvcc -dlto)"
+    return "there is no device code in what was given"
+
+
+def _neighbours(file: FileReport, found: Tally, device: Device) -> Problem | None:
+    """A file of which most was built for a sibling of this GPU alone, such as 12.0a for a 12.1: likely a mistake."""
+    if not found.runs:
+        return None
+    near = [m for m in file.modules if fit(m.codes, device) == "other-gpu"
+            and any(c.arch.major == device.arch.major for c in m.codes)]  # fmt: skip
+    count = sum(m.count for m in near)
+    if count < found.runs:
+        return None
+    archs = sorted({c.arch for m in near for c in m.codes if c.arch.major == device.arch.major})
+    family = f"{device.arch.major}.{min(archs[0].minor, device.arch.minor)}f"
+    remedy = f"build with {family} (its family) or {device.arch.number}a in TORCH_CUDA_ARCH_LIST"
+    return Problem(
+        "warning", file.path,
+        f"{count} of {count + found.runs + found.fails} modules are for {', '.join(a.sm for a in archs)} alone and "
+        f"cannot start on {_called(device)}", remedy,
+    )  # fmt: skip
+
+
+def _called(device: Device) -> str:
+    return device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
+
+
 def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> Problem:
-    name = device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
+    name = _called(device)
     if found.old_driver and not found.none:
         needed = max(toolkit_of_ptx(c.version) for m in file.modules for c in m.codes if c.kind == "ptx")
         return Problem(
@@ -166,12 +198,13 @@ def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> 
 
 
 def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | None:
-    """A driver too old for the CUDA libraries that a file is linked to."""
+    """A driver too old for the CUDA that a file was built with or is linked to."""
     if device.cuda is None:
         return None
     groups: dict[str, list[tuple[int, FileReport]]] = {}
     for file in (f for f in files if f.has_code):
         majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
+        majors += [13] if _built_with_cuda_13(file) else []
         if majors:
             groups.setdefault(library(file.path), []).append((max(majors), file))
     for builds in groups.values():
@@ -184,6 +217,16 @@ def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | No
                 f"install driver {need}, or build with CUDA {device.cuda[0]}",
             )  # fmt: skip
     return None
+
+
+def _built_with_cuda_13(file: FileReport) -> bool:
+    """What shows that a file was built with CUDA 13 even if the CUDA runtime was linked in statically, nvcc's default.
+
+    Since then machine code for capabilities below 10.0 is in format 1.8; before, only that from 10.0 on was (seen in
+    the wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2).
+    """
+    codes = (c for m in file.modules for c in m.codes)
+    return any(c.kind == "cubin" and c.arch.major < 10 and c.version >= (1, 8) for c in codes)
 
 
 def judge_requested(files: Sequence[FileReport], wanted: Sequence[Wanted]) -> tuple[list[Requested], list[Problem]]:

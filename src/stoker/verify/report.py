@@ -57,7 +57,10 @@ class ArchUse:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Code:
-    """One piece of device code in a module. `version` is the PTX ISA's."""
+    """One piece of device code in a module: a "cubin", "ptx", or "empty", machine code without a kernel.
+
+    `version` is the PTX ISA's, or that of the machine code's format.
+    """
 
     kind: str
     arch: Arch
