@@ -49,6 +49,22 @@ def test_containers_by_hand() -> None:
     }  # fmt: skip
 
 
+def packed(arch: int, size: int) -> bytes:
+    """A compressed cubin of so many bytes before compression, as LZ4 is marked."""
+    return struct.pack("<HHIQIIHHIIIQQQ", 2, 0x101, 64, 64, 40, 0, 7, 1, arch, 0, 0, 0x2011, 0, size) + bytes(64)
+
+
+def test_small_machine_code_counts_as_empty_only_if_all_of_its_source_does() -> None:
+    """A source of PyTorch 2.6 without a kernel: 1752 bytes for 5.0, where the least kernel has 1544; 1808 for 9.0."""
+    without_kernels = container(packed(50, 1752), packed(80, 1848), packed(90, 1808))
+    stub_of_a_debug_link = container(packed(100, 1792))
+
+    report = read(without_kernels + stub_of_a_debug_link).report
+
+    assert {a.name: a.empty for a in report.archs} == {"sm_50": 0, "sm_80": 0, "sm_90": 0, "sm_100": 1}
+    assert [{c.arch.number for c in m.codes} for m in report.modules] == [{"5.0", "8.0", "9.0"}]
+
+
 def test_a_kind_that_nobody_knows_yet_is_counted_apart() -> None:
     report = read(container(entry(64), entry(8))).report
 

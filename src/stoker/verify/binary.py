@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from stoker.verify import archive
@@ -34,6 +34,44 @@ class Binary(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Module:
+    """The images of one container seen so far."""
+
+    codes: set[Code] = field(default_factory=set)
+    hollow: set[Code] = field(default_factory=set)
+    doubtful: Counter[Code] = field(default_factory=Counter)
+
+    def add(self, image: Image) -> None:
+        """Note what this image offers."""
+        code = Code(image.kind, image.arch, image.version)
+        if image.doubtful:
+            self.doubtful[code] += 1
+        elif not image.empty:
+            self.codes.add(code)
+        elif image.kind == "cubin":
+            self.hollow.add(code)
+
+    def empty_after_all(self) -> Counter[Code]:
+        """The doubtful ones, counted, where no larger machine code is beside them."""
+        return Counter() if any(c.kind == "cubin" for c in self.codes) else self.doubtful
+
+    def codes_of_all(self) -> frozenset[Code]:
+        """The choice that this module offers.
+
+        PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel. Other
+        PTX beside it has kernels: those of a source that defines them from some architecture on.
+        """
+        empty = self.empty_after_all()
+        codes = self.codes | (self.doubtful.keys() - empty.keys())
+        hollow = self.hollow | empty.keys()
+        if not hollow or any(c.kind == "cubin" for c in codes):
+            return frozenset(codes)
+        bare = {c.arch.capability for c in hollow}
+        codes = {c for c in codes if c.arch.capability not in bare}
+        return frozenset(codes | {replace(c, kind="empty") for c in hollow}) if codes else frozenset()
+
+
+@dataclass(slots=True)
 class _Tally:
     """Images seen so far."""
 
@@ -47,36 +85,25 @@ class _Tally:
 
     def add(self, images: Iterator[Image]) -> None:
         """Count a run of containers; each container is one module. What was counted before a break stays."""
-        codes: set[Code] = set()
-        hollow: set[Code] = set()
-        number = -1
+        module, number = _Module(), -1
         try:
             for image in images:
                 if image.container != number:
-                    self._end_module(codes, hollow)
-                    codes, hollow, number = set(), set(), image.container
+                    self._end_module(module)
+                    module, number = _Module(), image.container
                 if image.kind not in ("cubin", "ptx"):
                     self.other[image.kind] += 1
                     continue
                 self._count(image)
-                if not image.empty:
-                    codes.add(Code(image.kind, image.arch, image.version))
-                elif image.kind == "cubin":
-                    hollow.add(Code("empty", image.arch, image.version))
+                module.add(image)
         finally:
-            self._end_module(codes, hollow)
+            self._end_module(module)
 
-    def _end_module(self, codes: set[Code], hollow: set[Code]) -> None:
-        """PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel.
-
-        Other PTX beside it has kernels: those of a source that defines them from some architecture on.
-        """
-        if hollow and all(c.kind == "ptx" for c in codes):
-            bare = {c.arch.capability for c in hollow}
-            codes = {c for c in codes if c.arch.capability not in bare}
-            codes |= hollow if codes else set()
-        if codes:
-            self.modules[frozenset(codes)] += 1
+    def _end_module(self, module: _Module) -> None:
+        for code, count in module.empty_after_all().items():
+            self.empty["cubin", code.arch] += count
+        if codes := module.codes_of_all():
+            self.modules[codes] += 1
 
     def _count(self, image: Image) -> None:
         key = image.kind, image.arch

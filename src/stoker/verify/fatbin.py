@@ -33,19 +33,26 @@ _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
 _MAX_ARCH = 999
 
-EMPTY_CUBIN, EMPTY_OLD_CUBIN = 1950, 1500
+EMPTY_CUBIN, EMPTY_OLD_CUBIN = 1700, 1500
 """A compressed cubin that was no larger than this holds no kernel; the second is for capabilities below 7.0.
 
-The stub that nvcc 13.0 links into every library has 1456 to 1632 bytes, with -G 1728 to 1824 (older ones had 624 to
-880). The smallest empty kernel that ptxas 11.7 to 13.0 makes has 2088 bytes from sm_70 on, 1544 for sm_50.
+The stub that nvcc 13.0 links into every library has 1456 to 1632 bytes (older ones had 624 to 880). The smallest kernel
+that ptxas 11.7 to 13.0 makes has 2088 bytes from sm_70 on, 1544 for sm_50.
 """
+
+DOUBTFUL_CUBIN = 1950
+"""One up to this size, from sm_70 on, holds none either unless a larger one for another architecture is beside it:
+the stub of a link with -G has 1728 to 1824 bytes, and what nvcc 12.4 makes of a source without kernels up to 1912."""
 
 EMPTY_PTX = 80
 """PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
 
 
 class Image(NamedTuple):
-    """One piece of device code; sizes in bytes. `kernels` is None where compression hides them."""
+    """One piece of device code; sizes in bytes. `kernels` is None where compression hides them.
+
+    A `doubtful` one is empty if nothing larger is in its container.
+    """
 
     container: int
     kind: str
@@ -55,6 +62,7 @@ class Image(NamedTuple):
     raw_size: int
     kernels: int | None
     empty: bool
+    doubtful: bool = False
 
 
 def read_images(source: Source, deadline: Deadline) -> Iterator[Image]:
@@ -128,17 +136,18 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     compressed = bool(flags & _COMPRESSED) or packed != 0
     raw = unpacked if compressed else size
     kernels: int | None = None
-    empty = False
+    empty = doubtful = False
     if kind == "cubin":
         kernels = None if compressed else count_kernels(Part(source, at + header, size))
         least = EMPTY_CUBIN if arch >= 70 else EMPTY_OLD_CUBIN
         empty = raw <= least if kernels is None else kernels == 0
+        doubtful = kernels is None and not empty and arch >= 70 and raw <= DOUBTFUL_CUBIN
     elif kind == "ptx":
         empty = raw <= EMPTY_PTX
     if arch > _MAX_ARCH:
         raise UnreadableError(f"the device code entry at {at} is for architecture {arch}, which makes no sense")
     variant = "a" if flags & _ARCH_ALONE else "f" if flags & _ARCH_FAMILY else ""
-    return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, raw, kernels, empty)
+    return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, raw, kernels, empty, doubtful)
 
 
 def count_kernels(cubin: Source) -> int | None:
