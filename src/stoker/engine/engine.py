@@ -25,6 +25,7 @@ from stoker.engine.bell import Bell, LogsPace, Pace
 from stoker.engine.caching import CacheMeter
 from stoker.engine.ending import ending_of, true_status, wait_for_room
 from stoker.engine.expectations import Expectations
+from stoker.engine.failures import RECORD_SECONDS
 from stoker.engine.findings import findings
 from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
@@ -136,7 +137,7 @@ class Engine:
             governor.pool = Pool(self._paths.pool)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
-        observer.is_error = self._recovery.is_error
+        observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
         observer.planner.on_plan = self._forecast.planned
         self._set_limits()
         return observer
@@ -324,6 +325,8 @@ class Engine:
                 if observer.spots_scheduler():
                     return
             self._pulse(observer)
+            if observer.failures.waits:
+                deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
     def _search_pause(self) -> float:
         """A command that is a scheduler itself is one at once."""
