@@ -1,16 +1,12 @@
-"""GPUs: those of this machine by NVML, and those of another by name or number. Unaware of binaries."""
+"""GPUs by name or number. Unaware of binaries, and of which GPUs this machine has."""
 
 from __future__ import annotations
 
 import difflib
 import re
-import threading
 from dataclasses import dataclass
 
 from stoker.verify.archs import Arch, ArchError, parse_arch
-
-NVML_SECONDS = 10.0
-"""A healthy NVML answers in well under a second; a wedged driver never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,46 +80,3 @@ def device_of(text: str) -> Device:
     near = difflib.get_close_matches(bare, _EXAMPLES, 1)
     hint = f"did you mean {near[0]}?" if near else "give its compute capability, as in --device 9.0"
     raise ArchError(f"unknown device {text!r}; {hint}")
-
-
-def local_devices(seconds: float = NVML_SECONDS) -> tuple[list[Device], str]:
-    """The GPUs of this machine, and why there are none when there are none."""
-    found: list[Device] = []
-    reasons: list[str] = []
-    # In a thread of its own: a call into a wedged driver never returns, and no signal gets it back.
-    thread = threading.Thread(target=_ask_nvml, args=(found, reasons), daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        return [], f"the NVIDIA driver did not answer in {seconds:.0f} s"
-    return list(found), "" if found else (reasons[0] if reasons else "the NVIDIA driver knows no GPU")
-
-
-def _ask_nvml(found: list[Device], reasons: list[str]) -> None:
-    try:
-        import pynvml as nvml
-    except ImportError as err:
-        reasons.append(f"NVML's Python binding is not there ({err})")
-        return
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError as err:
-        reasons.append(f"no NVIDIA driver answers ({err})")
-        return
-    try:
-        driver = _text(nvml.nvmlSystemGetDriverVersion())
-        number = int(nvml.nvmlSystemGetCudaDriverVersion_v2())
-        cuda = number // 1000, number % 1000 // 10
-        for index in range(nvml.nvmlDeviceGetCount()):
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
-            memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
-            found.append(Device(_text(nvml.nvmlDeviceGetName(handle)), Arch(major, minor), memory, driver, cuda))
-    except nvml.NVMLError as err:
-        reasons.append(f"NVML failed ({err})")
-    finally:
-        nvml.nvmlShutdown()
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,0 +1,36 @@
+"""The GPUs of this machine that a program would find, and what is to be said of the others. Unaware of binaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stoker.verify.devices import Device
+from stoker.verify.nvml import ask_nvml
+
+DRIVER_SECONDS = 60.0
+"""A healthy driver that stayed awake answers in well under a second. On a machine without display and persistence mode
+it wakes every GPU first, for 1 to 3 s each (NVIDIA, "Driver Persistence"): 24 s with eight. A wedged one never does."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGpus:
+    """The devices to judge for; sentences on GPUs that do not answer; and why there is no device when there is none.
+
+    `broken` when that is because a driver that is there does not answer as it should.
+    """
+
+    devices: tuple[Device, ...] = ()
+    lost: tuple[str, ...] = ()
+    why: str = ""
+    broken: bool = False
+
+
+def local_gpus(seconds: float = DRIVER_SECONDS) -> LocalGpus:
+    """Ask the driver, for so many seconds at most. Never raises."""
+    heard = ask_nvml(seconds)
+    lost = [f"GPU {index} does not answer: {why}; it was not judged" for index, why in heard.lost]
+    if not heard.gpus:
+        return LocalGpus((), tuple(lost), heard.why or "none answers", heard.broken)
+    if heard.why:
+        lost.append(f"{heard.why}; GPUs may be missing here")
+    return LocalGpus(tuple(gpu.device for gpu in heard.gpus), tuple(lost))
