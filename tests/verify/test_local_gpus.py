@@ -16,12 +16,19 @@ from stoker.cli.main import main
 from support.fake_gpus import NVML
 
 ASK = """
-import dataclasses, json, sys
+import dataclasses, json, os, sys
 from stoker.verify.local_gpus import local_gpus
-print(json.dumps(dataclasses.asdict(local_gpus(float(sys.argv[1])))))
+print(json.dumps(dataclasses.asdict(local_gpus(os.environ, float(sys.argv[1])))))
 """
 
 Ask = Callable[..., Any]
+
+OWN = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+"""What the machine that the tests run on may have set."""
+
+
+def environment_with(folder: Path, **more: str) -> dict[str, str]:
+    return {**{k: v for k, v in os.environ.items() if k not in OWN}, "LD_LIBRARY_PATH": str(folder), **more}
 
 
 @pytest.fixture
@@ -30,7 +37,7 @@ def nvml(cc: Callable[..., Path]) -> Ask:
     folder = cc("libnvidia-ml.so.1", NVML).parent
 
     def ask(seconds: float = 60.0, **environment: str) -> Any:
-        env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **environment}
+        env = environment_with(folder, **environment)
         done = subprocess.run([sys.executable, "-c", ASK, str(seconds)], env=env, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         return json.loads(done.stdout)
@@ -108,13 +115,77 @@ def test_what_came_before_the_driver_hung_is_kept(nvml: Ask) -> None:
     assert "GPUs may be missing" in found["lost"][0]
 
 
+BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+FIRST, SECOND, BOTH, NONE = ["NVIDIA H100"], ["RTX 5090"], ["NVIDIA H100", "RTX 5090"], list[str]()
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "seen"),
+    [
+        ("1", BY_BUS, SECOND),
+        (" 0 ", BY_BUS, FIRST),
+        ("1,0", {}, BOTH),
+        ("0,2,1", BY_BUS, FIRST),  # up to the first that there is not
+        ("0,-1,1", BY_BUS, FIRST),
+        ("0,,1", BY_BUS, FIRST),
+        ("7", BY_BUS, NONE),
+        ("7", {}, NONE),
+        ("", {}, NONE),
+        ("-1", {}, NONE),
+        ("-1,0", {}, NONE),
+        ("NoDevFiles", {}, NONE),
+        ("GPU-5090", {}, SECOND),
+        ("GPU-1000bbbb-0000", {}, FIRST),
+        ("GPU-5090aaaa-0000,GPU-1000bbbb-0000", {}, BOTH),
+        ("GPU-5090,GPU-7,GPU-1000", {}, SECOND),
+        ("GPU-", {}, NONE),  # not one GPU alone begins so
+        ("GPU-77", {}, NONE),
+    ],
+)
+def test_what_cuda_does_not_see_is_not_judged(nvml: Ask, value: str, more: dict[str, str], seen: list[str]) -> None:
+    found = nvml(CUDA_VISIBLE_DEVICES=value, **more)
+
+    assert [d["name"] for d in found["devices"]] == seen
+    assert found["lost"] == []
+    assert all(name in " ".join(found["notes"]) for name in BOTH if name not in seen)
+    assert bool(found["notes"]) == (seen != BOTH)
+    assert bool(found["why"]) == (seen == NONE)
+    assert not found["broken"]
+
+
+def test_a_number_is_certain_among_equal_gpus(nvml: Ask) -> None:
+    found = nvml(CUDA_VISIBLE_DEVICES="1", FAKE_EQUAL="1")
+
+    assert len(found["devices"]) == 1
+    assert found["notes"] == ["CUDA_VISIBLE_DEVICES=1 leaves out GPU 0 (RTX 5090); not judged"]
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "why"),
+    [
+        ("1", {}, "CUDA_DEVICE_ORDER=PCI_BUS_ID"),  # CUDA counts the fastest first
+        ("MIG-11111111-2222", BY_BUS, "part of a GPU"),
+        ("0,GPU-5090", BY_BUS, "numbers and names"),
+        ("1,1", BY_BUS, "twice"),
+        ("GPU-5090", {"FAKE": "uuid:0=3"}, "tells its name"),
+        ("0", {**BY_BUS, "FAKE": "handle:0=15"}, "not every GPU answers"),
+    ],
+)
+def test_what_is_not_certain_hides_nothing(nvml: Ask, value: str, more: dict[str, str], why: str) -> None:
+    found = nvml(CUDA_VISIBLE_DEVICES=value, **more)
+
+    assert len(found["devices"]) + len(found["lost"]) == 2
+    [note] = found["notes"]
+    assert why in note
+
+
 @pytest.fixture
 def stoker(cc: Callable[..., Path]) -> Callable[..., tuple[int, Any]]:
     """`stoker verify --json` in a process that finds the fake library: its exit status and what it prints."""
     folder = cc("libnvidia-ml.so.1", NVML).parent
 
     def call(*words: str, **environment: str) -> tuple[int, Any]:
-        env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **environment}
+        env = environment_with(folder, **environment)
         command = [sys.executable, "-m", "stoker", "verify", "--json", *words]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.stderr == ""
@@ -152,3 +223,18 @@ def test_a_driver_that_does_not_answer_is_a_warning(
 def test_a_wait_that_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], text: str) -> None:
     assert main(["verify", "x.so", f"--driver-wait={text}"]) == 2
     assert "no number of seconds" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_told_and_does_not_fail_the_verification(
+    stoker: Callable[..., tuple[int, Any]], nvcc: Callable[..., Path]
+) -> None:
+    path = str(nvcc("hopper.so", "-shared", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_90,code=sm_90"))
+
+    assert stoker(path)[0] == 1
+    status, report = stoker(path, CUDA_VISIBLE_DEVICES="GPU-1000")
+
+    assert status == 0
+    assert [d["name"] for d in report["devices"]] == ["NVIDIA H100"]
+    [problem] = report["problems"]
+    assert problem["severity"] == "info"
+    assert problem["what"] == "CUDA_VISIBLE_DEVICES=GPU-1000 leaves out GPU 1 (RTX 5090); not judged"

@@ -35,7 +35,7 @@ _TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 def find_cuda(here: Surroundings) -> Cuda:
     """All of it at once; raises LateError if something hangs."""
     wait = 2 * here.patience + 1
-    devices = Later(lambda: local_gpus(here.patience))
+    devices = Later(lambda: local_gpus(here.env, here.patience))
     python = Later(lambda: find_python(here))
     found_places = list(find_places(here.env))
     versions = [Later(partial(_version_of, place.nvcc, here)) for place in found_places]

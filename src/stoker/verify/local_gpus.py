@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stoker.verify.devices import Device
 from stoker.verify.nvml import ask_nvml
+from stoker.verify.visible import setting, visible
 
 DRIVER_SECONDS = 60.0
 """A healthy driver that stayed awake answers in well under a second. On a machine without display and persistence mode
@@ -14,23 +16,31 @@ it wakes every GPU first, for 1 to 3 s each (NVIDIA, "Driver Persistence"): 24 s
 
 @dataclass(frozen=True, slots=True)
 class LocalGpus:
-    """The devices to judge for; sentences on GPUs that do not answer; and why there is no device when there is none.
+    """The devices to judge for; sentences on GPUs that do not answer (`lost`) and on those that CUDA_VISIBLE_DEVICES
+    leaves out (`notes`); and why there is no device when there is none.
 
     `broken` when that is because a driver that is there does not answer as it should.
     """
 
     devices: tuple[Device, ...] = ()
     lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     why: str = ""
     broken: bool = False
 
 
-def local_gpus(seconds: float = DRIVER_SECONDS) -> LocalGpus:
-    """Ask the driver, for so many seconds at most. Never raises."""
+def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) -> LocalGpus:
+    """Ask the driver, for so many seconds at most, what a program in this environment would find. Never raises."""
     heard = ask_nvml(seconds)
     lost = [f"GPU {index} does not answer: {why}; it was not judged" for index, why in heard.lost]
     if not heard.gpus:
-        return LocalGpus((), tuple(lost), heard.why or "none answers", heard.broken)
+        return LocalGpus((), tuple(lost), (), heard.why or "none answers", heard.broken)
     if heard.why:
         lost.append(f"{heard.why}; GPUs may be missing here")
-    return LocalGpus(tuple(gpu.device for gpu in heard.gpus), tuple(lost))
+    choice = visible(heard.gpus, environment, complete=not lost)
+    notes = [choice.note] if choice.note else []
+    if choice.hidden:
+        named = ", ".join(f"GPU {gpu.index} ({gpu.device.name})" for gpu in choice.hidden)
+        notes.append(f"{setting(environment)} leaves out {named}; not judged")
+    why = "" if choice.shown else f"{setting(environment)} leaves out every one"
+    return LocalGpus(tuple(gpu.device for gpu in choice.shown), tuple(lost), tuple(notes), why)

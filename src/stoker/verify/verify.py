@@ -151,8 +151,9 @@ def _devices(
     """The devices named, else this machine's where there is code for a GPU at all."""
     if named or not any(f.has_code for f in files):
         return named, []
-    found = local_gpus(wish.driver_wait)
+    found = local_gpus(wish.environment, wish.driver_wait)
     problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
+    problems += [Problem("info", "", text) for text in found.notes]
     # A list of architectures is something to judge by; a driver that does not answer is worth a word all the same.
     if found.why and (found.broken or not wanted):
         remedy = "name the GPU it is meant for: --device H100"
