@@ -1,4 +1,5 @@
-"""The GPUs of this machine by NVML (a fake one, by the real binding), and what is said of those that do not answer."""
+"""The GPUs of this machine by NVML (a fake one, by the real binding) or by the CUDA driver (fake too), and what is said
+of those that do not answer."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ from typing import Any
 import pytest
 
 from stoker.cli.main import main
-from support.fake_gpus import NVML
 
 ASK = """
 import dataclasses, json, os, sys
@@ -28,16 +28,17 @@ OWN = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
 
 def environment_with(folder: Path, **more: str) -> dict[str, str]:
-    return {**{k: v for k, v in os.environ.items() if k not in OWN}, "LD_LIBRARY_PATH": str(folder), **more}
+    """Where the fake libraries are found; to the CUDA driver there is no GPU unless FAKE_GPUS says so."""
+    own = {k: v for k, v in os.environ.items() if k not in OWN}
+    return {**own, "LD_LIBRARY_PATH": str(folder), "FAKE_GPUS": "0", **more}
 
 
 @pytest.fixture
-def nvml(cc: Callable[..., Path]) -> Ask:
-    """Ask the real binding, in a process that finds the fake library."""
-    folder = cc("libnvidia-ml.so.1", NVML).parent
+def gpus(fake_gpus: Path) -> Ask:
+    """Ask the real binding, in a process that finds the fake libraries."""
 
     def ask(seconds: float = 60.0, **environment: str) -> Any:
-        env = environment_with(folder, **environment)
+        env = environment_with(fake_gpus, **environment)
         done = subprocess.run([sys.executable, "-c", ASK, str(seconds)], env=env, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         return json.loads(done.stdout)
@@ -45,8 +46,8 @@ def nvml(cc: Callable[..., Path]) -> Ask:
     return ask
 
 
-def test_the_gpus_of_this_machine_are_asked_of_nvml(nvml: Ask) -> None:
-    found = nvml()
+def test_the_gpus_of_this_machine_are_asked_of_gpus(gpus: Ask) -> None:
+    found = gpus()
 
     assert (found["why"], found["lost"]) == ("", [])
     first, second = found["devices"]
@@ -70,16 +71,16 @@ def test_the_gpus_of_this_machine_are_asked_of_nvml(nvml: Ask) -> None:
         ("shutdown=999", "name", "RTX 5090"),
     ],
 )
-def test_what_a_gpu_does_not_tell_loses_no_gpu(nvml: Ask, fake: str, field: str, value: object) -> None:
-    found = nvml(FAKE=fake)
+def test_what_a_gpu_does_not_tell_loses_no_gpu(gpus: Ask, fake: str, field: str, value: object) -> None:
+    found = gpus(FAKE=fake)
 
     assert (len(found["devices"]), found["lost"], found["why"]) == (2, [], "")
     assert found["devices"][1][field] == value
 
 
 @pytest.mark.parametrize("fake", ["handle:0=15", "capability:0=3"])
-def test_a_lost_gpu_is_told_and_does_not_hide_the_other(nvml: Ask, fake: str) -> None:
-    found = nvml(FAKE=fake)
+def test_a_lost_gpu_is_told_and_does_not_hide_the_other(gpus: Ask, fake: str) -> None:
+    found = gpus(FAKE=fake)
 
     assert [d["name"] for d in found["devices"]] == ["RTX 5090"]
     [lost] = found["lost"]
@@ -91,25 +92,25 @@ def test_a_lost_gpu_is_told_and_does_not_hide_the_other(nvml: Ask, fake: str) ->
     ("fake", "broken"),
     [("count=999", True), ("init=18", True), ("init=9", False), ("init=12", False)],
 )
-def test_a_broken_driver_is_told_and_none_is_the_normal_case(nvml: Ask, fake: str, broken: bool) -> None:
-    found = nvml(FAKE=fake, FAKE_WORDS="1")
+def test_a_broken_driver_is_told_and_none_is_the_normal_case(gpus: Ask, fake: str, broken: bool) -> None:
+    found = gpus(FAKE=fake, FAKE_WORDS="1")
 
     assert (found["devices"], found["broken"]) == ([], broken)
     assert found["why"]
 
 
-def test_a_driver_that_never_answers_is_given_up(nvml: Ask) -> None:
-    found = nvml(0.2, FAKE_HANGS="1")
+def test_a_driver_that_never_answers_is_given_up(gpus: Ask) -> None:
+    found = gpus(0.2, FAKE_HANGS="1")
 
     assert (found["devices"], found["broken"]) == ([], True)
     assert "did not answer" in found["why"]
 
 
-def test_what_came_before_the_driver_hung_is_kept(nvml: Ask) -> None:
-    seconds, found = 0.5, nvml(0.5, FAKE="hang:1=1")
+def test_what_came_before_the_driver_hung_is_kept(gpus: Ask) -> None:
+    seconds, found = 0.5, gpus(0.5, FAKE="hang:1=1")
     while not found["devices"]:  # so little time that not even the first was reached
         seconds *= 2
-        found = nvml(seconds, FAKE="hang:1=1")
+        found = gpus(seconds, FAKE="hang:1=1")
 
     assert [d["name"] for d in found["devices"]] == ["NVIDIA H100"]
     assert "GPUs may be missing" in found["lost"][0]
@@ -142,8 +143,8 @@ FIRST, SECOND, BOTH, NONE = ["NVIDIA H100"], ["RTX 5090"], ["NVIDIA H100", "RTX 
         ("GPU-77", {}, NONE),
     ],
 )
-def test_what_cuda_does_not_see_is_not_judged(nvml: Ask, value: str, more: dict[str, str], seen: list[str]) -> None:
-    found = nvml(CUDA_VISIBLE_DEVICES=value, **more)
+def test_what_cuda_does_not_see_is_not_judged(gpus: Ask, value: str, more: dict[str, str], seen: list[str]) -> None:
+    found = gpus(CUDA_VISIBLE_DEVICES=value, **more)
 
     assert [d["name"] for d in found["devices"]] == seen
     assert found["lost"] == []
@@ -153,8 +154,8 @@ def test_what_cuda_does_not_see_is_not_judged(nvml: Ask, value: str, more: dict[
     assert not found["broken"]
 
 
-def test_a_number_is_certain_among_equal_gpus(nvml: Ask) -> None:
-    found = nvml(CUDA_VISIBLE_DEVICES="1", FAKE_EQUAL="1")
+def test_a_number_is_certain_among_equal_gpus(gpus: Ask) -> None:
+    found = gpus(CUDA_VISIBLE_DEVICES="1", FAKE_EQUAL="1")
 
     assert len(found["devices"]) == 1
     assert found["notes"] == ["CUDA_VISIBLE_DEVICES=1 leaves out GPU 0 (RTX 5090); not judged"]
@@ -171,8 +172,8 @@ def test_a_number_is_certain_among_equal_gpus(nvml: Ask) -> None:
         ("0", {**BY_BUS, "FAKE": "handle:0=15"}, "not every GPU answers"),
     ],
 )
-def test_what_is_not_certain_hides_nothing(nvml: Ask, value: str, more: dict[str, str], why: str) -> None:
-    found = nvml(CUDA_VISIBLE_DEVICES=value, **more)
+def test_what_is_not_certain_hides_nothing(gpus: Ask, value: str, more: dict[str, str], why: str) -> None:
+    found = gpus(CUDA_VISIBLE_DEVICES=value, **more)
 
     assert len(found["devices"]) + len(found["lost"]) == 2
     [note] = found["notes"]
@@ -180,12 +181,11 @@ def test_what_is_not_certain_hides_nothing(nvml: Ask, value: str, more: dict[str
 
 
 @pytest.fixture
-def stoker(cc: Callable[..., Path]) -> Callable[..., tuple[int, Any]]:
-    """`stoker verify --json` in a process that finds the fake library: its exit status and what it prints."""
-    folder = cc("libnvidia-ml.so.1", NVML).parent
+def stoker(fake_gpus: Path) -> Callable[..., tuple[int, Any]]:
+    """`stoker verify --json` in a process that finds the fake libraries: its exit status and what it prints."""
 
     def call(*words: str, **environment: str) -> tuple[int, Any]:
-        env = environment_with(folder, **environment)
+        env = environment_with(fake_gpus, **environment)
         command = [sys.executable, "-m", "stoker", "verify", "--json", *words]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.stderr == ""
@@ -238,3 +238,106 @@ def test_what_is_left_out_is_told_and_does_not_fail_the_verification(
     [problem] = report["problems"]
     assert problem["severity"] == "info"
     assert problem["what"] == "CUDA_VISIBLE_DEVICES=GPU-1000 leaves out GPU 1 (RTX 5090); not judged"
+
+
+NO_NVML = {"FAKE": "init=12", "FAKE_GPUS": "2"}
+
+
+@pytest.mark.parametrize("fake", ["init=12", "init=9", "init=999", "count=999", "capability=3"])
+def test_where_nvml_is_of_no_use_the_cuda_driver_is_asked(gpus: Ask, fake: str) -> None:
+    found = gpus(FAKE=fake, FAKE_GPUS="2")
+
+    assert (found["why"], found["broken"], found["lost"]) == ("", False, [])
+    first, second = found["devices"]
+    assert first == second
+    assert first["name"] == "Stand-in"
+    assert first["arch"] == {"major": 8, "minor": 9, "variant": ""}
+    assert first["memory"] == 16 << 30
+    assert first["cuda"] == [13, 0]
+
+
+@pytest.mark.parametrize(
+    ("fake", "field", "value"),
+    [
+        ("cuDriverGetVersion=3", "cuda", None),
+        ("cuDeviceGetName=3", "name", "GPU 1"),
+        ("cuDeviceTotalMem=3", "memory", None),
+    ],
+)
+def test_what_the_cuda_driver_does_not_tell_loses_no_gpu(gpus: Ask, fake: str, field: str, value: object) -> None:
+    found = gpus(FAKE=f"init=12,{fake}", FAKE_GPUS="2")
+
+    assert (len(found["devices"]), found["lost"]) == (2, [])
+    assert found["devices"][1][field] == value
+
+
+def test_a_gpu_that_the_cuda_driver_lost_does_not_hide_the_other(gpus: Ask) -> None:
+    found = gpus(FAKE="init=12,cuDeviceGetAttribute:0=3", FAKE_GPUS="2")
+
+    assert len(found["devices"]) == 1
+    assert found["lost"] == ["GPU 0 does not answer: cuDeviceGetAttribute: bad; it was not judged"]
+
+
+@pytest.mark.parametrize(
+    ("fake", "broken", "why"),
+    [
+        ("cuInit=100", False, "no CUDA-capable device"),
+        ("cuInit=34", False, "cuInit"),  # the library of a toolkit, which is no driver
+        ("cuInit=803", True, "cuInit"),
+        ("cuInit=-2", True, "ended by signal 11"),
+        ("cuInit=-1", True, "answer"),
+    ],
+)
+def test_a_cuda_driver_that_does_not_answer_either_is_told(gpus: Ask, fake: str, broken: bool, why: str) -> None:
+    # Only the one that hangs ever waits for the limit.
+    found = gpus(2.0 if fake.endswith("=-1") else 60.0, FAKE=f"init=12,{fake}", FAKE_GPUS="1")
+
+    assert (found["devices"], found["broken"]) == ([], broken)
+    assert why in found["why"]
+
+
+def test_a_choice_that_hides_all_from_the_cuda_driver_is_told(gpus: Ask) -> None:
+    found = gpus(FAKE="init=12", CUDA_VISIBLE_DEVICES="-1")
+
+    assert "no CUDA-capable device (CUDA_VISIBLE_DEVICES=-1)" in found["why"]
+
+
+def test_a_gpu_without_nvml_is_judged(stoker: Callable[..., tuple[int, Any]], library: str) -> None:
+    status, report = stoker(library, **NO_NVML)
+
+    assert status == 1
+    assert [(d["name"], d["capability"], d["verdict"]) for d in report["devices"]] == [("Stand-in", "8.9", "no")] * 2
+
+
+BELOW_WSL = """
+import ctypes, os, sys
+from stoker.sense import gpu
+from stoker.verify import matmul, nvml
+try:
+    ctypes.CDLL("libnvidia-ml.so.1")
+    sys.exit(77)
+except OSError:
+    gpu.WSL = nvml.WSL = sys.argv[1]
+matmul.PLACES = (matmul.PLACES[0], sys.argv[1] + "/libcuda.so.1")
+if sys.argv[2] == "verify":
+    print([g.device.name for g in nvml.ask_nvml(60.0).gpus], matmul.listing()["devices"][0]["name"])
+else:
+    reader = gpu.GpuReader()
+    print(reader.note == gpu.NO_DRIVER)
+    reader.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [("verify", "['NVIDIA H100', 'RTX 5090'] Stand-in\n"), ("sense", "False\n")],
+)
+def test_the_driver_is_found_where_wsl_has_it(fake_gpus: Path, who: str, words: str) -> None:
+    env = {k: v for k, v in os.environ.items() if k not in (*OWN, "LD_LIBRARY_PATH")}
+    done = subprocess.run(
+        [sys.executable, "-c", BELOW_WSL, str(fake_gpus), who], env=env, capture_output=True, text=True
+    )
+    if done.returncode == 77:
+        pytest.skip("this machine has a driver of its own")
+
+    assert done.stdout == words

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stoker.verify.devices import Device
-from stoker.verify.nvml import ask_nvml
+from stoker.verify.libcuda import Found, ask_libcuda
+from stoker.verify.nvml import Heard, ask_nvml
 from stoker.verify.visible import setting, visible
 
 DRIVER_SECONDS = 60.0
@@ -31,10 +33,11 @@ class LocalGpus:
 
 def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) -> LocalGpus:
     """Ask the driver, for so many seconds at most, what a program in this environment would find. Never raises."""
+    deadline = time.monotonic() + seconds
     heard = ask_nvml(seconds)
     lost = [f"GPU {index} does not answer: {why}; it was not judged" for index, why in heard.lost]
     if not heard.gpus:
-        return LocalGpus((), tuple(lost), (), heard.why or "none answers", heard.broken)
+        return _by_cuda(heard, lost, environment, deadline - time.monotonic())
     if heard.why:
         lost.append(f"{heard.why}; GPUs may be missing here")
     choice = visible(heard.gpus, environment, complete=not lost)
@@ -44,3 +47,17 @@ def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) 
         notes.append(f"{setting(environment)} leaves out {named}; not judged")
     why = "" if choice.shown else f"{setting(environment)} leaves out every one"
     return LocalGpus(tuple(gpu.device for gpu in choice.shown), tuple(lost), tuple(notes), why)
+
+
+def _by_cuda(heard: Heard, lost: list[str], environment: Mapping[str, str], seconds: float) -> LocalGpus:
+    """What the CUDA driver tells in the time that is left, where NVML told of no GPU. It chooses the visible itself."""
+    # A driver that has not answered NVML by now will not answer at all.
+    found = ask_libcuda(environment, seconds) if seconds > 0 else Found()
+    chosen = setting(environment)
+    if found.devices:
+        missing = lost if len(found.devices) < len(lost) else []
+        notes = (f"{chosen} may leave out others, which were not judged",) if chosen else ()
+        return LocalGpus(found.devices, (*missing, *found.lost), notes)
+    reasons = [heard.why or "none answers", f"{found.why}{f' ({chosen})' if chosen else ''}" if found.why else ""]
+    why = "; ".join(reason for reason in reasons if reason)
+    return LocalGpus((), (*lost, *found.lost), (), why, heard.broken or found.broken)

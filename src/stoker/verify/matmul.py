@@ -1,11 +1,12 @@
 """Run as a program by another Python: a small matrix product on every GPU, its result checked. Standard library only.
 
 By torch when it can be imported, since that proves torch's own kernels; else by the CUDA driver and the PTX below.
-Prints one line of JSON. Unaware of stoker.
+With the word `list` it only tells which GPUs the CUDA driver finds. Prints one line of JSON. Unaware of stoker.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -65,6 +66,9 @@ again:
 _MAJOR, _MINOR = 75, 76
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
 
+PLACES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+"""The driver's library where ld.so finds it, and where it is below WSL2, which ld.so is not always told of."""
+
 Matrix = list[list[int]]
 
 
@@ -106,13 +110,63 @@ def by_torch(torch: Any) -> Iterator[Any]:
         yield attempt("torch", i, lambda i=i: identity(i), lambda i=i: product(i))  # type: ignore[misc]
 
 
-def by_driver() -> Iterator[Any]:
-    """A product by the CUDA driver on every device; raises OSError and RuntimeError when there is no driver."""
-    cuda = ctypes.CDLL("libcuda.so.1")
+class CudaError(RuntimeError):
+    """What the CUDA driver answered, in its own words; `status` is its number for it."""
+
+    def __init__(self, name: str, status: int, words: str) -> None:
+        super().__init__(f"{name}: {words or f'error {status}'}")
+        self.status = status
+
+
+def load() -> ctypes.CDLL:
+    """The CUDA driver's library; raises OSError where there is none."""
+    try:
+        return ctypes.CDLL(PLACES[0])
+    except OSError:
+        for place in PLACES[1:]:
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(place)
+        raise
+
+
+def count_devices(cuda: ctypes.CDLL) -> int:
+    """Start the driver and count its devices; raises CudaError."""
     check(cuda, "cuInit", 0)
     count = ctypes.c_int()
     check(cuda, "cuDeviceGetCount", ctypes.byref(count))
-    for i in range(count.value):
+    return count.value
+
+
+def listing() -> Any:
+    """What the CUDA driver knows of each device, without a context on any."""
+    try:
+        cuda = load()
+    except OSError:
+        return {"absent": True}
+    try:
+        count = count_devices(cuda)
+    except CudaError as err:
+        return {"error": str(err), "status": err.status}
+    version = ctypes.c_int()
+    known = not cuda.cuDriverGetVersion(ctypes.byref(version))
+    return {"cuda": version.value if known else None, "devices": [listed(cuda, i) for i in range(count)]}
+
+
+def listed(cuda: ctypes.CDLL, index: int) -> Any:
+    """One device's name, capability and memory in bytes, or why it does not tell its capability."""
+    try:
+        name, capability = identity(cuda, index)
+        size = ctypes.c_size_t()
+        known = not cuda.cuDeviceTotalMem_v2(ctypes.byref(size), handle(cuda, index))
+    except CudaError as err:
+        return {"error": str(err)}
+    return {"name": name, "capability": capability, "memory": size.value if known else None}
+
+
+def by_driver() -> Iterator[Any]:
+    """A product by the CUDA driver on every device; raises OSError and CudaError when there is no driver."""
+    cuda = load()
+    for i in range(count_devices(cuda)):
         yield attempt("driver", i, lambda i=i: identity(cuda, i), lambda i=i: on_device(cuda, i))  # type: ignore[misc]
 
 
@@ -120,10 +174,11 @@ def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
     """A device's name and compute capability."""
     text, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
     device = handle(cuda, index)
-    check(cuda, "cuDeviceGetName", text, 256, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
-    return text.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
+    named = not cuda.cuDeviceGetName(text, 256, device)
+    name = text.value.decode("utf-8", "replace") if named else ""
+    return name or f"GPU {index}", f"{major.value}.{minor.value}"
 
 
 def handle(cuda: ctypes.CDLL, index: int) -> ctypes.c_int:
@@ -164,13 +219,12 @@ def launch(cuda: ctypes.CDLL, function: ctypes.c_void_p) -> Matrix:
 
 
 def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
-    """Call a driver function; raises RuntimeError with the driver's own words."""
+    """Call a driver function; raises CudaError with the driver's own words."""
     status = getattr(cuda, name)(*arguments)
     if status:
         text = ctypes.c_char_p()
         cuda.cuGetErrorString(status, ctypes.byref(text))
-        words = (text.value or b"").decode("utf-8", "replace")
-        raise RuntimeError(f"{name}: {words or f'error {status}'}")
+        raise CudaError(name, status, (text.value or b"").decode("utf-8", "replace"))
 
 
 def first_line(err: BaseException) -> str:
@@ -179,18 +233,23 @@ def first_line(err: BaseException) -> str:
     return lines[0][:300] if lines else type(err).__name__
 
 
-def main() -> None:
-    """Print the answer."""
-    sys.path[:0] = [p for p in sys.argv[1:] if p]
+def run() -> Any:
+    """A product on every device, by torch where there is a torch for CUDA."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         torch = None
     try:
-        runs = list(by_torch(torch) if torch is not None and torch.version.cuda else by_driver())
-        answer = {"runs": runs, "error": ""}
+        return {"runs": list(by_torch(torch) if torch is not None and torch.version.cuda else by_driver()), "error": ""}
     except Exception as err:  # noqa: BLE001 - as in attempt
-        answer = {"runs": [], "error": first_line(err)}
+        return {"runs": [], "error": first_line(err)}
+
+
+def main() -> None:
+    """Print the answer to the task, the first word; the others are folders to import from."""
+    task, *folders = sys.argv[1:]
+    sys.path[:0] = [folder for folder in folders if folder]
+    answer = listing() if task == "list" else run()
     print()
     print(MARK + json.dumps(answer))
 

@@ -3,6 +3,8 @@ driver as a whole does not tell, costs no other GPU anything. Unaware of binarie
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +12,10 @@ from typing import Any, TypeVar
 
 from stoker.verify.archs import Arch
 from stoker.verify.devices import Device
+
+LIBRARY = "libnvidia-ml.so.1"
+WSL = "/usr/lib/wsl/lib"
+"""Where the driver's libraries are below WSL2; ld.so is not always told of it."""
 
 T = TypeVar("T")
 
@@ -63,6 +69,7 @@ def _ask(heard: Heard) -> None:
     except ImportError as err:
         heard.why = f"NVML's Python binding is not there ({err})"
         return
+    _find_library()
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as err:
@@ -73,6 +80,15 @@ def _ask(heard: Heard) -> None:
         _hear_all(nvml, heard)
     finally:
         _told(nvml.nvmlShutdown)
+
+
+def _find_library() -> None:
+    """Load the library where ld.so does not look. The binding asks for it by its name, which finds what is loaded."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(f"{WSL}/{LIBRARY}")
 
 
 def _hear_all(nvml: Any, heard: Heard) -> None:

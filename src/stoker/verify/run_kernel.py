@@ -12,7 +12,7 @@ from stoker.verify.report import KernelRun
 SECONDS = 180.0
 """A first start that compiles all of torch's PTX took minutes; a hung device takes for ever."""
 
-_PROGRAM = Path(__file__).with_name("matmul.py")
+PROGRAM = Path(__file__).with_name("matmul.py")
 
 
 def run_kernels(
@@ -20,8 +20,8 @@ def run_kernels(
 ) -> tuple[tuple[KernelRun, ...], str]:
     """One run for each device, and why there is none when there is none."""
     try:
-        script = _PROGRAM.read_text(encoding="utf-8")
-        answer = ask(python, script, [str(folder) if folder else ""], environment, seconds)
+        script = PROGRAM.read_text(encoding="utf-8")
+        answer = ask(python, script, ["run", str(folder) if folder else ""], environment, seconds)
         runs = tuple(_run(r) for r in answer["runs"])
     except (NoAnswerError, OSError, KeyError, TypeError, ValueError) as err:
         return (), str(err)
