@@ -18,7 +18,7 @@ from stoker.verify.libraries import Linker
 from stoker.verify.link_report import Linked, link_problems
 from stoker.verify.local_gpus import DRIVER_SECONDS, local_gpus
 from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, Severity, TorchFacts
-from stoker.verify.run_kernel import run_kernels
+from stoker.verify.run_kernel import run_kernels, untested
 from stoker.verify.source import Deadline, FileSource, UnreadableError
 from stoker.verify.torch_facts import ask_torch
 from stoker.verify.wheel_report import read_wheel
@@ -196,8 +196,14 @@ def _ask(
             problems.append(
                 Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")
             )
-        problems += [Problem("error", "", f"a matrix product on {r.device} failed: {r.error}") for r in runs if r.error]
+        problems += [_run_problem(r) for r in runs if r.error]
     return facts, runs, problems
+
+
+def _run_problem(run: KernelRun) -> Problem:
+    if untested(run):
+        return Problem("warning", "", f"{run.device} {run.error}")
+    return Problem("error", "", f"a matrix product on {run.device} failed: {run.error}")
 
 
 def _torch_folder(files: list[FileReport]) -> Path | None:
