@@ -328,7 +328,7 @@ def test_a_busy_gpu_is_a_warning(with_driver: dict[str, str], cc: Callable[..., 
     assert report.exit_status == 0
     [problem] = report.all_problems
     assert problem.severity == "warning"
-    assert problem.what.startswith("Stand-in is busy; not tested (cu")
+    assert problem.what.startswith("GPU 0 (Stand-in) is busy; not tested (cu")
     assert [bool(r.error) for r in report.runs] == [True, False]
 
 
@@ -367,7 +367,8 @@ def test_a_failed_run_fails_the_verification(with_driver: dict[str, str], cc: Ca
     assert [r.error for r in good.runs] == [""]
     assert good.exit_status == 0
     assert bad.exit_status == 1
-    assert any("product is wrong" in p.what for p in bad.all_problems)
+    [problem] = bad.all_problems
+    assert problem.what.startswith("a matrix product on GPU 0 (Stand-in) failed: the product is wrong")
 
 
 def test_the_ptx_of_the_kernel_run_is_right(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def listing() -> Any:
     except CudaError as err:
         return {"error": str(err), "status": err.status}
     version = ctypes.c_int()
-    known = not cuda.cuDriverGetVersion(ctypes.byref(version))
+    known = told(cuda, "cuDriverGetVersion", ctypes.byref(version))
     return {"cuda": version.value if known else None, "devices": [listed(cuda, i) for i in range(count)]}
 
 
@@ -215,7 +215,7 @@ def listed(cuda: ctypes.CDLL, index: int) -> Any:
     try:
         name, capability = identity(cuda, index)
         size = ctypes.c_size_t()
-        known = not cuda.cuDeviceTotalMem_v2(ctypes.byref(size), handle(cuda, index))
+        known = told(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), handle(cuda, index))
     except CudaError as err:
         return {"error": str(err)}
     return {"name": name, "capability": capability, "memory": size.value if known else None}
@@ -235,7 +235,7 @@ def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
     device = handle(cuda, index)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
-    named = not cuda.cuDeviceGetName(text, 256, device)
+    named = told(cuda, "cuDeviceGetName", text, 256, device)
     name = text.value.decode("utf-8", "replace") if named else ""
     return name or f"GPU {index}", f"{major.value}.{minor.value}"
 
@@ -285,6 +285,15 @@ def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
         text = ctypes.c_char_p()
         cuda.cuGetErrorString(status, ctypes.byref(text))
         raise CudaError(name, status, (text.value or b"").decode("utf-8", "replace"))
+
+
+def told(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
+    """Call a driver function that may well fail: whether it did not."""
+    try:
+        check(cuda, name, *arguments)
+    except (AttributeError, CudaError):
+        return False
+    return True
 
 
 def first_line(err: BaseException) -> str:

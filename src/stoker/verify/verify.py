@@ -196,14 +196,15 @@ def _ask(
             problems.append(
                 Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")
             )
-        problems += [_run_problem(r) for r in runs if r.error]
+        problems += [_run_problem(index, r) for index, r in enumerate(runs) if r.error]
     return facts, runs, problems
 
 
-def _run_problem(run: KernelRun) -> Problem:
+def _run_problem(index: int, run: KernelRun) -> Problem:
+    gpu = f"GPU {index}" if run.device == f"GPU {index}" else f"GPU {index} ({run.device})"
     if untested(run):
-        return Problem("warning", "", f"{run.device} {run.error}")
-    return Problem("error", "", f"a matrix product on {run.device} failed: {run.error}")
+        return Problem("warning", "", f"{gpu} {run.error}")
+    return Problem("error", "", f"a matrix product on {gpu} failed: {run.error}")
 
 
 def _torch_folder(files: list[FileReport]) -> Path | None:
