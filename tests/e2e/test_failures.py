@@ -65,6 +65,21 @@ def test_a_failure_that_pip_would_hide_ends_what_waits_as_well(stoker: Stoker, t
     assert len(dropped(stoker, build)) == 1
 
 
+def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_says_so(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    """As below pip, which unpacks and builds in a folder of its own each time."""
+    once = f"sleep 1.5; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; kill -9 $$; }}; touch first"
+    folder = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
+    script = f"d=$(mktemp -d {tmp_path}/tmpXXXXXXXX); cp {folder}/build.ninja $d; cd $d; ninja -j4"
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    status = stoker.ended(build)
+    assert (status["state"], status["step"]["attempt"]) == ("done", 2)
+    assert status["progress"]["finished"] == status["progress"]["total"] == 7
+    told = [e["text"] for e in stoker.events(build) if e["type"] == "noticed"]
+    assert any("6 jobs that had finished before are built again" in text for text in told)
+
+
 def test_an_error_that_make_is_told_to_ignore_ends_nothing(stoker: Stoker, tmp_path: Path) -> None:
     names = " ".join(f"o{n}" for n in range(MANY))
     sub = tmp_path / "sub"

@@ -270,6 +270,7 @@ def test_a_failure_is_judged_the_moment_it_is_read(build: Build) -> None:
 
 def test_the_death_of_a_compiler_is_told_at_once_and_only_once(build: Build) -> None:
     """The others may run for an hour before the step runs again."""
+    build.tell(ev.JobStarted(2, 1, 9, "z.o", "cxx", 1000.0))
     build.says(KILLED)
     build.ends("a.o", 5)
     build.tell(*build.recovery.hear(build.state.failures[0], build.state)[1])

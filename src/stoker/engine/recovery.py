@@ -118,7 +118,9 @@ class Recovery:
             return False, []
         peaks = self._peaks({death.output, *death.outputs}, state)
         events: list[ev.Event] = [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
-        return False, [*events, ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death))]
+        if any(job.output not in death.outputs for job in state.jobs.values()):
+            events.append(ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death)))
+        return False, events
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
         """Whether the step, which has failed, runs again, and what is to be told of that.
