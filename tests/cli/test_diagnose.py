@@ -26,6 +26,8 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
     assert ran.returncode == 1
     said = ran.stderr.decode()
     assert "stoker: A header is missing; what to do: stoker diagnose mpi-" in said, said
+    assert " of the output: a.cpp:1:10: fatal error: mpi.h: No such file or directory\n" in said, said
+    assert said.count("exit status 1") == 1, said
     told = stoker.run("diagnose", "mpi")
     assert told.stdout.startswith(b"A header is missing  [missing-header]\n  line ")
 

@@ -324,8 +324,8 @@ def _ending(state: BuildState) -> list[Span]:
     peak = _used(state)
     if state.outcome == "done":
         return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
-    told = state.reason in ("", f"exit status {state.exit_code}")
-    reason = "" if told else f": {_name(state.reason)}"
+    told = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
+    reason = f": {_name(told)}" if told else ""
     if state.outcome == "stopped":
         return [Span("stoker: "), Span("stopped", _WARN), Span(f" after {took}{reason}")]
     if state.outcome is None:
