@@ -48,6 +48,19 @@ def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stok
     assert output[match["line"] - 1].endswith("no such name")
 
 
+def test_a_folder_of_the_same_name_does_not_hide_the_build(stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    words = "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"
+    for _ in range(2):
+        stoker.run("run", "--plain", "--", "sh", "-c", words, cwd=tmp_path / "project")
+    told = stoker.run("diagnose", "--json", "project")
+    assert [match["rule"] for match in json.loads(told.stdout)["matches"]] == ["memory-refused"], told.stderr
+    (tmp_path / "empty").mkdir()
+    assert b"empty: Is a directory" in stoker.run("diagnose", "empty").stderr
+    assert b"Is a directory" in stoker.run("diagnose", "./project").stderr
+    assert b"'projec' may mean several builds" in stoker.run("diagnose", "projec").stderr
+
+
 def write_manifests(folder: Path) -> None:
     """One compiler that takes a while to meet an error, and some beside it, for ninja and for make."""
     (folder / "a.cpp").write_text("#include <bits/stdc++.h>\nint a = no_such_name;\n")

@@ -15,7 +15,7 @@ from stoker.diagnose.around import line_at
 from stoker.model.diagnosis import Cause
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.record.builds import NoSuchBuildError, final_state, resolve
+from stoker.record.builds import AmbiguousBuildError, NoSuchBuildError, final_state, resolve
 
 FOUND = 0
 NOTHING_KNOWN = 1
@@ -55,7 +55,8 @@ def _causes(name: str) -> Sequence[Cause]:
     if name == "-":
         return _scanned(sys.stdin.buffer, BuildState())
     path = Path(name)
-    build = None if path.exists() else _build(name)
+    # A folder is no log, and a build is called after its folder unless somebody named it.
+    build = None if "/" in name or path.is_file() else _build(name)
     state = BuildState() if build is None else final_state(build)
     if state.diagnosis is not None and state.diagnosis.complete:
         return state.diagnosis.causes  # what the build's last lines have told, which knows what was killed, too
@@ -64,9 +65,11 @@ def _causes(name: str) -> Sequence[Cause]:
 
 
 def _build(name: str) -> BuildPaths | None:
-    """The build that has this ID or name."""
+    """The build that has this ID or name. Raises CliError where it may be one of several."""
     try:
         return resolve(name)
+    except AmbiguousBuildError as err:
+        raise CliError(str(err), USAGE) from err
     except NoSuchBuildError:
         return None
 
