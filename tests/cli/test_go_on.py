@@ -114,7 +114,7 @@ def test_the_same_command_that_runs_there_already_is_no_second_time_started(stok
     old = build(stoker, *command)
     (stoker.root / "mended").touch()
     live = stoker.detach(*command)
-    assert f"{live} runs the same there" in go_on(stoker, old)[1]
+    assert f"{live} runs the same command in the same folder" in go_on(stoker, old)[1]
     stoker.run("stop", live)
 
 
