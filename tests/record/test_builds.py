@@ -24,6 +24,7 @@ from stoker.record.builds import (
     list_builds,
     prune_builds,
     resolve,
+    told_builds,
 )
 from stoker.record.journal import JournalWriter
 
@@ -198,7 +199,7 @@ def test_found_by_id_name_and_beginning() -> None:
     assert resolve("torch").id == "torch-1102-bb", "by name the newest"
     assert resolve("ll").id == "llvm-1103-cc"
     assert resolve(None).id == "llvm-1103-cc", "nothing lives: the newest"
-    with pytest.raises(NoSuchBuildError, match=r"several builds; name one of torch-1102-bb, torch-1101-aa$"):
+    with pytest.raises(NoSuchBuildError, match=r"several builds; name one of torch-1102-bb \(.*\), torch-1101-aa "):
         resolve("tor")
     with pytest.raises(NoSuchBuildError, match=r"no build 'x'; 'stoker ls' shows them"):
         resolve("x")
@@ -213,8 +214,18 @@ def test_the_one_that_lives_is_meant(keeper: subprocess.Popen[bytes]) -> None:
     make_build("torch-2", events=(DONE,))
     assert resolve(None).id == resolve("torch").id == resolve("to", live_only=True).id == "torch-1"
     make_build("torch-3", age=5, keeper=live(keeper))
-    with pytest.raises(NoSuchBuildError, match="several builds live; name one of torch-3, torch-1"):
+    with pytest.raises(
+        NoSuchBuildError, match=r"several builds live; name one of torch-3 \(ninja in /src\), torch-1 \("
+    ):
         resolve(None)
+
+
+def test_a_pause_is_told_however_long_ago_it_was(keeper: subprocess.Popen[bytes]) -> None:
+    quiet = tuple(ev.Noticed("info", "x" * 1000) for _ in range(100))
+    paused = ev.LevelSet("auto", 4, "hard")
+    make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), paused, *quiet), keeper=live(keeper))
+    make_build("b-2", age=5, events=(ev.StepStarted(1, 1, "b", (), 1), paused, DONE))
+    assert [(b.id, b.phase) for b in told_builds()] == [("b-1", "frozen"), ("b-2", "done")]
 
 
 @pytest.mark.parametrize("word", ["..", "../builds", ".", "/etc", "a/b", "", "\x1b[2J", "b-1/../b-1", "*"])

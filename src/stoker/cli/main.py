@@ -126,6 +126,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
     )
     parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
+    parser.add_argument(
+        "--again", action="store_true", help="start it even if the same command runs in this folder already"
+    )
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"

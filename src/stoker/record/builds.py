@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
-from stoker.record.journal import load_state
+from stoker.model.text import clean
+from stoker.record.journal import JournalError, load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_BUILDS = 200
@@ -39,7 +41,10 @@ _HEAD_BYTES = 1 << 13
 _TAIL_BYTES = 1 << 16
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_CANDIDATES = 5
-"""Candidates named in an error: it must stay one line."""
+_CANDIDATE = 60
+"""Candidates named in an error, and characters of what each runs and where: it must stay one line."""
+
+_MAX_TOLD = 10_000
 
 
 class NoSuchBuildError(Exception):
@@ -57,6 +62,7 @@ class BuildSummary:
     id: str
     name: str
     command: tuple[str, ...]
+    cwd: str
     phase: Phase
     started: float
     ended: float | None
@@ -91,6 +97,25 @@ def list_builds() -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
 
+def told_builds() -> list[BuildSummary]:
+    """The same, and of those that live whether they are paused or frozen, which may stand anywhere in a journal."""
+    return [replace(build, phase=_told_phase(build)) if build.live else build for build in list_builds()]
+
+
+def _told_phase(build: BuildSummary) -> Phase:
+    try:
+        return final_state(BuildPaths(builds_dir() / build.id)).phase
+    except JournalError:
+        return build.phase
+
+
+def what_and_where(build: BuildSummary, width: int) -> str:
+    """The command and its folder in at most `width` characters, cut in the middle: both ends tell the most."""
+    text = clean(f"{shlex.join(build.command)} in {build.cwd}", _MAX_TOLD)
+    tail = (width - 1) // 2
+    return text if len(text) <= width else f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     """The build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
 
@@ -122,7 +147,7 @@ def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequen
 
 
 def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> AmbiguousBuildError:
-    names = ", ".join(b.id for b in candidates[:_MAX_CANDIDATES])
+    names = ", ".join(f"{b.id} ({what_and_where(b, _CANDIDATE)})" for b in candidates[:_MAX_CANDIDATES])
     more = len(candidates) - _MAX_CANDIDATES
     if more > 0:
         names += f" and {more} more"
@@ -198,6 +223,7 @@ def _summary(paths: BuildPaths) -> BuildSummary:
         id=paths.id,
         name=begun.name if isinstance(begun, BuildStarted) else bare.name,
         command=begun.command if isinstance(begun, BuildStarted) else bare.command,
+        cwd=begun.cwd if isinstance(begun, BuildStarted) else bare.cwd,
         phase=ended.outcome if isinstance(ended, BuildEnded) else _live_phase(glance),
         started=glance.begun.time if glance.begun is not None else bare.started,
         ended=end.time if end is not None else None,
