@@ -129,3 +129,19 @@ def test_a_working_folder_that_is_gone_is_named_and_nothing_runs(stoker: Stoker,
     assert result.returncode == 125
     assert result.stderr == b"stoker: the working folder is gone; cd to one that exists\n"
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_journal_says_reaches_the_terminal_only_as_text(stoker: Stoker, tmp_path: Path) -> None:
+    journal = tmp_path / "hostile.jsonl"
+    tools = '{"\\u001b]0;PWNED\\u0007\\u001b[31m\\nhat": "x"}'
+    journal.write_text(
+        f'{{"v":1,"seq":1,"t":1,"type":"scheduler_planned","sid":1,"total":1,"source":"status","tools":{tools}}}\n'
+    )
+    result = stoker.run("replay", "--plain", str(journal))
+    assert result.returncode == 1
+    assert b"is no journal that can be read" in result.stderr
+    assert result.stderr.decode().removesuffix("\n").isprintable()
+
+
+def test_help_spells_names_as_they_are_spelt(stoker: Stoker) -> None:
+    assert b"Prove that binaries will run, and on which GPU" in stoker.run("verify", "--help").stdout
