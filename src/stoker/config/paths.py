@@ -10,6 +10,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.config.regular import open_regular
+
 MAX_SOCKET_PATH = 107
 """Longest path that fits sockaddr_un.sun_path on Linux (108 bytes with the closing NUL; unix(7))."""
 
@@ -179,7 +181,8 @@ class BuildPaths:
     def socket(self) -> Path:
         """The engine's Unix socket."""
         try:
-            told = self.socket_note.read_text(encoding="utf-8", errors="surrogateescape")
+            with open_regular(self.socket_note) as file:
+                told = os.fsdecode(file.read(MAX_SOCKET_PATH + 1))
         except OSError:
             told = ""
         return Path(told) if told else runtime_dir() / f"{self.id}.sock"

@@ -7,14 +7,13 @@ the keys mean.
 from __future__ import annotations
 
 import math
-import os
-import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
 from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.regular import open_regular
 
 MAX_FILE_BYTES = 256 * 1024
 """A settings file of a thousand commented keys has 60 KiB."""
@@ -198,11 +197,7 @@ def load(path: Path, errors: list[ConfigError] | None = None) -> Section:
 
 def _read(path: Path) -> str:
     try:
-        # O_NONBLOCK: opening a FIFO that nobody writes would wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigError(path, 0, "this is not a regular file")
+        with open_regular(path, follow_links=True) as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as err:
         raise ConfigError(path, 0, f"cannot be read: {err.strerror}") from err
