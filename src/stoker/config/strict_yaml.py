@@ -23,6 +23,9 @@ MAX_DEPTH = 8
 
 MAX_NODES = 4000
 
+_LOADER: type[yaml.CSafeLoader | yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The quick one where PyYAML was built with libyaml: not on every machine."""
+
 _YES = ("yes", "true", "on")
 _NO = ("no", "false", "off")
 
@@ -212,7 +215,7 @@ def _read(path: Path) -> str:
 def _compose(path: Path, text: str) -> yaml.Node | None:
     try:
         _check_bounds(path, text)
-        node: yaml.Node | None = yaml.compose(text, yaml.CSafeLoader)
+        node: yaml.Node | None = yaml.compose(text, _LOADER)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         message = " ".join(part for part in (err.context, err.problem) if part)
@@ -226,7 +229,7 @@ def _compose(path: Path, text: str) -> yaml.Node | None:
 def _check_bounds(path: Path, text: str) -> None:
     """Refuse what could grow when it is composed: aliases, deep nesting, masses of nodes."""
     depth = nodes = 0
-    for event in yaml.parse(text, yaml.CSafeLoader):
+    for event in yaml.parse(text, _LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise ConfigError(
