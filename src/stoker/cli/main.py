@@ -13,6 +13,7 @@ from stoker import __version__
 from stoker.cli import streams
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
+from stoker.model.text import clean
 
 DESCRIPTION = """\
 Run a long build within the machine's memory; watch and govern it from any terminal.
@@ -42,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_command(words)
         return _handled(_parsed(words))
     except CliError as err:
-        print(f"stoker: {err}", file=sys.stderr)
+        print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return err.status
     except UnsafeFolderError as err:
-        print(f"stoker: {err}", file=sys.stderr)
+        print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return FAILURE
     except KeyboardInterrupt:
         return 130
@@ -102,7 +103,9 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"stoker {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (help_text, add_arguments, handler) in COMMANDS.items():
-        sub = subparsers.add_parser(name, help=help_text, description=help_text.capitalize(), allow_abbrev=False)
+        sub = subparsers.add_parser(
+            name, help=help_text, description=help_text[:1].upper() + help_text[1:], allow_abbrev=False
+        )
         if name == chosen:
             (_load(add_arguments) if isinstance(add_arguments, str) else add_arguments)(sub)
         sub.set_defaults(handler=handler)

@@ -6,10 +6,12 @@ Unaware of engines' sockets and of screens. A build is a folder below `config.pa
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shlex
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.model.codec import CodecError, decode_record
+from stoker.config.regular import open_regular
+from stoker.model.codec import CodecError, decode_record, real, whole
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
@@ -124,6 +127,8 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     builds = list_builds()
     found, exact = _matches(builds, wanted)
     if not found:
+        if builds_dir().exists() and not _is_own_folder(builds_dir()):
+            raise NoSuchBuildError(f"the builds in {builds_dir()} are another user's; be that user, or set HOME")
         if wanted is not None:
             raise NoSuchBuildError(f"no build {wanted!r}; 'stoker ls' shows them")
         raise NoSuchBuildError("there is no build yet; start one with: stoker run -- COMMAND")
@@ -201,12 +206,21 @@ def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
 
 
 def _all_paths() -> Iterable[BuildPaths]:
-    """Real folders with the name of an ID, and nothing that a link leads to."""
+    """Real folders of our own with the name of an ID, and nothing that a link leads to."""
     try:
         entries = list(builds_dir().iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
+    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and _is_own_folder(p)]
+
+
+def _is_own_folder(path: Path) -> bool:
+    """What another user wrote names processes and sockets of his choice; root, with his HOME, would signal them."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
 
 
 def _summary(paths: BuildPaths) -> BuildSummary:
@@ -260,7 +274,7 @@ def _signal_name(number: int) -> str:
 
 def _glance(journal: Path) -> _Glance:
     try:
-        with journal.open("rb") as file:
+        with open_regular(journal) as file:
             first = file.readline(_MAX_FIRST_LINE)
             stepping = _type_of(StepStarted) in file.read(_HEAD_BYTES)
             size = file.seek(0, 2)
@@ -308,7 +322,7 @@ def runs(paths: BuildPaths) -> bool:
 
 def _is_process(pid: object, start: object) -> bool:
     """Whether `pid` exists, is no zombie, and began at `start` ticks after boot (proc_pid_stat(5), field 22)."""
-    if not isinstance(pid, int) or not isinstance(start, int):
+    if whole(pid) is None or whole(start) is None:
         return False
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -319,20 +333,20 @@ def _is_process(pid: object, start: object) -> bool:
 
 def _read_exit(paths: BuildPaths) -> _Exit | None:
     data = read_object(paths.exit)
-    code, number, ended = data.get("exit_code"), data.get("signal"), data.get("ended")
-    if not isinstance(code, int) or not isinstance(ended, int | float):
+    code, ended = whole(data.get("exit_code")), real(data.get("ended"))
+    if code is None or ended is None:
         return None
-    return _Exit(code, number if isinstance(number, int) else None, float(ended), data.get("stopped") is True)
+    return _Exit(code, whole(data.get("signal")), ended, data.get("stopped") is True)
 
 
 def _state_without_journal(paths: BuildPaths) -> BuildState:
     """As much as the launcher and the keeper knew before there was an engine."""
     spec = read_object(paths.spec)
-    command, created = spec.get("command"), spec.get("created")
-    if not isinstance(created, int | float):
+    command, started = spec.get("command"), real(spec.get("created"))
+    if started is None:
         with contextlib.suppress(OSError):
-            created = paths.root.stat().st_mtime
-    started = float(created or 0.0)
+            started = paths.root.stat().st_mtime
+    started = started or 0.0
     return BuildState(
         id=paths.id,
         name=str(spec.get("name") or paths.id),
@@ -347,7 +361,7 @@ def _state_without_journal(paths: BuildPaths) -> BuildState:
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a small file; empty where there is none."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return parse_line(file.read(_MAX_OBJECT))
     except (OSError, BadLineError):
         return {}
