@@ -196,6 +196,7 @@ def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
         ["stoker"],
         [
             "stoker.act",
+            "stoker.act.command",
             "stoker.act.guard",
             "stoker.act.keeper",
             "stoker.act.minder",
