@@ -80,6 +80,7 @@ class Keeper:
 
     def run(self) -> None:
         """Start everything, then wait for children and signals until the build and the engine are done."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
         become_subreaper()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKE_UP_SIGNALS)
