@@ -36,8 +36,9 @@ STARTS_GUARD = (
     GOVERNOR
     + f"sys.path.append({str(KEEPER.parents[2])!r})"
     + """
+import contextlib
 from pathlib import Path
-from stoker.act import launch
+from stoker.act.call_guard import GuardCall
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
 if first:
@@ -47,9 +48,11 @@ if first:
     gate(1, [keeper("build_pid")], [pids[1]], pids)
 while start_ticks(keeper("keeper_pid")):
     time.sleep(0.01)
+call = GuardCall(BuildPaths(Path(folder)))
 while start_ticks(keeper("build_pid")):
-    launch.start_guard(BuildPaths(Path(folder)))
-    note("guards", json.load(open(folder + "/guard.json"))["pid"])
+    with contextlib.suppress(OSError):
+        call.renew()
+    note("guards", call._guard[0])
     if os.path.exists(folder + "/dying"):
         sys.exit(1)
     time.sleep(0.05)
@@ -133,6 +136,23 @@ def test_an_engine_that_is_calling_for_a_guard_gets_one_only(orphan: Orphan) -> 
     assert len(guards(paths)) == 1
 
 
+def test_a_guard_that_cannot_be_written_down_is_no_reason_for_a_second_one(start: Start, tmp_path: Path) -> None:
+    """As on a full disk; also for the engine that it starts, which knows it as its parent."""
+    paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
+    (paths.root / "guard.json").mkdir()
+    until((paths.root / "gate.json").exists)
+    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    until(lambda: guards(paths))
+    os.kill(engines_of(paths)[0], signal.SIGKILL)
+    until(lambda: len(engines_of(paths)) == 2)
+    lines = (paths.root / "guards").stat().st_size
+    until(lambda: (paths.root / "guards").stat().st_size > lines + 40)
+    (guard,) = guards(paths)
+    os.kill(guard, signal.SIGKILL)
+    (paths.root / "guard.json").rmdir()  # so that the test finds the one that follows
+    until(lambda: (paths.root / "guard.json").exists() and len(guards(paths)) == 2)
+
+
 def test_a_guard_that_is_killed_is_replaced(orphan: Orphan) -> None:
     paths = orphan()
     first = min(guards(paths))
@@ -196,6 +216,7 @@ def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
         ["stoker"],
         [
             "stoker.act",
+            "stoker.act.command",
             "stoker.act.guard",
             "stoker.act.keeper",
             "stoker.act.minder",

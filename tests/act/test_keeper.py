@@ -61,6 +61,16 @@ def test_the_build_inherits_no_ignored_or_blocked_signal(start: Start) -> None:
     assert [line.split()[1] for line in paths.output.read_text().splitlines()] == ["0" * 16, "0" * 16]
 
 
+def test_a_starter_that_ignores_its_childrens_ends_changes_nothing(start: Start) -> None:
+    """As some daemons do; execve(2) keeps what is ignored, and then a child's status is never told."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        paths = start("sh", "-c", "sh -c 'exit 3'; exit $?")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert exit_of(paths)["exit_code"] == 3
+
+
 def test_a_hangup_touches_nothing(start: Start) -> None:
     paths = start("sh", "-c", "sleep 0.3; exit 5")
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGHUP)

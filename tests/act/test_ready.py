@@ -38,7 +38,7 @@ def test_an_engine_that_dies_before_it_watches_holds_nothing_up(start: Start) ->
 
 def test_an_engine_that_never_watches_holds_the_command_up_for_a_while_only(start: Start) -> None:
     deaf = READY + "while not os.path.exists(folder + '/exit.json'): time.sleep(0.02)"
-    assert exit_of(start("true", engine=deaf, figures={"keeper.READY_SECONDS": 0.3}))["exit_code"] == 0
+    assert exit_of(start("true", engine=deaf, figures={"command.READY_SECONDS": 0.3}))["exit_code"] == 0
 
 
 def test_an_engine_that_was_stopped_before_it_watches_is_set_going(start: Start, tmp_path: Path) -> None:

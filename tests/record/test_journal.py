@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import json
 import os
 import resource
@@ -36,6 +38,9 @@ from stoker.record.journal import (
 from stoker.record.jsonlines import dump_line
 
 T0 = 1_700_000_000.0
+NOBODY = 61234 if os.getuid() == 0 else os.getuid()
+"""A user whom limits bind."""
+
 BEGIN = ev.BuildStarted("b-1", "torch", ("ninja", "-C", "out"), "/src", "/log", "host", 8, 2**34, "0.1.0")
 MACHINE = MachineSample(50.0, (50, 50), 2.0, 2**34, 2**33, 2**33, "machine")
 
@@ -268,6 +273,37 @@ def test_a_killed_engine_leaves_the_journal_to_the_next(tmp_path: Path) -> None:
     journal = JournalWriter(path)
     assert journal.seq == 1
     journal.close()
+
+
+def test_a_disk_that_cannot_lock_takes_a_journal_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Lustre without -o flock, and NFS without its lock service."""
+
+    def refuse(_fd: int, _operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "journal.jsonl"
+    records = write(path, build(2))
+    assert list(read_journal(path)) == records
+
+
+def test_at_the_limit_of_processes_a_journal_is_written_and_seen_on_the_disk_later(tmp_path: Path) -> None:
+    """A thread counts as a process. The limit does not bind root, so root's test runs as somebody else."""
+    os.chown(tmp_path, NOBODY, NOBODY)
+    script = (
+        "import os, resource; from pathlib import Path; from stoker.record.journal import JournalWriter;"
+        "from stoker.model.events import StopRequested; clock = [0.0];"
+        f"os.getuid() or (os.setgid({NOBODY}), os.setuid({NOBODY}));"
+        "journal = JournalWriter(Path('journal.jsonl'), lambda: clock[0]);"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NPROC);"
+        "resource.setrlimit(resource.RLIMIT_NPROC, (0, hard));"
+        "journal.append(StopRequested('ann', False), 1.0); journal.flush(); before = journal._sync_due;"
+        "resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard));"
+        "clock[0] = 9.0; journal.flush(); print(before, journal._sync_due, len(os.listdir('/proc/self/fd')) < 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert done.stdout.split() == [b"True", b"False", b"True"], done.stderr
+    assert len(list(read_journal(tmp_path / "journal.jsonl"))) == 1
 
 
 # -- a disk that is full ---------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import os
 import socket
 import stat
@@ -16,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from stoker.config.paths import UnsafeFolderError
 from stoker.model import events as ev
 from stoker.model.codec import decode, encode_record
 from stoker.model.reduce import reduce
@@ -343,6 +346,42 @@ async def test_a_dead_engines_socket_is_taken_over(path: Path, connect: Connect)
     viewer = await connect()
     assert (await viewer.greet())["type"] == "hello"
     await engine.server.close(linger=0)
+
+
+async def test_an_engine_that_could_not_listen_does_when_there_is_a_folder_for_its_socket(
+    path: Path, connect: Connect
+) -> None:
+    """Its engine started between a person's last logout and the next login."""
+    path.parent.parent.joinpath("run").write_text("")
+    engine = Engine(path)
+    with pytest.raises((UnsafeFolderError, OSError)):
+        await engine.server.start()
+    with pytest.raises((UnsafeFolderError, OSError)):
+        await engine.server.listen_again()
+    path.parent.unlink()
+    await engine.server.listen_again()
+    viewer = await connect()
+    assert (await viewer.greet())["type"] == "hello"
+    await engine.server.close(linger=0)
+    await engine.server.listen_again()
+    assert names(path.parent) == [], "it has ended"
+
+
+async def test_where_folders_cannot_be_locked_viewers_connect_all_the_same(
+    path: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Lustre without -o flock."""
+
+    def refuse(_fd: int, _operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    engine = Engine(path)
+    await engine.server.start()
+    viewer = await connect()
+    assert (await viewer.greet())["type"] == "hello"
+    await engine.server.close(linger=0)
+    assert names(path.parent) == []
 
 
 async def test_a_living_engine_is_not_replaced(engine: Engine, path: Path, connect: Connect) -> None:

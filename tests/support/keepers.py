@@ -55,12 +55,22 @@ note("last-words", "")
 )
 
 SHORTER = """
-import sys
+import os, sys
 sys.path.append({source!r})
-from stoker.act import keeper, minder
+from stoker.act import command, keeper, minder
 {figures}
 keeper.main()
 """
+
+NO_PROCESS = """
+fork = os.fork
+def fork_where_there_is_room():
+    if os.path.exists({file!r}):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return fork()
+os.fork = fork_where_there_is_room
+"""
+"""No process is to be had for the keeper while that file is there, as at the limit of a user's processes."""
 
 
 class Start(Protocol):
@@ -70,11 +80,15 @@ class Start(Protocol):
         self,
         *command: str,
         engine: str = IDLE_ENGINE,
-        figures: Mapping[str, float] | None = None,
+        figures: Mapping[str, object] | None = None,
         steps: Sequence[Step] = (),
         first: int = 1,
+        crowded: Path | None = None,
     ) -> BuildPaths:
-        """`figures` are constants of the keeper's modules to be replaced: "keeper.READY_SECONDS"."""
+        """`figures` are constants of the keeper's modules to be replaced: "command.READY_SECONDS".
+
+        While the file `crowded` is there, no process is to be had for the keeper.
+        """
 
 
 class Keepers:
@@ -91,17 +105,19 @@ class Keepers:
         self,
         *command: str,
         engine: str = IDLE_ENGINE,
-        figures: Mapping[str, float] | None = None,
+        figures: Mapping[str, object] | None = None,
         steps: Sequence[Step] = (),
         first: int = 1,
+        crowded: Path | None = None,
     ) -> BuildPaths:
         def spec_file(spec: Spec) -> dict[str, object]:
             return {**self._spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
 
         self._patch.setattr(launch_module, "_spec_file", spec_file)
-        if figures:
+        if figures or crowded:
             program = self._folder / "keeper.py"
-            lines = "\n".join(f"{name} = {value}" for name, value in figures.items())
+            lines = "\n".join(f"{name} = {value}" for name, value in (figures or {}).items())
+            lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
             program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
             self._patch.setattr(launch_module, "KEEPER", program)
         paths = launch(Spec(command, str(self._folder), "test", steps=tuple(steps), first=first))

@@ -33,6 +33,7 @@ class Guard:
 
     def run(self) -> None:
         """Until the build and the engine's last words are over."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         while self.build_lives():
             time.sleep(min(POLL_SECONDS, self.minder.patience()))

@@ -18,7 +18,6 @@ import contextlib
 import ctypes
 import json
 import os
-import select
 import signal
 import sys
 import time
@@ -26,15 +25,10 @@ import time
 if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from stoker.act import ramdisk
+from stoker.act import command, ramdisk
 from stoker.act.guard import Guard
-from stoker.act.minder import Minder, read_gate, restore_signals
+from stoker.act.minder import Minder, read_gate
 from stoker.act.tree import Ending, Key, Processes, descendants, start_ticks
-
-READY_SECONDS = 60.0
-"""How long the command waits for the first engine to watch: a wide ninja would start a screenful of compilers
-unguarded. An engine starts in half a second, beside twenty busy compilers in ten; on a machine that swaps, the build
-does not wait for ever."""
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -53,10 +47,6 @@ VERDICT_SECONDS = 60.0
 """How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
 
 VERDICT_POLL_SECONDS = 1.0
-
-COMMAND_NOT_FOUND = 127
-COMMAND_NOT_EXECUTABLE = 126
-"""Exit statuses of a command that cannot be started, as shells give them."""
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
@@ -90,14 +80,16 @@ class Keeper:
 
     def run(self) -> None:
         """Start everything, then wait for children and signals until the build and the engine are done."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
         become_subreaper()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKE_UP_SIGNALS)
         ready, watching = os.pipe()
         self.start_build(ready, watching)
         os.close(ready)
+        if not self.build_pid:
+            sys.exit("no process is to be had for the command: a limit of processes is reached (ulimit -u, pids.max)")
         self.minder.start(watching)
-        os.close(watching)
         while not self.build_is_over():
             self.wait_for_something(self.patience())
             self.reap()
@@ -124,15 +116,17 @@ class Keeper:
     def start_build(self, ready: int, watching: int) -> None:
         """Fork the step's command; it becomes the parent of everything that the step does.
 
-        It runs when the last copy of `watching`, the other end of `ready`, is closed.
+        It runs when the last copy of `watching`, the other end of `ready`, is closed. Without a process for it the
+        build is over, as with a command that cannot be executed.
         """
         self.attempt += 1
         self.begun = time.time()
         self.log_start = self.log_size()
-        self.build_pid = os.fork()
-        if self.build_pid == 0:
-            self.become_build(ready, watching)
-        self.write_keeper_file()
+        self.build_pid = command.start(self.steps[self.step - 1], self.path("output.log"), ready, watching)
+        if self.build_pid:
+            self.write_keeper_file()
+        else:
+            self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
 
     def log_size(self) -> int:
         """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
@@ -140,34 +134,6 @@ class Keeper:
             return os.stat(self.path("output.log")).st_size
         except OSError:
             return 0
-
-    def become_build(self, ready: int, watching: int) -> None:
-        """In the child: output to the log, and, once somebody watches, the command.
-
-        In a session of its own: else, if the keeper were killed, the kernel would send SIGHUP to the whole of a build
-        in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
-        """
-        os.setsid()
-        step = self.steps[self.step - 1]
-        command = [os.fsencode(word) for word in step["command"]]
-        code = COMMAND_NOT_FOUND
-        try:
-            log = os.open(self.path("output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
-            restore_signals()
-            os.close(watching)  # or the end of this pipe would never come
-            select.select([ready], [], [], READY_SECONDS)
-            os.environ.update(step["environment"])
-            os.chdir(os.fsencode(step["cwd"]))
-            os.execvp(command[0], command)  # noqa: S606  (the user's own command, as a list)
-        except OSError as err:
-            if not isinstance(err, FileNotFoundError):
-                code = COMMAND_NOT_EXECUTABLE
-            os.write(2, b"stoker: " + command[0] + b": " + os.fsencode(err.strerror or "cannot be started") + b"\n")
-        finally:
-            os._exit(code)
 
     def build_ended(self, status: int) -> None:
         """Note the command's status in the shell's convention, 128 + signal; go on, or ask whether that was all."""
@@ -222,7 +188,7 @@ class Keeper:
 
         Not if the command was not found, or if no engine has ever looked at the build.
         """
-        hopeless = self.exit_code in (0, COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
+        hopeless = self.exit_code in (0, command.NOT_FOUND, command.NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
         hopeless = hopeless or not os.path.exists(self.path("heartbeat"))
         ended = {
             "exit_code": self.exit_code,
@@ -390,10 +356,13 @@ def become_subreaper() -> None:
 
 def main() -> None:
     """`FOLDER`, or `FOLDER --guard PID`."""
-    if sys.argv[2:3] == ["--guard"]:
-        Guard(sys.argv[1], int(sys.argv[3])).run()
-    else:
-        Keeper(sys.argv[1]).run()
+    guards = sys.argv[2:3] == ["--guard"]
+    keeper = Guard(sys.argv[1], int(sys.argv[3])) if guards else Keeper(sys.argv[1])
+    try:
+        keeper.run()
+    except BaseException:
+        keeper.minder.set_all_going()  # or what an engine has stopped would wait for ever
+        raise
 
 
 if __name__ == "__main__":

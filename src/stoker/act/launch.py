@@ -5,7 +5,6 @@ Unaware of viewers and of what the command is.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pwd
@@ -23,7 +22,7 @@ from stoker.act import ramdisk
 from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
-from stoker.act.tree import descendants, signal_tree, start_ticks
+from stoker.act.tree import descendants, signal_tree
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, socket_folder, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -162,32 +161,6 @@ def launch(spec: Spec) -> BuildPaths:
         if _start(paths, prefix, environment):
             return paths
     raise LaunchError(f"the keeper did not start; see {paths.engine_log}")
-
-
-def start_guard(paths: BuildPaths) -> None:
-    """The keeper is gone: start a guard that restarts this process, the engine, when it dies. One at a time.
-
-    To be called again and again while the keeper is gone, since a guard may be killed as well. Raises OSError.
-    """
-    guard_file = paths.root / "guard.json"
-    with contextlib.suppress(OSError, ValueError):
-        known = json.loads(guard_file.read_bytes())
-        if start_ticks(known["pid"]) == known["start"]:
-            return
-    with open(paths.engine_log, "ab", opener=_private) as log:
-        guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(KEEPER), str(paths.root), "--guard", str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-        )
-    start = start_ticks(guard.pid)
-    # It outlives us on purpose; without this, Popen would warn about it.
-    guard.returncode = 0
-    with open(guard_file, "w", encoding="ascii", opener=_private) as file:
-        json.dump({"pid": guard.pid, "start": start}, file)
 
 
 def _make_folder(name: str) -> BuildPaths:

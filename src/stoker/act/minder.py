@@ -53,6 +53,9 @@ resume it."""
 GATE_READS = 5
 """How often gate.json is read before it is taken for senseless: the engine may just be writing it."""
 
+RETRY_SECONDS = 1.0
+"""How often it is tried to start an engine where the machine lets nobody have another process."""
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 NO_PROGRAM = 127
@@ -114,8 +117,9 @@ class Minder:
         self._listened_at = time.monotonic()
         self._silence = 0.0
         self._stands_in = False
+        self._ready_fd: int | None = None
         self.pid = 0
-        """The engine's process, from the first start."""
+        """The engine's process; 0 while there is none, as no process is to be had for it."""
 
     def path(self, name: str) -> str:
         """A file of this build."""
@@ -124,17 +128,31 @@ class Minder:
     # -- the engine's life -------------------------------------------------------------------------------------
 
     def start(self, ready_fd: int | None = None, rest: float = 0.0) -> None:
-        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`.
+        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`, which is ours now.
 
-        It begins after `rest` seconds, or when it is woken, or when we have died.
+        It begins after `rest` seconds, or when it is woken, or when we have died. Where no process is to be had for it,
+        the level is kept as while one rests, and `look` tries again.
         """
-        environment = {**os.environ, READY_FD: str(ready_fd)} if ready_fd is not None else dict(os.environ)
         now = time.monotonic()
-        self._adopted, self._silence, self._listened_at, self._rests_until = None, 0.0, now, now + rest
-        self.pid = os.fork()
-        if self.pid:
-            return
+        self._ready_fd = self._ready_fd if ready_fd is None else ready_fd
+        self._adopted = None
         try:
+            self.pid = os.fork()
+        except OSError:
+            self.pid, self._rests_until = 0, now + max(rest, RETRY_SECONDS)
+            self._set_going_what_is_not_known()
+            return
+        if self.pid == 0:
+            self._become_engine(rest)
+        self._silence, self._listened_at, self._rests_until = 0.0, now, now + rest
+        if self._ready_fd is not None:
+            os.close(self._ready_fd)
+            self._ready_fd = None
+
+    def _become_engine(self, rest: float) -> None:
+        """In the child."""
+        try:
+            environment = dict(os.environ)
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_BLOCK, WAKES_ENGINE)
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
@@ -146,8 +164,9 @@ class Minder:
             os.dup2(log, 2)
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a wake-up that comes before the engine listens
             restore_signals()
-            if ready_fd is not None:
-                os.set_inheritable(ready_fd, True)  # noqa: FBT003  (takes no keyword)
+            if self._ready_fd is not None:
+                os.set_inheritable(self._ready_fd, True)  # noqa: FBT003  (takes no keyword)
+                environment[READY_FD] = str(self._ready_fd)
             os.execve(self._argv[0], [*self._argv, self._folder], environment)  # noqa: S606  (our own interpreter)
         finally:
             os._exit(NO_PROGRAM)
@@ -174,22 +193,25 @@ class Minder:
         """
         self._deaths.clear()
         self._rests_until = 0.0
-        signal_tree([self.pid], signal.SIGUSR1)
+        self._signal(signal.SIGUSR1)
 
     def reap(self) -> int | None:
         """The exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
         if self._adopted is not None:
             return None if start_ticks(self.pid) == self._adopted[1] else 1
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
         return status if pid else None
 
     def await_last_words(self) -> None:
         """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
         give_up_at = time.monotonic() + LONGEST_WORDS_SECONDS
         self._silence = self._rests_until = 0.0
-        signal_tree([self.pid], signal.SIGCONT)
-        while not self._rests() and self._silence < LAST_WORDS_SECONDS and time.monotonic() < give_up_at:
+        self._signal(signal.SIGCONT)
+        while (
+            (not self.pid or not self._rests()) and self._silence < LAST_WORDS_SECONDS and time.monotonic() < give_up_at
+        ):
             self._listen()
+            self._start_if_missing()
             status = self.reap()
             if status == 0:
                 return
@@ -197,17 +219,29 @@ class Minder:
                 time.sleep(0.02)
             else:
                 self.ended()
-        signal_tree([self.pid], signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _start_if_missing(self) -> None:
+        """Try again where no process was to be had."""
+        if not self.pid and not self._rests():
+            self.start()
+
+    def _signal(self, signum: int) -> None:
+        """To the engine, if there is one: pid 0 would be our own process group."""
+        signal_tree([self.pid] if self.pid else [], signum)
 
     # -- in its stead ------------------------------------------------------------------------------------------
 
     def patience(self) -> float:
         """Seconds until the next look is due, if nothing happens before."""
-        return STAND_IN_SECONDS if self._stands_in else LISTEN_SECONDS
+        if self._stands_in:
+            return STAND_IN_SECONDS
+        return LISTEN_SECONDS if self.pid else RETRY_SECONDS
 
     def look(self) -> None:
         """Listen for the engine; while it is away, let jobs go in its stead."""
         self._listen()
+        self._start_if_missing()
         deaf = self._silence >= DEAF_SECONDS
         away = self._rests() or deaf
         gate = read_gate(self._folder) if away else None
@@ -220,7 +254,7 @@ class Minder:
 
         It is woken, if it was stopped. Should that not help, all that is stopped goes on.
         """
-        signal_tree([self.pid], signal.SIGCONT)
+        self._signal(signal.SIGCONT)
         if self._silence >= 2 * DEAF_SECONDS:
             self._set_going_what_is_not_known()
 

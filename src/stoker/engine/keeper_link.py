@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stoker.act.call_guard import GuardCall
 from stoker.act.handover import Ended, Handover
-from stoker.act.launch import start_guard
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
 from stoker.engine.governor import Governor
@@ -46,6 +46,7 @@ class KeeperLink:
         self._paths = paths
         self._exit = str(paths.exit)
         self._handover = Handover(paths)
+        self._guard = GuardCall(paths)
         self._gate_version = (-1, -1)
         self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
         self.lives = self.is_there()
@@ -99,7 +100,7 @@ class KeeperLink:
         if self.is_there():
             return False
         with contextlib.suppress(OSError):
-            start_guard(self._paths)
+            self._guard.renew()
         was, self.lives = self.lives, False
         return was
 

@@ -131,7 +131,7 @@ class JournalWriter:
     def _open(self) -> int:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd)
             self._size = _complete_size(fd)
             os.ftruncate(fd, self._size)
             self._seq = max(self._seq, last_seq(fd, self._size))
@@ -195,10 +195,27 @@ class JournalWriter:
         """In a thread of its own: on a busy disk it takes seconds, and the engine must go on."""
         if self._fd is None or (self._syncing is not None and self._syncing.is_alive()):
             return
-        self._sync_due = False
         self._last_sync = self._clock()
-        self._syncing = threading.Thread(target=_sync_and_close, args=(os.dup(self._fd),), daemon=True)
-        self._syncing.start()
+        with contextlib.suppress(OSError):  # no descriptor to be had: it stays due
+            fd = os.dup(self._fd)
+            thread = threading.Thread(target=_sync_and_close, args=(fd,), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no thread to be had: a limit of processes counts them too
+                os.close(fd)
+            else:
+                self._syncing, self._sync_due = thread, False
+
+
+def _lock(fd: int) -> None:
+    """Raises BlockingIOError while another writer lives. Where the disk cannot lock (Lustre without -o flock, NFS
+    without its lock service) a journal is written all the same: a keeper has one engine at a time."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
 
 
 def _sync_and_close(fd: int) -> None:

@@ -95,10 +95,14 @@ def answers(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """One engine at a time looks and replaces; the kernel frees the lock of one that dies."""
+    """One engine at a time looks and replaces; the kernel frees the lock of one that dies.
+
+    Where the disk cannot lock, as Lustre without -o flock, it does so all the same.
+    """
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)

@@ -89,6 +89,7 @@ class Server:
         self._connections: set[asyncio.Task[None]] = set()
         self._viewers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
+        self._wanted = False
         self._batch: list[bytes] = []
         self._sent_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -99,18 +100,26 @@ class Server:
         return len(self._viewers)
 
     async def start(self) -> None:
-        """Listen. Raises EngineAliveError if an engine already does, UnsafeFolderError, or OSError."""
+        """Listen. Raises EngineAliveError if an engine already does, UnsafeFolderError, or OSError.
+
+        Then `listen_again` tries again.
+        """
+        self._wanted = True
         listening = self._endpoint.open()
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=MAX_CLIENT_FRAME)
 
     async def listen_again(self) -> None:
-        """Where the socket's file is gone, make it anew; raises like `start`. Viewers that are connected stay.
+        """Where the socket's file is gone, or never was ours, make it anew; raises like `start`. Viewers that are
+        connected stay.
 
         The system removes $XDG_RUNTIME_DIR with a user's last logout, and makes it again at the next login.
         """
-        if self._server is not None and not self._endpoint.path.exists():
+        if not self._wanted or (self._server is not None and self._endpoint.path.exists()):
+            return
+        if self._server is not None:
             self._server.close()
-            await self.start()
+            self._server = None
+        await self.start()
 
     def publish(self, lines: Sequence[bytes], records: Sequence[Record]) -> None:
         """Send records, whose journal lines are `lines`, to every viewer, soon. Never waits, never raises."""
@@ -140,9 +149,10 @@ class Server:
 
     async def close(self, linger: float = 2.0, reason: str = "the engine ends") -> None:
         """Say bye, give viewers up to `linger` seconds to read what is on its way, and remove the socket."""
-        if self._server is None:
-            return
-        self._server.close()
+        self._wanted = False
+        if self._server is not None:
+            self._server.close()
+            self._server = None
         self._endpoint.close()
         bye = encode_frame(to_json(Bye(reason)))
         self._flush()
@@ -155,7 +165,6 @@ class Server:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        self._server = None
 
     # -- one connection ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,60 @@
+"""The engine's side of a keeper that was killed: a guard is called, one at a time, that restarts the engine.
+
+Unaware of what a guard does (guard.py) and of jobs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from stoker.act.tree import Key, start_ticks
+from stoker.config.paths import BuildPaths
+
+KEEPER = Path(__file__).with_name("keeper.py")
+
+
+class GuardCall:
+    """Whom this engine has called. What is on disk tells only others of it: a full disk must not bring a second one."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._paths = paths
+        self._guard = _parent_that_guards(paths)
+
+    def renew(self) -> None:
+        """See to it that a guard lives; to be called again and again while the keeper is gone, as a guard may be killed
+        as well. Raises OSError."""
+        if self._guard is not None and start_ticks(self._guard[0]) == self._guard[1]:
+            return
+        with open(self._paths.engine_log, "ab", opener=_private) as log:
+            guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(KEEPER), str(self._paths.root), "--guard", str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
+        self._guard = (guard.pid, start_ticks(guard.pid) or 0)
+        # It outlives us on purpose; without this, Popen would warn about it.
+        guard.returncode = 0
+        with open(self._paths.root / "guard.json", "w", encoding="ascii", opener=_private) as file:
+            json.dump({"pid": self._guard[0], "start": self._guard[1]}, file)
+
+
+def _parent_that_guards(paths: BuildPaths) -> Key | None:
+    """The guard that has started this engine, if one has."""
+    pid = os.getppid()
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if b"--guard" in words and os.fsencode(paths.root) in words:
+            return pid, start_ticks(pid) or 0
+    return None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
