@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from support.program import PYPI_NINJA, Stoker, write_ninja
 
 
@@ -61,30 +59,26 @@ def test_a_folder_of_the_same_name_does_not_hide_the_build(stoker: Stoker, tmp_p
     assert b"'projec' may mean several builds" in stoker.run("diagnose", "projec").stderr
 
 
-def write_manifests(folder: Path) -> None:
-    """One compiler that takes a while to meet an error, and some beside it, for ninja and for make."""
+def write_manifest(folder: Path) -> None:
+    """One compiler that takes a while to meet an error, and some beside it."""
     (folder / "a.cpp").write_text("#include <bits/stdc++.h>\nint a = no_such_name;\n")
-    (folder / "b.cpp").write_text("int b;\n")
+    (folder / "b.cpp").write_text("#include <bits/stdc++.h>\nint b;\n")
     outputs = ["a.o", *(f"b{n}.o" for n in range(6))]
-    jobs = [(output, f"g++ -c {output[0]}.cpp -o {output}") for output in outputs]
-    write_ninja(folder, jobs)
-    rules = "".join(f"{output}:\n\t{command}\n" for output, command in jobs)
-    (folder / "Makefile").write_text(f"all: {' '.join(outputs)}\n{rules}")
+    write_ninja(folder, [(output, f"g++ -c {output[0]}.cpp -o {output}") for output in outputs])
 
 
-@pytest.mark.parametrize("tool", [[PYPI_NINJA], ["make", "-j8"]], ids=["ninja", "make"])
-def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tmp_path: Path, tool: list[str]) -> None:
-    write_manifests(tmp_path)
-    ran = stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", *tool)
+def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tmp_path: Path) -> None:
+    write_manifest(tmp_path)
+    ran = stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
     assert b" jobs on deck (a.o failed" in ran.stderr, ran.stderr
-    assert b"[code=137]" in ran.stdout or b"] Killed" in ran.stdout, ran.stdout
+    assert b"[code=137]" in ran.stdout, ran.stdout
     assert b"stoker: The source does not compile" in ran.stderr, ran.stderr
     (cause,) = json.loads(stoker.run("diagnose", "--json", "broken").stdout)["matches"]
     assert cause["rule"] == "compile-error"
 
 
 def test_without_the_journals_diagnosis_they_are_no_cause_either(stoker: Stoker, tmp_path: Path) -> None:
-    write_manifests(tmp_path)
+    write_manifest(tmp_path)
     stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
     (build,) = stoker.state.glob("stoker/builds/broken*")
     told = (build / "journal.jsonl").read_bytes().splitlines(keepends=True)

@@ -1,7 +1,6 @@
-"""What a scheduler prints of jobs that stoker dropped from its deck: it takes each for failed, and none is an error.
+"""What ninja prints of jobs that stoker dropped from its deck: it takes each for failed, and none is an error.
 
-Ninja says `FAILED: [code=137] a.o` of one, before 1.12 without the code, and make `*** [a.o] Killed`, or `Error 137`.
-Unaware of how jobs are dropped, and of why.
+It says `FAILED: [code=137] a.o` of one, before 1.12 without the code. Unaware of how jobs are dropped, and of why.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ from collections.abc import Callable
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.model.text import clean
 
-_SAID = re.compile(
-    r"\s{0,200}+(?:FAILED: (?:\[code=137\] )?(?P<ninja>[^\s\[]\S{0,4096}+)"
-    r"|g?make(?:\[\d{1,4}\])?: \*\*\* \[(?:[^\s:\]]{1,4096}+:\d{1,9}: )?(?P<make>[^\]]{1,4096}+)\]"
-    r" (?:Killed|Error 137)$)"
-)
+_SAID = re.compile(r"\s{0,200}+FAILED: (?:\[code=137\] )?([^\s\[]\S{0,4096}+)")
 
 Told = Callable[[str | bytes], bool]
 """Whether a line says no more than that a dropped job has failed."""
@@ -34,6 +29,6 @@ def told_of_dropped(state: BuildState) -> Told:
 
     def told(line: str | bytes) -> bool:
         said = _SAID.match(clean(line).rstrip())
-        return said is not None and (said["ninja"] or said["make"]) not in failed
+        return said is not None and said[1] not in failed
 
     return told
