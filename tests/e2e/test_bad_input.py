@@ -59,6 +59,8 @@ from support.program import Stoker, write_ninja
         (["resume", "nothing"], 1, "nothing"),
         (["demo", "--seconds", "0"], 2, "--seconds is a number from 1 to 3600"),
         (["themes", "check", "/nonexistent.yaml"], 1, "/nonexistent.yaml"),
+        (["themes"], 2, "required: list|check; see"),
+        (["themes", "show"], 2, "list|check: invalid choice: 'show'"),
     ],
 )
 def test_one_line_and_the_right_status(stoker: Stoker, words: list[str], status: int, said: str) -> None:

@@ -51,6 +51,22 @@ async def test_leaving_an_ended_build_gives_its_status(story: object, status: in
     assert app.return_value == status
 
 
+@pytest.mark.parametrize("size", [(60, 15), (40, 15)])
+@pytest.mark.parametrize(("keys", "last"), [(("s",), "go on building"), (("question_mark", *["down"] * 20), "rows up")])
+async def test_a_box_fits_a_narrow_terminal(keys: tuple[str, ...], last: str, size: tuple[int, int]) -> None:
+    async with shown(live(), *keys, size=size) as (app, _pilot):
+        lines = text_of(app).splitlines()
+        begin = next(i for i, line in enumerate(lines) if "╭" in line)
+        end = next(i for i, line in enumerate(lines) if "╰" in line)
+        left, right = lines[begin].index("╭"), lines[begin].index("╮")
+        assert lines[end][right] == "╯"
+        assert all(line[left] == line[right] == "│" for line in lines[begin + 1 : end]), lines
+        words = " ".join(word for line in lines[begin + 1 : end] for word in line[left + 1 : right].split())
+        assert last in words
+        if keys == ("s",):
+            assert "SIGTERM to every process, SIGKILL to what stays" in words
+
+
 @pytest.mark.parametrize(("key", "force"), [("y", False), ("k", True)])
 @pytest.mark.parametrize("asks", ["s", "ctrl+c"])
 async def test_stopping_asks_first(asks: str, key: str, force: bool) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,9 @@ from rich.cells import cell_len
 from stoker.model import events as ev
 from stoker.model.samples import MachineSample, Pressure
 from stoker.model.state import BuildState, Estimate
+from stoker.model.status import status_of
 from stoker.model.update import Update
+from stoker.show.plain import PlainRenderer
 from stoker.show.tui import dashboard, meters, views
 from stoker.show.tui.chart import sample
 from stoker.show.tui.glyphs import ASCII, UNICODE
@@ -50,6 +53,37 @@ def test_no_page_is_larger_than_its_screen(state: BuildState, width: int, height
     for make in (dashboard.timeline, dashboard.summary):
         for line in make(m, width, height, UNICODE):
             assert width_of(fit(line, width)) == width
+
+
+@pytest.mark.parametrize("paused", ["soft", "hard"])
+def test_the_time_left_stands_still_while_a_build_is_paused(paused: ev.Paused) -> None:
+    estimate = Estimate(400.0, 300.0, 900.0, START + 100)
+    for level, still in ((ev.LevelSet("manual", 12, paused), True), (ev.LevelSet("manual", 12), False)):
+        state = replace(builds.governed(level=level).state, estimate=estimate)
+        page = [text_of(views.progress(at(state, now), 80, UNICODE)) for now in (100, 340)]
+        told = [status_of(state, START + now)["eta"] for now in (100, 340)]
+        update = Update(state, "live", "")
+        plain = [" ".join(PlainRenderer(interval=0).update(update, START + now)) for now in (100, 340)]
+        lines = [text[text.index("ETA") :].split("stoker")[0] for text in plain]
+        assert (page[0] == page[1], told[0] == told[1], lines[0] == lines[1]) == (still, still, still)
+        assert told[0] == {"seconds": 400.0, "low": 300.0, "high": 900.0}
+
+
+@pytest.mark.parametrize("story", [builds.done, builds.failed, builds.done_cached, builds.killed])
+def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) -> None:
+    state = story().state
+    assert state.machine is not None
+    assert state.over
+    state = replace(state, memory_promised=GIB, memory_reserve=GIB)
+    m = at(state)
+    for page in (meters.meters(m, 120, UNICODE, 12), dashboard.timeline(m, 120, 40, UNICODE)):
+        text = "\n".join(map(text_of, page))
+        assert "at most" in text
+        assert not any(word in text for word in ("promised", "reserve", " cores", "now ", " free", "running of"))
+    memory = status_of(state, START)["memory"]
+    assert (memory["build"], memory["promised"], memory["reserve"]) == (0, 0, 0)
+    assert memory["build_peak"] > 0
+    assert status_of(state, START)["disk"]["write_rate"] is None
 
 
 @given(texts, st.integers(0, 70))

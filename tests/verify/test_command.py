@@ -93,6 +93,15 @@ def test_what_cannot_be_read_has_a_status_of_its_own(stoker: Stoker, library: Pa
     assert stoker("no_such_package_anywhere")[0] == 2
 
 
+def test_a_path_that_is_not_there_is_named_as_given_and_counts_as_no_binary(stoker: Stoker, tmp_path: Path) -> None:
+    status, text = stoker(str(tmp_path / "build" / "nope"))
+
+    assert status == 2
+    assert f"{tmp_path}/build/nope: cannot be read" in " ".join(text.split())
+    assert "device code" not in text
+    assert "No device code in 1 binary." in stoker("/bin/true", str(tmp_path / "nope"))[1]
+
+
 @pytest.mark.parametrize("words", [("--arch-list", "9.q"), ("--device", "toaster")])
 def test_bad_usage_is_one_line_with_the_remedy(stoker: Stoker, library: Path, words: tuple[str, str]) -> None:
     status, text = stoker(str(library), *words)

@@ -206,8 +206,11 @@ def _stop(parser: argparse.ArgumentParser) -> None:
 
 
 def _themes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "check"), help="show the themes, or check them for errors")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="theme files to check (default: all)")
+    parser.add_argument(
+        "action", choices=("list", "check"), metavar="list|check", help="show the themes, or check them for errors"
+    )
+    # A default, or argparse would name it among what is required.
+    parser.add_argument("files", nargs="*", default=[], metavar="FILE", help="theme files to check (default: all)")
 
 
 def _load(name: str) -> Callable[..., Any]:

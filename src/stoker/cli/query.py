@@ -19,7 +19,7 @@ from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
-from stoker.model.status import status_of
+from stoker.model.status import status_of, time_left
 from stoker.model.text import clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import CommandRefused, Update
@@ -119,9 +119,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed")
     lines += [] if state.over else _governed_lines(state)
-    if state.estimate is not None and not state.over:
-        gone = now - state.estimate.time
-        lines.append(f"  left      {format_band(state.estimate.low - gone, state.estimate.high - gone)}")
+    if (left := time_left(state, now)) is not None and not state.over:
+        lines.append(f"  left      {format_band(*left[1:])}")
     lines += _disk_lines(state)
     lines += _cache_lines(state)
     if state.over:

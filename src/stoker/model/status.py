@@ -60,14 +60,14 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             "budget": machine.memory_budget if machine else state.memory_total,
             "used": machine.memory_used if machine else 0,
             "available": machine.memory_available if machine else 0,
-            "build": state.build_rss,
+            "build": 0 if state.over else state.build_rss,
             "build_peak": state.build_peak_rss,
-            "reserve": state.memory_reserve,
-            "promised": state.memory_promised,
+            "reserve": 0 if state.over else state.memory_reserve,
+            "promised": 0 if state.over else state.memory_promised,
         },
         "disk": {
             "written": state.build_written,
-            "write_rate": machine.disk_write_rate if machine else None,
+            "write_rate": machine.disk_write_rate if machine and not state.over else None,
             "free": machine.disk_free if machine else None,
         },
         "ramdisk": _ramdisk(state),
@@ -103,13 +103,18 @@ def _ramdisk(state: BuildState) -> dict[str, Any] | None:
     }
 
 
-def _eta(state: BuildState, now: float) -> dict[str, float | None]:
+def time_left(state: BuildState, now: float) -> tuple[float, float, float] | None:
+    """Seconds that are left at Unix time `now`, and their band. They stand still while nobody works them off."""
     e = state.estimate
     if e is None:
-        return {"seconds": None, "low": None, "high": None}
-    gone = now - e.time
-    seconds, low, high = (round(max(0.0, value - gone), 1) for value in (e.seconds, e.low, e.high))
-    return {"seconds": seconds, "low": low, "high": high}
+        return None
+    gone = 0.0 if state.phase in ("paused", "frozen") else max(0.0, now - e.time)
+    return max(0.0, e.seconds - gone), max(0.0, e.low - gone), max(0.0, e.high - gone)
+
+
+def _eta(state: BuildState, now: float) -> dict[str, float | None]:
+    names, left = ("seconds", "low", "high"), time_left(state, now)
+    return {name: None if left is None else round(left[i], 1) for i, name in enumerate(names)}
 
 
 def _cache(use: CacheUse) -> dict[str, Any]:

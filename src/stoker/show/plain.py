@@ -15,6 +15,7 @@ from typing import NamedTuple, TextIO
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
+from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import Update
@@ -328,10 +329,8 @@ def _progress_text(state: BuildState, now: float) -> str:
             parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
     if state.cache is not None and (rate := cache.rate_text(state.cache)):
         parts.append(f"{state.cache.tool} {rate} hits")
-    if state.estimate is not None:
-        gone = now - state.estimate.time
-        low, high = (max(0.0, seconds - gone) for seconds in (state.estimate.low, state.estimate.high))
-        parts.append(f"ETA {format_band(low, high)}")
+    if (left := time_left(state, now)) is not None:
+        parts.append(f"ETA {format_band(*left[1:])}")
     return "  ".join(parts)
 
 

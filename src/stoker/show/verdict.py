@@ -76,7 +76,8 @@ def _archs(report: Report) -> list[str]:
 def _files(files: Sequence[FileReport]) -> list[str]:
     coded = sorted((f for f in files if f.archs), key=lambda f: -f.device_bytes)
     if not coded:
-        return [f"No device code in {_count(len(files), 'binary', 'binaries')}."] if files else []
+        read = sum(not any(problem.unreadable for problem in file.problems) for file in files)
+        return [f"No device code in {_count(read, 'binary', 'binaries')}."] if read else []
     lines = []
     for file in coded[:_MAX_FILES]:
         names = " ".join(a.name for a in file.archs if a.count > a.empty) or "no kernel"
@@ -109,9 +110,11 @@ def _problems(problems: Sequence[Problem]) -> Iterator[str]:
     """One entry for each text, whatever number of files it is about."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for problem in problems:
-        groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(problem.file)
+        # Of what cannot be read the folder may be what is wrong.
+        name = problem.file if problem.unreadable else _name(problem.file)
+        groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(name)
     for (severity, what, remedy), files in list(groups.items())[:_MAX_PROBLEMS]:
-        named = [_name(f) for f in files if f]
+        named = [name for name in files if name]
         if len(named) > _MAX_NAMES:
             named = [*named[:_MAX_NAMES], f"{len(named) - _MAX_NAMES} more"]
         place = f"{', '.join(named)}: " if named else ""

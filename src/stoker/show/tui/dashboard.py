@@ -162,13 +162,12 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     most = max(1.0, max(jobs))
     p = progress_of(state)
     waiting = f", {p.on_deck} on deck" if any(deck) else ""
-    lines.append(
-        (Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(f"  now {p.running}{waiting}", "text_dim"))
-    )
+    now = "" if state.over else f"  now {p.running}{waiting}"
+    lines.append((Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(now, "text_dim")))
     lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
     if any(deck):
         lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
-    now = f"  now {points[-1].cpu_percent:.0f} %"
+    now = "" if state.over else f"  now {points[-1].cpu_percent:.0f} %"
     lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
     lines += chart([Area(cpu, "cpu")], 100, small, g, "100 %")
     lines.append(marks("decisions", columns, _decision_marks(state, start, end, g)))
@@ -178,11 +177,15 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
 
 
 def _legend(state: BuildState, g: Glyphs, budget: float) -> Line:
+    """What is drawn how, and how much it is now; of an ended build how much it was at most."""
+    most = "at most " if state.over else ""
+    own = state.build_peak_rss if state.over else state.build_rss
+    used = state.memory_peak if state.over else state.machine.memory_used if state.machine else 0
     parts = [
         Part(" " * AXIS_WIDTH),
-        Part(f"{g.block} build {format_bytes(state.build_rss)}", "memory_build"),
+        Part(f"{g.block} build {most}{format_bytes(own)}", "memory_build"),
         GAP,
-        Part(f"{g.edges[1]} all {format_bytes(state.machine.memory_used if state.machine else 0)}", "memory"),
+        Part(f"{g.edges[1]} all {most}{format_bytes(used)}", "memory"),
         GAP,
         Part(f"{g.dash} budget {format_bytes(budget)}", "memory_limit"),
     ]
@@ -227,11 +230,8 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             + (f", {p.failed} failed" if p.failed else "")
             + _not_run(p.total - p.finished - p.failed),
         ),
-        (
-            "memory",
-            f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all",
-        ),
-        ("written", _written(state)),
+        ("memory", meters.most_memory(state)),
+        ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", views.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
@@ -248,11 +248,6 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
             lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
     return lines + _rankings(state, width, height - len(lines), g)
-
-
-def _written(state: BuildState) -> str:
-    in_memory = f" to disk, at most {format_bytes(state.ramdisk_peak)} in the RAM disk" if state.ramdisk_peak else ""
-    return format_bytes(state.build_written) + in_memory
 
 
 def _not_run(left: int) -> str:

@@ -53,6 +53,8 @@ STALL_WARN_PERCENT = 10.0
 def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     """Memory, CPU, GPUs, cache, disk and level: at most `rows` lines, the least important left out first."""
     state, machine = m.state, m.state.machine
+    if state.over:
+        return _taken(state, width, g)[:rows]
     if machine is None:
         return [fit((Part("waiting for the first measurement", "text_dim"),), width), *[BLANK] * (rows - 1)]
     bar = bar_width(width)
@@ -73,6 +75,24 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     if len(lines) + 1 < rows:
         lines.append(disk)
     return [*lines, level][:rows]
+
+
+def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
+    """What a build has taken that has ended: what was measured last is nobody's any more."""
+    facts = (("memory", most_memory(state)), ("written", written(state)))
+    cache = [_cache(state.cache, width, bar_width(width), g)] if state.cache is not None else []
+    return [*(_row(label, (Part(text),), width) for label, text in facts), *cache]
+
+
+def most_memory(state: BuildState) -> str:
+    """The peaks of the memory."""
+    return f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all"
+
+
+def written(state: BuildState) -> str:
+    """What went to disks, and what was kept from them."""
+    in_memory = f" to disk, at most {format_bytes(state.ramdisk_peak)} in the RAM disk" if state.ramdisk_peak else ""
+    return format_bytes(state.build_written) + in_memory
 
 
 def meter_rows(state: BuildState, height: int) -> int:

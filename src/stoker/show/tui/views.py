@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Decision, Notice
+from stoker.model.status import time_left
 from stoker.model.text import clean
 from stoker.model.units import format_band, format_duration
 from stoker.show.governing import is_person
@@ -147,11 +148,11 @@ def eta_text(m: Moment, p: Progress) -> str:
     state = m.state
     if state.over:
         return ""
-    if state.estimate is None:
+    left = time_left(state, m.now)
+    if left is None:
         live = any(s.ended is None for s in state.schedulers.values())
         return "ETA after the first jobs" if live and p.total_known else ""
-    gone = max(0.0, m.now - state.estimate.time)
-    low, high = (max(0.0, value - gone) for value in (state.estimate.low, state.estimate.high))
+    _, low, high = left
     return f"ETA {format_band(low, high)}" if high >= 1 else "ETA any moment"
 
 

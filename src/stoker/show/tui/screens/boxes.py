@@ -13,14 +13,15 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from stoker.show.tui import actions
-from stoker.show.tui.lines import Line, Part, pad, width_of
+from stoker.show.tui.lines import Line, Part, pad, width_of, wrap
 from stoker.show.tui.widgets.page import Page
 
 if TYPE_CHECKING:
     from stoker.show.tui.app import StokerApp
 
 BOX_WIDTH = 76
-
+MAX_LINES = 4
+"""Cells of a box's lines, and lines of what stands beside a key."""
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ class Box(ModalScreen[T | None], Generic[T]):
         room = max(10, min(BOX_WIDTH, screen.width - 4))
         lines = list(self._make(room))[: max(1, screen.height - 2)]
         page = self.query_one("#box", Page)
-        page.styles.width = max(24, *(width_of(line) for line in lines)) + 4
+        page.styles.width = min(screen.width, max(24, *(width_of(line) for line in lines)) + 4)
         page.styles.height = len(lines) + 2
         page.border_subtitle = self.hint(len(lines))
         page.show(lines, cast("StokerApp", self.app).palette)
@@ -78,7 +79,14 @@ class Box(ModalScreen[T | None], Generic[T]):
         self.dismiss(None)
 
 
-def help_lines(app: StokerApp) -> list[Line]:
+def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width: int) -> list[Line]:
+    """A label of so many cells and a text beside it, in as many lines as it takes."""
+    pieces = wrap(text, max(1, width - cells), MAX_LINES) or [""]
+    labels = [label, *[""] * len(pieces)]
+    return [(Part(pad(labels[i], cells), label_ink), Part(piece, ink)) for i, piece in enumerate(pieces)]
+
+
+def help_lines(app: StokerApp, width: int) -> list[Line]:
     """All keys from the action table, by screen."""
     lines: list[Line] = []
     for scope, title in actions.SCOPE_TITLES.items():
@@ -86,7 +94,7 @@ def help_lines(app: StokerApp) -> list[Line]:
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
         for action in shown:
             keys = " ".join(actions.key_names(action, app.keymap))
-            lines.append((Part(pad(keys, 9), "text bold"), Part(action.help, "text_dim")))
+            lines += labelled(keys, "text bold", 9, action.help, "text_dim", width)
     return lines
 
 
@@ -102,17 +110,18 @@ class HelpBox(Box[None]):
     def __init__(self) -> None:
         super().__init__("keys", self._visible)
         self._top = 0
+        self._all = 0
 
-    def _visible(self, _width: int) -> list[Line]:
-        lines = help_lines(cast("StokerApp", self.app))
+    def _visible(self, width: int) -> list[Line]:
+        lines = help_lines(cast("StokerApp", self.app), width)
         room = max(1, self.app.size.height - 2)
+        self._all = len(lines)
         self._top = max(0, min(self._top, len(lines) - room))
         return lines[self._top : self._top + room]
 
     def hint(self, shown: int) -> str:
         """Whether there is more."""
-        more = len(help_lines(cast("StokerApp", self.app))) > shown
-        return "up and down for more" if more else ""
+        return "up and down for more" if self._all > shown else ""
 
     def action_scroll(self, by: int) -> None:
         """Half a screen up or down."""

@@ -15,8 +15,8 @@ from textual.events import Key
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.lines import Line, Part, elide_middle, pad, wrap
-from stoker.show.tui.screens.boxes import Box
+from stoker.show.tui.lines import Line, Part, elide_middle, wrap
+from stoker.show.tui.screens.boxes import Box, labelled
 
 Answer = Literal["gracefully", "now"]
 
@@ -59,7 +59,7 @@ class StopBox(Question):
     ]
 
     def __init__(self, name: str) -> None:
-        super().__init__("stop the build?", lambda _width: stop_question(name))
+        super().__init__("stop the build?", lambda width: stop_question(name, width))
 
 
 class KillBox(Question):
@@ -81,14 +81,14 @@ class GoOnBox(Question):
         super().__init__("go on with this build?", lambda width: go_on_question(what, state, width))
 
 
-def stop_question(name: str) -> list[Line]:
+def stop_question(name: str, width: int) -> list[Line]:
     """What is asked before a stop."""
     rows = (
         ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
         ("k", "kill it now: SIGKILL to every process"),
         ("esc", "go on building"),
     )
-    return [(Part(name, "text bold"),), (), *_answers(rows)]
+    return [(Part(elide_middle(name, width), "text bold"),), (), *_answers(rows, width)]
 
 
 def kill_question(job: Job, width: int) -> list[Line]:
@@ -100,7 +100,7 @@ def kill_question(job: Job, width: int) -> list[Line]:
     )
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
     lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(told, width, 6)), ()]
-    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it go on")))
+    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it go on")), width)
 
 
 def go_on_question(what: str, state: BuildState, width: int) -> list[Line]:
@@ -110,12 +110,12 @@ def go_on_question(what: str, state: BuildState, width: int) -> list[Line]:
     lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
     told = "It becomes a build of its own, which this screen shows next and which goes on when you leave."
     lines += [*((Part(piece),) for piece in wrap(told, width, 4)), ()]
-    return lines + _answers((("y", "do it"), ("esc", "leave the build as it ended")))
+    return lines + _answers((("y", "do it"), ("esc", "leave the build as it ended")), width)
 
 
-def _answers(rows: Sequence[tuple[str, str]]) -> list[Line]:
-    width = max(len(key) for key, _ in rows) + 2
-    return [(Part(pad(key, width), "accent bold"), Part(text)) for key, text in rows]
+def _answers(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    keys = max(len(key) for key, _ in rows) + 2
+    return [line for key, text in rows for line in labelled(key, "accent bold", keys, text, "text", width)]
 
 
 class LevelBox(Box[int]):
@@ -132,13 +132,13 @@ class LevelBox(Box[int]):
         self._present = present
         self._digits = begun
 
-    def _question(self, _width: int) -> list[Line]:
+    def _question(self, width: int) -> list[Line]:
         now = "" if self._present is None else f"   now {self._present}"
         typed = (Part("run at most "), Part(self._digits, "accent bold"), Part(" ", "cursor_text on cursor"))
         return [
             (*typed, Part(" jobs at a time"), Part(now, "text_dim")),
             (),
-            *_answers((("enter", "set it"), ("esc", "leave it as it is"))),
+            *_answers((("enter", "set it"), ("esc", "leave it as it is")), width),
         ]
 
     def action_digit(self, digit: str) -> None:
