@@ -17,6 +17,11 @@ from stoker.act.environment import is_kept, load_environment, save_environment
         ("PIP_INDEX_URL", "https://user:glpat-12345678@host/simple"), ("X", "ghp_0123456789"),
         ("DEPLOY", "-----BEGIN OPENSSH PRIVATE KEY-----"), ("DISPLAY", ":0"), ("XDG_RUNTIME_DIR", "/run/user/1"),
         ("HOME", "/home/ann"), ("STOKER_READY_FD", "3"),
+        ("MYSQL_PWD", "x"), ("SSHPASS", "x"), ("MY_PASS", "x"), ("DB_PASS_1", "x"), ("KRB5_PW", "x"),
+        ("CI_JOB_JWT", "x"), ("RESTIC_CREDS", "x"), ("SENTRY_DSN", "x"), ("REPORT_TO", "https://0123abcd@sentry.example/1"),
+        ("MAVEN_OPTS", "-Xmx2g -Dhttps.proxyPassword=x"), ("CURL_OPTS", "-s -u me:pw"), ("WGET", "--user=me:pw"),
+        ("LDAP_BIND", "x"), ("VAULT_UNSEAL", "x"), ("HEADERS", "authorization: basic eDp5"),
+        ("GIT_CONFIG_VALUE_0", "x"), ("GIT_CONFIG_KEY_0", "http.extraheader"), ("GIT_CONFIG_COUNT", "1"),
     ],
 )  # fmt: skip
 def test_secrets_and_the_logins_own_are_not_kept(name: str, value: str) -> None:
@@ -28,6 +33,8 @@ def test_secrets_and_the_logins_own_are_not_kept(name: str, value: str) -> None:
     [
         ("TORCH_CUDA_ARCH_LIST", "9.0+PTX"), ("PATH", "/usr/bin"), ("CUDA_HOME", "/usr/local/cuda"), ("MAX_JOBS", "4"),
         ("CFLAGS", "-O2 -DKEYBOARD"), ("PYTHONPATH", "/a:/b"), ("CMAKE_PREFIX_PATH", "/opt"), ("LC_ALL", "C"),
+        ("PWD", "/src"), ("INIT_CWD", "/src"), ("OMP_PROC_BIND", "close"), ("GIT_CONFIG_GLOBAL", "/etc/gitconfig"),
+        ("REPO", "ssh://git@host/repo.git"), ("CXXFLAGS", "-I/a:b -u main"), ("PASSES", "3"), ("MPATH", "a://b/c@2"),
         ("http_proxy", "http://proxy:3128"), ("VIRTUAL_ENV", "/venv"), ("LD_LIBRARY_PATH", "/usr/lib"),
     ],
 )  # fmt: skip

@@ -239,6 +239,18 @@ def test_values_that_grow_without_end_are_refused(own: Path) -> None:
     assert "grows beyond 64 KiB" in faults(own, f"variables:\n{lines}  v12: x\n{STEPS}")[0]
 
 
+def test_values_that_refer_twice_to_one_another_are_found_out_once_each(own: Path) -> None:
+    doubled = "".join(f"  v{n}: {f'${{v{n + 1}}}' * 2}\n" for n in range(60))  # 2^60 references in all
+    assert "grows beyond 64 KiB" in faults(own, f"variables:\n{doubled}  v60: x\n{STEPS}")[0]
+    (own / "mine.yaml").write_text(f"variables:\n{doubled}  v60: ''\n{STEPS}")
+    assert load_profile("mine").variables["v0"] == ""
+
+
+def test_values_that_refer_through_thousands_of_others_are_refused(own: Path) -> None:
+    chain = "".join(f"  v{n}: ${{v{n + 1}}}\n" for n in range(1500))
+    assert "refers through more than 100 variables" in faults(own, f"variables:\n{chain}  v1500: x\n{STEPS}")[0]
+
+
 @pytest.mark.parametrize(
     ("settings", "extra", "told"),
     [

@@ -117,7 +117,7 @@ def test_a_persons_theme_extends_and_replaces(tmp_path: Path) -> None:
         ("extends: dark\ndark: maybe\n", 2, "'dark' is yes or no, not 'maybe'"),
         ("extends: dark\ncolour: x\n", 2, "unknown key 'colour'; did you mean 'colors'?"),
         ("extends: dark\ncolors: blue\n", 2, "'colors' is a mapping: indent its keys below it"),
-        ("extends: broken\n", 1, "there is no theme 'broken' to extend"),
+        ("extends: broken\n", 1, "a theme cannot extend itself, only one of its name that is shipped"),
     ],
 )  # fmt: skip
 def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -128,6 +128,15 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, mes
     assert len(faults) == 1
     assert str(faults[0]).startswith(f"{path}:{line}: {message}")
     assert [str(f) for f in check_theme(path, [SHIPPED])] == [str(f) for f in faults]
+
+
+def test_a_theme_that_extends_itself_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "evil.yaml"
+    path.write_text("extends: evil\n")
+    themes, faults = load_themes([SHIPPED, tmp_path])
+    assert "evil" not in themes
+    told = f"{path}:1: a theme cannot extend itself, only one of its name that is shipped"
+    assert [str(f) for f in faults] == [told] == [str(f) for f in check_theme(path, [SHIPPED])]
 
 
 def test_a_circle_of_themes_is_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The environment that a build was started in, kept so that the build can be gone on with from another login.
 
-What looks like a secret is not written down: who goes on with the build brings it along. Unaware of builds' contents.
+What looks like a secret, by its name or value, is not written down: who goes on with the build brings it along. That is
+best effort. Unaware of builds' contents.
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ from pathlib import Path
 from stoker.config.regular import open_regular
 
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|COOKIE|(?:^|_)(?:KEY|AUTH|PAT|PWD_?FILE|CERT)(?:_|$)|API_?KEY"
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|PASS(?:_|$)|CREDENTIAL|PRIVATE|COOKIE|API_?KEY|UNSEAL|LDAP_BIND|"
+    r"(?:^|_)(?:KEY|AUTH|PAT|PWD_?FILE|CERT|PW|JWT|DSN|CREDS?)(?:_|$)|_PWD(?:_|$)|GIT_CONFIG_(?:COUNT$|VALUE_\d)"
 )
-_SECRET_VALUE = re.compile(r"://[^/@\s]*:[^/@\s]*@|-----BEGIN|\b(?:ghp|gho|glpat|sk|hf|xox[bp])[_-]\w{8}")
-"""A password in an address (https_proxy, PIP_INDEX_URL), a private key, and the tokens that say what they are."""
+"""GIT_CONFIG_COUNT goes with the values that it counts: git refuses to run without one of them."""
+
+_SECRET_VALUE = re.compile(
+    r"://[^/@\s]*:[^/@\s]*@|(?<!ssh)://[^/@\s]+@|-----BEGIN|\b(?:ghp|gho|glpat|sk|hf|xox[bp])[_-]\w{8}|"
+    r"(?i:authorization:|passw(?:or)?d=)|(?:^|\s)(?:-u|--user)[=\s]?[^\s:]+:\S"
+)
+"""A password or a key in an address (https_proxy, PIP_INDEX_URL), a private key, the tokens that say what they are, a
+header, and what options for java and curl hold. The user of an ssh address is none."""
 
 _OF_LOGIN = re.compile(
     r"SSH_\w+|XDG_\w+|DBUS_\w+|DISPLAY|WAYLAND_DISPLAY|TERM|TERM_\w+|COLORTERM|COLUMNS|LINES|TMUX\w*|STY|WINDOWID|"

@@ -21,15 +21,12 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
 
     Without a keeper the build's own tree is ended directly. Raises NothingToStopError.
     """
-    known = _known(paths)
-    keeper, build = known["keeper_pid"], known["build_pid"]
-    if start_ticks(keeper) == known["keeper_start"]:
-        os.kill(keeper, signal.SIGINT if force else signal.SIGTERM)
-    elif start_ticks(build) == known["build_start"]:
-        tree = [build, *descendants(build)]
-        signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
+    running = _running(paths)
+    if "keeper" in running:
+        os.kill(running["keeper"], signal.SIGINT if force else signal.SIGTERM)
     else:
-        raise NothingToStopError(f"{paths.id} does not run any more")
+        tree = [running["build"], *descendants(running["build"])]
+        signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
 
 
 def set_going(paths: BuildPaths) -> int:
@@ -37,12 +34,7 @@ def set_going(paths: BuildPaths) -> int:
 
     Raises NothingToStopError.
     """
-    known = _known(paths)
-    roots = [
-        known[f"{who}_pid"] for who in ("keeper", "build") if start_ticks(known[f"{who}_pid"]) == known[f"{who}_start"]
-    ]
-    if not roots:
-        raise NothingToStopError(f"{paths.id} does not run any more")
+    roots = list(_running(paths).values())
     processes, gate = Processes(), read_gate(str(paths.root))
     held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
     found = held.union(roots, *(processes.below(root) for root in roots))
@@ -52,11 +44,23 @@ def set_going(paths: BuildPaths) -> int:
     return stopped
 
 
-def _known(paths: BuildPaths) -> dict[str, int]:
-    """Who keeps the build, as the keeper wrote it."""
+def _running(paths: BuildPaths) -> dict[str, int]:
+    """Who of `keeper` and `build` runs, by what the keeper wrote; raises NothingToStopError if neither does.
+
+    A pid counts only with its birth: one below 1 would stand for all processes there are (kill(2)).
+    """
     try:
         with open_regular(paths.keeper) as file:
-            known: dict[str, int] = json.loads(file.read())
+            known = json.loads(file.read())
     except (OSError, ValueError):
         raise NothingToStopError(f"{paths.id} has no keeper") from None
-    return known
+    told = known if isinstance(known, dict) else {}
+    pids = {who: (told.get(f"{who}_pid"), told.get(f"{who}_start")) for who in ("keeper", "build")}
+    running = {who: pid for who, (pid, start) in pids.items() if type(pid) is int and pid > 0 and _is(pid, start)}
+    if not running:
+        raise NothingToStopError(f"{paths.id} does not run any more")
+    return running
+
+
+def _is(pid: int, start: object) -> bool:
+    return start is not None and start_ticks(pid) == start

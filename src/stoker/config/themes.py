@@ -213,6 +213,9 @@ class _Reader:
         if not name:
             return None
         found = self._find(layer, name, chain[-1])
+        if found is None and name == chain[-1].stem:
+            section.fail("extends", "a theme cannot extend itself, only one of its name that is shipped")
+            return None
         if found is None:
             known = {name for files in self.layers for name in files}
             section.fail("extends", f"there is no theme {name!r} to extend{did_you_mean(name, known)}")

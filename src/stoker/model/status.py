@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
-from stoker.model.progress import progress_of
+from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Job
 from stoker.model.verification import Verification
 
@@ -19,7 +19,6 @@ MAX_STATUS_DECISIONS = 20
 def status_of(state: BuildState, now: float) -> dict[str, Any]:
     """A build's status at Unix time `now`; sizes in bytes, times in seconds."""
     progress = progress_of(state)
-    machine = state.machine
     return {
         "id": state.id,
         "name": state.name,
@@ -31,45 +30,12 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         "started": state.started,
         "ended": state.ended,
         "seconds": max(0.0, (state.ended or now) - state.started),
-        "step": {
-            "name": state.step.name if state.step else "",
-            "index": state.step.index if state.step else 0,
-            "count": state.step.count if state.step else 0,
-            "attempt": state.step.attempt if state.step else 0,
-        },
+        "step": _step(state),
         "activity": state.activity,
-        "progress": {
-            "finished": progress.finished,
-            "total": progress.total,
-            "total_known": progress.total_known,
-            "percent": None if progress.share is None else round(100 * progress.share, 1),
-            "running": progress.running,
-            "on_deck": progress.on_deck,
-            "frozen": progress.frozen,
-            "failed": progress.failed,
-        },
-        "level": {
-            "mode": state.level.mode,
-            "target": state.level.target,
-            "running": progress.running,
-            "window": state.level.window,
-            "paused": state.level.paused,
-            "guarded": state.level.guarded,
-        },
-        "memory": {
-            "budget": machine.memory_budget if machine else state.memory_total,
-            "used": machine.memory_used if machine else 0,
-            "available": machine.memory_available if machine else 0,
-            "build": 0 if state.over else state.build_rss,
-            "build_peak": state.build_peak_rss,
-            "reserve": 0 if state.over else state.memory_reserve,
-            "promised": 0 if state.over else state.memory_promised,
-        },
-        "disk": {
-            "written": state.build_written,
-            "write_rate": machine.disk_write_rate if machine and not state.over else None,
-            "free": machine.disk_free if machine else None,
-        },
+        "progress": _progress(progress),
+        "level": _level(state, progress.running),
+        "memory": _memory(state),
+        "disk": _disk(state),
         "ramdisk": _ramdisk(state),
         "eta": _eta(state, now),
         "cache": None if state.cache is None else _cache(state.cache),
@@ -86,6 +52,60 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         "verification": None if state.verification is None else _verification(state.verification),
         "diagnosis": None if state.diagnosis is None else _diagnosis(state.diagnosis),
         "log": state.log_path,
+    }
+
+
+def _step(state: BuildState) -> dict[str, Any]:
+    step = state.step
+    if step is None:
+        return {"name": "", "index": 0, "count": 0, "attempt": 0}
+    return {"name": step.name, "index": step.index, "count": step.count, "attempt": step.attempt}
+
+
+def _progress(progress: Progress) -> dict[str, Any]:
+    return {
+        "finished": progress.finished,
+        "total": progress.total,
+        "total_known": progress.total_known,
+        "percent": None if progress.share is None else round(100 * progress.share, 1),
+        "running": progress.running,
+        "on_deck": progress.on_deck,
+        "frozen": progress.frozen,
+        "failed": progress.failed,
+    }
+
+
+def _level(state: BuildState, running: int) -> dict[str, Any]:
+    level = state.level
+    return {
+        "mode": level.mode,
+        "target": level.target,
+        "running": running,
+        "window": level.window,
+        "paused": level.paused,
+        "guarded": level.guarded,
+    }
+
+
+def _memory(state: BuildState) -> dict[str, Any]:
+    machine = state.machine
+    return {
+        "budget": machine.memory_budget if machine else state.memory_total,
+        "used": machine.memory_used if machine else 0,
+        "available": machine.memory_available if machine else 0,
+        "build": 0 if state.over else state.build_rss,
+        "build_peak": state.build_peak_rss,
+        "reserve": 0 if state.over else state.memory_reserve,
+        "promised": 0 if state.over else state.memory_promised,
+    }
+
+
+def _disk(state: BuildState) -> dict[str, Any]:
+    machine = state.machine
+    return {
+        "written": state.build_written,
+        "write_rate": machine.disk_write_rate if machine and not state.over else None,
+        "free": machine.disk_free if machine else None,
     }
 
 

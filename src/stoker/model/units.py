@@ -21,6 +21,9 @@ _SUFFIXES = {
     "gib": 2**30,
     "tib": 2**40,
 }
+MAX_SIZE = 2.0**63
+"""Bytes that no machine has."""
+
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -38,9 +41,10 @@ def parse_size(text: str) -> int:
     """Bytes of "12 GiB", "64G" (binary), "500MB" (decimal) or "1024". Raises ValueError with the remedy."""
     match = _SIZE.fullmatch(text)
     factor = _SUFFIXES.get(match[2].lower()) if match else None
-    if match is None or factor is None:
-        raise ValueError(f"{text!r} is not a size; write it as 64G, 512 MiB or 500MB")
-    return int(float(match[1]) * factor)
+    size = float(match[1]) * factor if match is not None and factor is not None else MAX_SIZE
+    if size >= MAX_SIZE:
+        raise ValueError(f"{text[:40]!r} is not a size; write it as 64G, 512 MiB or 500MB")
+    return int(size)
 
 
 def format_duration(seconds: float) -> str:

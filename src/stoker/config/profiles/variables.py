@@ -16,6 +16,9 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 MAX_VALUE = 64 * 1024
 """Characters that a text may grow to: Linux takes 128 KiB as one word of a command (execve(2))."""
 
+MAX_DEPTH = 100
+"""Variables through which a text may refer to a value; ours do through two."""
+
 _REFERENCE = re.compile(r"\$\$|\$\{([^{}]*)\}")
 
 
@@ -28,6 +31,7 @@ class Variables:
     def __init__(self, values: Mapping[str, str], lists: Mapping[str, Sequence[str]]) -> None:
         self._values = values
         self._lists = lists
+        self._known: dict[str, str | ValueError] = {}
 
     def text(self, text: str) -> str:
         """The text with every reference replaced; `$$` is a dollar. Raises ValueError with the remedy."""
@@ -56,7 +60,7 @@ class Variables:
         for match in _REFERENCE.finditer(text):
             parts += [text[end : match.start()], self._value(match, within)]
             end = match.end()
-            length += len(parts[-1])
+            length += len(parts[-2]) + len(parts[-1])
             if length > MAX_VALUE:
                 raise ValueError(f"grows beyond {MAX_VALUE // 1024} KiB when ${{...}} are replaced")
         return "".join([*parts, text[end:]])
@@ -68,7 +72,21 @@ class Variables:
         if name in within:
             raise ValueError(f"variable {name!r} refers to itself: {' -> '.join((*within, name))}")
         if name in self._values:
-            return self._replaced(self._values[name], (*within, name))
+            return self._settled(name, within)
         if name in self._lists:
             return ";".join(self._lists[name])  # as CMake separates the elements of a list
         raise ValueError(f"unknown variable {name!r}{did_you_mean(name, [*self._values, *self._lists])}")
+
+    def _settled(self, name: str, within: tuple[str, ...]) -> str:
+        """A variable's value, found out once: a few that refer to one another twice each would take for ever else."""
+        if len(within) >= MAX_DEPTH:
+            raise ValueError(f"refers through more than {MAX_DEPTH} variables")
+        if name not in self._known:
+            try:
+                self._known[name] = self._replaced(self._values[name], (*within, name))
+            except ValueError as err:
+                self._known[name] = err
+        known = self._known[name]
+        if isinstance(known, ValueError):
+            raise known
+        return known
