@@ -336,6 +336,17 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
     assert events == [ev.JobMoved(4, "running")]
 
 
+def test_what_is_set_going_to_be_ended_is_not_stopped_again(world: World) -> None:
+    births = world.start("a", "b", "c")
+    see(lambda: world.stopped(births) == [False, False, True])
+    world.governor.open = True
+    os.kill(births[2].job.pid, signal.SIGCONT)
+    see(lambda: world.stopped(births) == [False] * 3)
+    assert world.governor.observe({3: _use(births[2], 0.0)}) == [ev.JobMoved(3, "running")]
+    time.sleep(0.05)
+    assert world.stopped(births) == [False] * 3
+
+
 def _use(birth: Birth, cpu_seconds: float, state: Literal["running", "frozen"] = "running") -> JobUse:
     return JobUse(birth.job, 2**20, 2**20, 0.0, cpu_seconds, "sleep", state)
 

@@ -280,6 +280,10 @@ class Engine:
             observer.watch_below(self._keeper.build_pid)
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
+        if self._keeper.is_stopping() and not self._enough.is_set():
+            self._governor.open = True
+            self._enough.set()
+            end_guests(self._governor.deck)
         self._tell_steps(observer, now)
 
     def _tell_steps(self, observer: Observer, now: float) -> None:

@@ -164,6 +164,8 @@ class Governor:
 
         Or it was measured before it was stopped: then there is nothing to do.
         """
+        if self.open:  # whoever ends the build has set it going, or it could not act on the signal
+            return [self.moved(member, "running")]
         key, lives = member.job.key, member.target.lives
         if not lives or shows_stop(key) or Processes().is_stopped(key):
             return []
