@@ -29,6 +29,21 @@ def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
 
 
 @pytest.mark.parametrize("ninja", NINJAS)
+def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
+    stoker: Stoker, tmp_path: Path, ninja: str
+) -> None:
+    """Ninja's last failure is that of a job that was dropped from the deck, and the script hands it on."""
+    edges = [("bad", "sleep 1; exit 1"), *((f"o{n}", f"sleep 1; touch o{n}") for n in range(14))]
+    folder = write_ninja(tmp_path / "below", edges)
+    script = folder / "build.sh"
+    script.write_text(f"#!/bin/sh\nset -e\n{ninja} -C {folder} -j15\n")
+    script.chmod(0o755)
+    watched = stoker.run("run", "-j", "2", "--plain", "--", str(script))
+    assert any(e["type"] == "job_finished" and e["outcome"] == "dropped" for e in stoker.events(stoker.status()["id"]))
+    assert watched.returncode == bare(str(script)) == 1
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
 def test_the_counts_are_true_at_every_moment(stoker: Stoker, project: Path, ninja: str) -> None:
     build = stoker.detach(ninja, "-C", str(project), "-j2")
     seen_running = False
