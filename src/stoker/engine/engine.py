@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.decide.deaths import Again
@@ -32,6 +31,7 @@ from stoker.engine.governor import Governor
 from stoker.engine.guests import end_guests
 from stoker.engine.hand import carry_out, counts
 from stoker.engine.keeper_link import KeeperLink
+from stoker.engine.lending import Lender
 from stoker.engine.observer import Observer
 from stoker.engine.people import login_name
 from stoker.engine.ramdisk import reader_of
@@ -133,7 +133,7 @@ class Engine:
         governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
-            governor.pool = Pool(self._paths.pool)
+            governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
         observer.is_error = self._recovery.is_error
