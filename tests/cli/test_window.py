@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -72,3 +75,18 @@ def test_the_window_grows_with_the_cores_and_never_holds_more_than_memory_and_de
         assert window_for(32, 64 * GIB, None) == 64
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, files)
+
+
+@pytest.mark.parametrize(("limit", "most"), [(216, 50), (100, 21), (10, 8)])
+def test_the_window_holds_no_more_than_a_user_may_have_processes(limit: int, most: int) -> None:
+    """The limit does not bind root, so root's test runs as somebody who has nothing else."""
+    script = (
+        "import os, resource; from stoker.cli.window import window_for; "
+        f"before = window_for(32, {64 * GIB}, None); os.getuid() or os.setuid(61234); "
+        f"resource.setrlimit(resource.RLIMIT_NPROC, ({limit}, {limit})); print(before, window_for(8, {64 * GIB}, None))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    before, window = map(int, done.stdout.split())
+    assert before > most, "as root, who is not bound" if os.getuid() == 0 else "without the limit"
+    assert 8 <= window <= most
+    assert os.getuid() != 0 or window >= most - 1

@@ -29,6 +29,45 @@ def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
 
 
 @pytest.mark.parametrize("ninja", NINJAS)
+def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
+    stoker: Stoker, tmp_path: Path, ninja: str
+) -> None:
+    """Ninja's last failure is that of a job that was dropped from the deck, and the script hands it on."""
+    edges = [("bad", "sleep 1; exit 1"), *((f"o{n}", f"sleep 1; touch o{n}") for n in range(14))]
+    folder = write_ninja(tmp_path / "below", edges)
+    script = folder / "build.sh"
+    script.write_text(f"#!/bin/sh\nset -e\n{ninja} -C {folder} -j15\n")
+    script.chmod(0o755)
+    watched = stoker.run("run", "-j", "2", "--plain", "--", str(script))
+    assert any(e["type"] == "job_finished" and e["outcome"] == "dropped" for e in stoker.events(stoker.status()["id"]))
+    assert watched.returncode == bare(str(script)) == 1
+
+
+def test_a_plain_ninja_in_a_script_runs_as_many_jobs_as_may_run(stoker: Stoker, tmp_path: Path) -> None:
+    """By the slots of stoker's jobserver, which it takes: each job waits for three others of its round."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "make").write_text("#!/bin/sh\necho GNU Make 4.4.1\n")  # or an older one on PATH would get no jobserver
+    (tools / "make").chmod(0o755)
+    folder, numbers = tmp_path / "rounds", range(4)
+    folder.mkdir()
+    lines = ["rule meet", "  command = touch $in_round.$n; sh meet.sh $in_round && touch $out"]
+    for this in range(5):
+        before = " ".join(f"o{this - 1}.{n}" for n in numbers) if this else ""
+        for n in numbers:
+            lines += [f"build o{this}.{n}: meet | {before}", f"  n = {n}", f"  in_round = r{this}"]
+    (folder / "build.ninja").write_text("\n".join(lines) + "\n")
+    meet = "for i in $(seq 80); do [ $(ls -d $1.* | wc -l) -lt 4 ] || exit 0; sleep 0.1; done; exit 1\n"
+    (folder / "meet.sh").write_text(meet)
+    (folder / "build.sh").write_text(f"#!/bin/sh\n{PYPI_NINJA} -C {folder}\n")
+    (folder / "build.sh").chmod(0o755)
+    stoker.env["PATH"] = f"{tools}:{stoker.env['PATH']}"
+    stoker.env.pop("MAKEFLAGS", None)
+    watched = stoker.run("run", "-j", "4", "--plain", "--", str(folder / "build.sh"))
+    assert watched.returncode == 0, watched.stdout
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
 def test_the_counts_are_true_at_every_moment(stoker: Stoker, project: Path, ninja: str) -> None:
     build = stoker.detach(ninja, "-C", str(project), "-j2")
     seen_running = False

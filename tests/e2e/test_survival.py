@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from stoker.act.tree import descendants, start_ticks
+from support.burn import burns, write_burns
+from support.overlap import Overlap
+from support.procs import below
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
 
@@ -276,3 +279,60 @@ exec {PYPI_NINJA} "$@"
     (folder,) = stoker.state.glob("stoker/builds/*")
     told = [e["output"] for e in stoker.events(folder.name) if e["type"] == "job_finished" and e["outcome"] == "ok"]
     assert told == ["a", "b"]
+
+
+TIDIES_UP = """
+import os, signal, sys, time
+def tidy(*_):
+    for _ in range(20):
+        time.sleep(0.1)
+    open(sys.argv[1] + ".tidied", "w").close()
+    os._exit(1)
+signal.signal(signal.SIGTERM, tidy)
+open(sys.argv[1] + ".began", "w").close()
+while True:
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("by", ["a person", "a signal"])
+def test_frozen_jobs_that_are_stopped_get_to_tidy_up(stoker: Stoker, tmp_path: Path, by: str) -> None:
+    """Also where somebody else stops it: docker, systemd, a shutdown."""
+    names = ["a", "b", "c"]
+    folder = write_ninja(tmp_path / "tidy", [(n, f"exec {sys.executable} -I -S job.py {n}") for n in names])
+    (folder / "job.py").write_text(TIDIES_UP)
+    build = stoker.detach("ninja", "-C", str(folder), jobs=3)
+    until(lambda: all((folder / f"{n}.began").exists() for n in names), "jobs at work")
+    until(lambda: stoker.status(build)["progress"]["running"] == 3, "an engine that knows them")
+    assert stoker.run("pause", "--now", build).returncode == 0
+    until(lambda: stoker.status(build)["progress"]["frozen"] == 3, "three frozen jobs")
+    if by == "a person":
+        assert stoker.run("stop", build).returncode == 0
+    else:
+        os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGTERM)
+    assert stoker.ended(build)["state"] == "stopped"
+    assert sorted(p.name for p in folder.glob("*.tidied")) == [f"{n}.tidied" for n in names]
+
+
+def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker, tmp_path: Path) -> None:
+    """A soft pause: the keeper must not let jobs go up to the level that was set before it."""
+    folder = write_burns(tmp_path / "paused", burns(10, 1.0))
+    build = stoker.detach("ninja", "-C", str(folder), jobs=2)
+    until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
+    assert stoker.run("pause", build).returncode == 0
+    until(lambda: stoker.status(build)["progress"]["running"] == 0, "the end of what ran")
+    engine, keeper = stoker.engine_pid(build), stoker.keeper(build)["keeper_pid"]
+    os.kill(engine, signal.SIGSTOP)
+    before = len(recorded(folder))
+    overlap = Overlap(lambda: [p for p in below([keeper]) if p.name == "burn"])
+    with overlap.watch:
+        until(lambda: len(recorded(folder)) >= before + 3, "jobs without an engine")
+    assert overlap.most == 1
+    os.kill(engine, signal.SIGCONT)
+    assert stoker.run("stop", "--force", build).returncode == 0
+    stoker.ended(build)
+
+
+def recorded(folder: Path) -> list[str]:
+    """What ninja says is done."""
+    return (folder / ".ninja_log").read_text().splitlines()[1:]

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -17,6 +18,7 @@ from stoker.decide.curves import Curve, flat
 from stoker.engine.deck import Birth
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out
+from stoker.engine.lending import Lender
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.state import BuildState
@@ -317,6 +319,25 @@ def test_what_a_person_did_to_a_job_outlives_the_engine(world: World, act: str) 
     see(lambda: world.stopped(births) == [act == "freeze", False])
 
 
+def test_jobs_that_a_ninja_starts_by_slots_run_up_to_the_level(world: World, tmp_path: Path) -> None:
+    """As a plain ninja in a script does. In its place, and as the scheduler of these jobs: this process."""
+    (tmp_path / "b-1").mkdir()
+    os.mkfifo(tmp_path / "b-1" / "jobserver")
+    governor = world.governor
+    governor.wanted = 4
+    governor.lender = Lender(tmp_path / "b-1" / "jobserver", governor.deck.living_by_scheduler)
+    births = world.start("a")
+    client = os.open(tmp_path / "b-1" / "jobserver", os.O_RDWR | os.O_NONBLOCK)
+    assert os.read(client, 9) == b"+++"
+    births += world.start("b", "c", "d")
+    world.events += governor.step()
+    time.sleep(0.05)
+    assert world.stopped(births) == [False] * 4
+    with pytest.raises(BlockingIOError):
+        os.read(client, 9)
+    os.close(client)
+
+
 def _told(birth: Birth, state: ev.JobState) -> state_of.Job:
     job, since = birth.job, None if state == "on_deck" else birth.job.started
     peak = round(0.1 * GIB)
@@ -334,6 +355,17 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
     events = world.governor.observe(uses)
     see(lambda: world.stopped(births[2:]) == [True, False])
     assert events == [ev.JobMoved(4, "running")]
+
+
+def test_what_is_set_going_to_be_ended_is_not_stopped_again(world: World) -> None:
+    births = world.start("a", "b", "c")
+    see(lambda: world.stopped(births) == [False, False, True])
+    world.governor.open = True
+    os.kill(births[2].job.pid, signal.SIGCONT)
+    see(lambda: world.stopped(births) == [False] * 3)
+    assert world.governor.observe({3: _use(births[2], 0.0)}) == [ev.JobMoved(3, "running")]
+    time.sleep(0.05)
+    assert world.stopped(births) == [False] * 3
 
 
 def _use(birth: Birth, cpu_seconds: float, state: Literal["running", "frozen"] = "running") -> JobUse:

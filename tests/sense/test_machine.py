@@ -141,11 +141,27 @@ def test_both_versions_at_once(fake: FakeMachine) -> None:
     assert groups.pressure_folder == fake.root / "cg/unified/job"
 
 
+def test_limits_of_processes_of_both_versions_up_the_tree(fake: FakeMachine) -> None:
+    fake.mount("cg/pids", "cgroup", options="rw,pids")
+    fake.mount("cg/unified", "cgroup2")
+    fake.cgroup("8:pids:/docker/abc\n0::/box\n")
+    for folder, limit, current in (
+        ("pids/docker/abc", "500", 120),
+        ("pids/docker", "max", 900),
+        ("unified/box", "max", 7),
+        ("unified", "300", 100),
+    ):
+        fake.write(f"cg/{folder}/pids.max", f"{limit}\n")
+        fake.write(f"cg/{folder}/pids.current", f"{current}\n")
+    assert fake.find().processes_left() == [380, 200]
+
+
 @pytest.mark.parametrize("text", ["", "garbage\n", "0::\n", "4:memory:/x\n", ":::::\n"])
 def test_odd_groups_are_no_limit(fake: FakeMachine, text: str) -> None:
     fake.cgroup(text)
     assert fake.find().memory_limits() == []
     assert fake.find().cpu_quota() is None
+    assert fake.find().processes_left() == []
 
 
 def test_a_vanished_process_has_no_groups(tmp_path: Path) -> None:

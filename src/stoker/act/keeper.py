@@ -8,10 +8,10 @@ elsewhere can reach it.
 
 Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
 "environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
-keeper.json when a step has started, ended.json when its command has failed and the engine is asked what to do, and
-exit.json when the build has ended; reads the answer from verdict.json {"attempt", "again", "exit_code"}, the last set
-where the command's own status is not to count. SIGUSR1 means that there is something to read. The build's output goes
-straight to output.log.
+keeper.json when a step has started, stopping when the build is being stopped, ended.json when its command has failed
+and the engine is asked what to do, and exit.json when the build has ended; reads the answer from verdict.json
+{"attempt", "again", "exit_code"}, the last set where the command's own status is not to count. SIGUSR1 means that there
+is something to read. The build's output goes straight to output.log.
 """
 
 import contextlib
@@ -245,7 +245,15 @@ class Keeper:
     # -- stopping ----------------------------------------------------------------------------------------------
 
     def stop_requested(self, signum: int) -> None:
-        """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now."""
+        """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now.
+
+        The engine is told before anything is set going, or it would stop that again. Not by keeper.json, which is
+        written out to the disk: nobody waits for a busy one.
+        """
+        if self.stop is None:
+            with contextlib.suppress(OSError):
+                os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
+            self.minder.wake()
         self.stop = self.stop or Ending(STOP_GRACE_SECONDS)
         if signum == signal.SIGINT:
             self.stop.hurry()

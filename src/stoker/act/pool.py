@@ -48,6 +48,11 @@ class Pool:
             elif missing < 0:
                 self._issued -= len(os.read(self._fd, -missing))
 
+    def lose(self, count: int) -> None:
+        """So many are out and will not come back: who took them was killed. Should they come all the same, they count
+        again."""
+        self._issued -= count
+
     def close(self) -> None:
         """Let go of it; tools that have it open keep what they took."""
         os.close(self._fd)

@@ -11,6 +11,7 @@ import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stoker.sense.process_limit import processes_left
 from stoker.sense.scheduler_args import make_arguments, ninja_arguments
 
 PER_CORE = 8
@@ -28,6 +29,11 @@ BYTES_EACH = 32 * 2**20
 FILES_EACH = 2
 FILES_KEPT = 128
 """Ninja has a pipe for each job, and other files besides: with too few descriptors it gives up the build."""
+
+PROCESSES_EACH = 4
+PROCESSES_KEPT = 16
+"""A job is a shell, a driver, a compiler and an assembler; stoker's own threads count as well. With too few processes
+make and ninja give up the build."""
 
 VARIABLES = ("CMAKE_BUILD_PARALLEL_LEVEL", "MAX_JOBS")
 """Where a scheduler is started by something else: `cmake --build` reads the first, PyTorch's and flash-attention's
@@ -53,6 +59,8 @@ def window_for(cores: int, budget: int, jobs: int | None) -> int:
     bounds = [budget // BYTES_EACH]
     if soft_files != resource.RLIM_INFINITY:
         bounds.append((soft_files - FILES_KEPT) // FILES_EACH)
+    if (processes := processes_left()) is not None:
+        bounds.append((processes - PROCESSES_KEPT) // PROCESSES_EACH)
     return max(jobs or 1, cores, min(wanted, *bounds))
 
 

@@ -6,6 +6,7 @@ Turns them into what a decision is based on. Sends no signal; unaware of the jou
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -194,7 +195,13 @@ class Deck:
                 del self._departed[next(iter(self._departed))]
         return member
 
-    def died(self, sid: int, output: str) -> float:
+    def too_many(self, sid: int, failed: str) -> list[Member]:
+        """A scheduler's jobs that it would not have started once `failed` had failed: those on deck, and those let go
+        after that job's death, before it was known for a failure."""
+        died = self._died(sid, failed)
+        return [m for m in self if m.sid == sid and m.counts and (m.state == "on_deck" or m.admitted >= died)]
+
+    def _died(self, sid: int, output: str) -> float:
         """When that job's process ended, by the monotonic clock; infinity if that was not seen."""
         jobs = [*self._departed.values(), *self._members.values()]
         return next((m.ended_at for m in jobs if m.sid == sid and m.job.output == output and m.ended), math.inf)
@@ -213,6 +220,10 @@ class Deck:
     def living(self, sid: int) -> int:
         """How many of a scheduler's jobs have not ended."""
         return sum([m.sid == sid and not m.ended for m in self._members.values()])
+
+    def living_by_scheduler(self) -> Counter[Key]:
+        """How many jobs of each have not ended."""
+        return Counter([m.job.scheduler for m in self._members.values() if not m.ended])
 
     def set_carriers(self, nested: Mapping[Key, Key]) -> None:
         """The jobs in which schedulers run now."""

@@ -17,7 +17,7 @@ from stoker.act.handover import Ended
 from stoker.config.paths import BuildPaths
 from stoker.engine.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, Scheduler
 from stoker.record.journal import JournalWriter
 
 ROOM_SECONDS, TRY_SECONDS = 20.0, 0.1
@@ -62,18 +62,22 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
 def true_status(ended: Ended, state: BuildState) -> int | None:
     """The status that ninja would have ended with, had stoker not dropped jobs from its deck; None: its own.
 
-    From 1.12 on ninja ends with the status of the job that failed last, which a dropped one is (128 + SIGKILL).
+    From 1.12 on ninja ends with the status of the job that failed last, which a dropped one is (128 + SIGKILL). A
+    script around it that hands its status on is told by that status, where nothing of the build's own ended with it.
     """
-    own = next((s for s in state.schedulers.values() if s.pid == _command_pid(state)), None)
-    dropped = own is not None and own.tool == "ninja" and own.dropped
-    if not dropped or ended.exit_code != KILLED or not state.failures:
+    dropped = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and s.dropped]
+    if ended.exit_code != KILLED or ended.signal is not None or not dropped or not state.failures:
+        return None
+    is_command = state.step is not None and any(s.pid == state.step.pid for s in dropped)
+    if not is_command and any(failure.exit_code == KILLED for failure in state.failures):
         return None
     return state.failures[-1].exit_code or 1
 
 
-def _command_pid(state: BuildState) -> int | None:
-    """The process of the command itself."""
-    return state.step.pid if state.step is not None else None
+def _schedulers_of_attempt(state: BuildState) -> list[Scheduler]:
+    """Those found last, as many as this attempt at its step has had: numbers only grow."""
+    found = sorted(state.schedulers)[-state.step.schedulers :] if state.step and state.step.schedulers else []
+    return [state.schedulers[sid] for sid in found]
 
 
 def _who_stopped(state: BuildState) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stoker.act.pool import Pool
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
 from stoker.decide.deaths import Again
@@ -33,6 +32,7 @@ from stoker.engine.governor import Governor
 from stoker.engine.guests import end_guests
 from stoker.engine.hand import carry_out, counts
 from stoker.engine.keeper_link import KeeperLink
+from stoker.engine.lending import Lender
 from stoker.engine.observer import Observer
 from stoker.engine.people import login_name
 from stoker.engine.ramdisk import reader_of
@@ -134,7 +134,7 @@ class Engine:
         governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
-            governor.pool = Pool(self._paths.pool)
+            governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
         observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
@@ -282,6 +282,10 @@ class Engine:
             observer.watch_below(self._keeper.build_pid)
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
+        if self._keeper.is_stopping() and not self._enough.is_set():
+            self._governor.open = True
+            self._enough.set()
+            end_guests(self._governor.deck)
         self._tell_steps(observer, now)
 
     def _tell_steps(self, observer: Observer, now: float) -> None:

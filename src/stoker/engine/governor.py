@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stoker.act import gate
-from stoker.act.pool import Pool
 from stoker.act.tree import Processes, shows_stop
 from stoker.decide.policy import decide, level_of, spare_places
 from stoker.decide.ramdisk import SeenRamDisk
@@ -19,6 +18,7 @@ from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.guests import GuestHolder, without_starting
+from stoker.engine.lending import Lender
 from stoker.engine.newborn import Clocks, by_age, member_of
 from stoker.engine.promised import Promised
 from stoker.model import events as ev
@@ -64,8 +64,7 @@ class Governor:
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
         self.on_kill: Callable[[str, ev.KilledBy, int], None] = lambda _output, _by, _rss: None
         """Told of each job that is killed on purpose, before it is: its output, who kills it, the bytes it holds."""
-        self.pool: Pool | None = None
-        """Lends slots that no candidate wants to tools inside jobs."""
+        self.lender: Lender | None = None
         self.guests = GuestHolder()
         self.version = 0
         """Grows with every change to who is stopped."""
@@ -164,6 +163,8 @@ class Governor:
 
         Or it was measured before it was stopped: then there is nothing to do.
         """
+        if self.open:  # whoever ends the build has set it going, or it could not act on the signal
+            return [self.moved(member, "running")]
         key, lives = member.job.key, member.target.lives
         if not lives or shows_stop(key) or Processes().is_stopped(key):
             return []
@@ -242,7 +243,7 @@ class Governor:
     def view(self) -> View:
         """The world as a decision sees it."""
         memory = self._seen = self._memory()
-        lent = self.pool.lent if self.pool is not None else 0
+        lent = self.lender.used if self.lender is not None else 0
         return View(
             budget=memory.limit,
             available=memory.available,
@@ -283,10 +284,10 @@ class Governor:
 
     def _lend(self) -> None:
         """Slots are spare only while nobody on deck wants them."""
-        if self.pool is not None:
-            spare = self.level - len(self.deck.having("running")) - self.pool.lent
+        if self.lender is not None:
+            spare = self.level - len(self.deck.having("running")) - self.lender.used
             wanted = self.paused != "no" or self.deck.having("on_deck") or self.deck.having("frozen")
-            self.pool.offer(0 if spare <= 0 or wanted or self.tight() else spare)
+            self.lender.offer(0 if spare <= 0 or wanted or self.tight() else spare)
 
     def _settled(self, view: View, decisions: tuple[Decision, ...]) -> bool:
         """Whether asking again could bring nothing: only admissions, and no place or nobody left."""
@@ -367,11 +368,9 @@ class Governor:
     def drop(self, sid: int, failed: str, why: str) -> tuple[list[int], list[ev.Event]]:
         """The scheduler will start nothing more, since `failed` has: end what it has started only for our sake.
 
-        Those on deck, and those let go after that job's death, before it was known for a failure. Gives their numbers,
-        and events.
+        Gives their numbers, and events.
         """
-        died = self.deck.died(sid, failed)
-        waiting = [m for m in self.deck if m.sid == sid and m.counts and (m.state == "on_deck" or m.admitted >= died)]
+        waiting = self.deck.too_many(sid, failed)
         for m in waiting:
             gate.kill(m.target)
             m.ended = True

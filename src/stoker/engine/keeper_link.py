@@ -45,9 +45,10 @@ class KeeperLink:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._exit = str(paths.exit)
+        self._stopping = str(paths.root / "stopping")
         self._handover = Handover(paths)
         self._guard = GuardCall(paths)
-        self._gate_version = (-1, -1)
+        self._gate_version = (-1, -1, -1)
         self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
         self.lives = self.is_there()
         """Whether the keeper was there when it was looked after last."""
@@ -90,6 +91,10 @@ class KeeperLink:
         self.read()  # its last word may be another step, which runs
         return bool(start_ticks(self.build_pid) != self._known["build_start"])
 
+    def is_stopping(self) -> bool:
+        """Whether the keeper ends the build, whoever has asked it to."""
+        return os.path.exists(self._stopping)  # asked at every look
+
     def read(self) -> None:
         """Learn what the keeper has written since."""
         with contextlib.suppress(OSError, ValueError):
@@ -126,13 +131,15 @@ class KeeperLink:
     def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
         """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
         self._handover.beat()
-        version = (governor.version, governor.guests.version)
+        # A paused build goes on with one job when nobody is left to resume it.
+        level = 0 if governor.paused != "no" else governor.level
+        version = (governor.version, governor.guests.version, level)
         if version == self._gate_version:
             return
         self._gate_version = version
         stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
         self._handover.write_gate(
-            0 if governor.paused == "hard" else governor.level,
+            level,
             list(schedulers),
             [m.job.key for m in stopped],
             [m.job.key for m in governor.deck],

@@ -1,4 +1,4 @@
-"""The control groups around a process: their memory limits, CPU quota and use, of version 1, 2 and both at once.
+"""The control groups around a process: their limits of memory, CPU and processes, and use, of version 1, 2 and both.
 
 Unaware of the machine's own memory. A container's view is followed: what is mounted at which root decides which
 folders can be looked at.
@@ -40,6 +40,7 @@ class Cgroups:
     memory_v1: tuple[Path, ...] = ()
     cpu_v1: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
+    pids_v1: tuple[Path, ...] = ()
 
     @property
     def pressure_folder(self) -> Path | None:
@@ -56,12 +57,21 @@ class Cgroups:
         quotas = [_quota_v1(folder) for folder in self.cpu_v1] + [_quota_v2(folder) for folder in self.unified]
         return min((q for q in quotas if q is not None), default=None)
 
+    def processes_left(self) -> list[int]:
+        """For each limit of processes and threads that is set around the process: how many more it allows."""
+        found = [
+            (read_int(f"{folder}/pids.max"), read_int(f"{folder}/pids.current"))
+            for folder in (*self.pids_v1, *self.unified)
+        ]
+        return [limit - current for limit, current in found if limit is not None and current is not None]
+
 
 def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
     """The control groups of a process; empty ones where there are none or they cannot be seen."""
     memory: tuple[Path, ...] = ()
     cpu: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
+    pids: tuple[Path, ...] = ()
     mounts = [m for m in read_mounts(pid, proc_root) if m.kind in ("cgroup", "cgroup2")]
     for controllers, path in _memberships(pid, proc_root):
         if not controllers:
@@ -70,7 +80,9 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
             memory = _chain(path, (m for m in mounts if m.kind == "cgroup" and "memory" in m.options))
         elif "cpu" in controllers:
             cpu = _chain(path, (m for m in mounts if m.kind == "cgroup" and "cpu" in m.options))
-    return Cgroups(memory, cpu, unified)
+        if "pids" in controllers:
+            pids = _chain(path, (m for m in mounts if m.kind == "cgroup" and "pids" in m.options))
+    return Cgroups(memory, cpu, unified, pids)
 
 
 def memory_group(pid: int, proc_root: Path = PROC) -> str:

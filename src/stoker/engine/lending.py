@@ -1,0 +1,70 @@
+"""Lends slots that no candidate wants to tools inside jobs, and tells how many of them are used beside the deck.
+
+A slot may be one of the deck's jobs already: a ninja or make without a number of its own, as a script calls it, takes
+one for each of its jobs but the first. And a tool that is killed gives none back. Unaware of why a slot is spare.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from stoker.act.pool import Pool
+from stoker.sense.processes import PROC
+from stoker.sense.procfs import read_link
+from stoker.sense.schedulers import Key
+
+CHECK_SECONDS = 5.0
+"""How often those who may hold slots are looked for, while some are used: a read of every process's descriptors."""
+
+
+class Lender:
+    """The slots of one build's pool. `living` tells how many of the deck's jobs live, by scheduler.
+
+    Raises OSError where the pool cannot be opened.
+    """
+
+    def __init__(self, path: Path, living: Callable[[], Mapping[Key, int]], proc_root: Path = PROC) -> None:
+        self._pool = Pool(path)
+        self._living = living
+        self._proc = proc_root
+        self._tail = f"/{path.parent.name}/{path.name}"  # of its path as any mount namespace shows it
+        self._clients: dict[Key, bool] = {}
+        self._checked = time.monotonic()
+
+    @property
+    def used(self) -> int:
+        """Slots that tools use beside the deck's jobs."""
+        lent = self._pool.lent
+        return max(0, lent - self._on_deck(self._living())) if lent else 0
+
+    def offer(self, spare: int) -> None:
+        """Let `spare` slots be taken. What nobody can hold any more comes back."""
+        self._pool.offer(spare)
+        used = self.used
+        if used and time.monotonic() - self._checked >= CHECK_SECONDS:
+            self._checked = time.monotonic()
+            if not self._has_borrower({key[0] for key, client in self._clients.items() if client}):
+                self._pool.lose(used)
+
+    def _on_deck(self, living: Mapping[Key, int]) -> int:
+        """Each scheduler has its first job for nothing, as every tool has."""
+        known = self._clients
+        self._clients = {key: known[key] if key in known else self._holds(key[0]) for key in living}
+        return sum(jobs - 1 for key, jobs in living.items() if jobs and self._clients[key])
+
+    def _has_borrower(self, schedulers: set[int]) -> bool:
+        """Whether anybody but us and those schedulers has the pool open."""
+        pids = (int(name) for name in os.listdir(self._proc) if name.isdigit())
+        return any(pid not in schedulers and pid != os.getpid() and self._holds(pid) for pid in pids)
+
+    def _holds(self, pid: int) -> bool:
+        """Whether a process has the pool open. One that we may not look into has not."""
+        folder = f"{self._proc}/{pid}/fd"
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return False
+        return any((read_link(f"{folder}/{name}") or "").endswith(self._tail) for name in names)
