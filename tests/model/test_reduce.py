@@ -46,6 +46,13 @@ BEGIN: list[ev.Event] = [
 ]
 
 
+def test_no_time_left_is_told_once_what_waited_was_dropped_for_an_error() -> None:
+    told = [*BEGIN, ev.Estimated(60.0, 30.0, 90.0)]
+    assert status_of(reduce_all(records(told)), 1001.0)["eta"]["seconds"] is not None
+    dropped = ev.JobFinished(None, 1, "b.o", "cxx", 1.0, "dropped")
+    assert status_of(reduce_all(records([*told, dropped])), 1001.0)["eta"]["seconds"] is None
+
+
 def test_the_time_left_is_that_of_what_still_runs() -> None:
     guess, second = ev.Estimated(60.0, 30.0, 90.0), ev.SchedulerStarted(2, "ninja", 102, "/src/other", "1.13.2", 4)
     assert reduce_all(records([*BEGIN, guess])).estimate is not None

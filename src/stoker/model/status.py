@@ -124,9 +124,12 @@ def _ramdisk(state: BuildState) -> dict[str, Any] | None:
 
 
 def time_left(state: BuildState, now: float) -> tuple[float, float, float] | None:
-    """Seconds that are left at Unix time `now`, and their band. They stand still while nobody works them off."""
+    """Seconds that are left at Unix time `now`, and their band. They stand still while nobody works them off.
+
+    None where nothing tells, and after an error for which what waited was dropped: what runs only comes to its end.
+    """
     e = state.estimate
-    if e is None:
+    if e is None or any(s.dropped and s.ended is None for s in state.schedulers.values()):
         return None
     gone = 0.0 if state.phase in ("paused", "frozen") else max(0.0, now - e.time)
     return max(0.0, e.seconds - gone), max(0.0, e.low - gone), max(0.0, e.high - gone)
