@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
+from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
 from stoker.model.diagnosis import Cause
 from stoker.model.state import BuildState
@@ -60,7 +61,7 @@ def _causes(name: str) -> Sequence[Cause]:
     state = BuildState() if build is None else final_state(build)
     if state.diagnosis is not None and state.diagnosis.complete:
         return state.diagnosis.causes  # what the build's last lines have told, which knows what was killed, too
-    with (path if build is None else build.output).open("rb") as file:
+    with path.open("rb") if build is None else open_regular(build.output) as file:
         return _scanned(file, state)
 
 

@@ -23,7 +23,7 @@ from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.builds import AmbiguousBuildError, is_live
-from stoker.serve.connection import EngineClient
+from stoker.serve.connection import EngineClient, StrangerError
 from stoker.serve.protocol import ProtocolError
 from stoker.show.level import level_text
 
@@ -167,6 +167,8 @@ async def _command(paths: BuildPaths, verb: str, arguments: dict[str, object]) -
             async with client:
                 await client.command(verb, arguments)
                 return reduce_all(client.waiting(), client.hello.snapshot)
+    except StrangerError as err:
+        raise CommandRefused(str(err)) from err
     except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
         raise NoAnswerError from err
 

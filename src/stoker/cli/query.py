@@ -15,6 +15,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.screen import in_colour
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
+from stoker.config.regular import open_regular
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.progress import progress_of
@@ -170,7 +171,7 @@ def log(args: argparse.Namespace) -> int:
     paths = find(args.id)
     terminal = sys.stdout.isatty()
     try:
-        file = paths.output.open("rb")
+        file = open_regular(paths.output)
     except FileNotFoundError:
         return 0
     with file:
