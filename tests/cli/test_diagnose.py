@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.program import Stoker
+from support.program import PYPI_NINJA, Stoker, write_ninja
 
 
 def test_the_output_of_a_build_by_its_name(stoker: Stoker) -> None:
@@ -24,6 +24,8 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
     assert ran.returncode == 1
     said = ran.stderr.decode()
     assert "stoker: A header is missing; what to do: stoker diagnose mpi-" in said, said
+    assert " of the output: a.cpp:1:10: fatal error: mpi.h: No such file or directory\n" in said, said
+    assert said.count("exit status 1") == 1, said
     told = stoker.run("diagnose", "mpi")
     assert told.stdout.startswith(b"A header is missing  [missing-header]\n  line ")
 
@@ -42,3 +44,58 @@ def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stok
     (match,) = json.loads(stoker.run("diagnose", "--json", "again").stdout)["matches"]
     assert match["rule"] == "compile-error"
     assert output[match["line"] - 1].endswith("no such name")
+
+
+def test_a_folder_of_the_same_name_does_not_hide_the_build(stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    words = "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"
+    for _ in range(2):
+        stoker.run("run", "--plain", "--", "sh", "-c", words, cwd=tmp_path / "project")
+    told = stoker.run("diagnose", "--json", "project")
+    assert [match["rule"] for match in json.loads(told.stdout)["matches"]] == ["memory-refused"], told.stderr
+    (tmp_path / "empty").mkdir()
+    assert b"empty: Is a directory" in stoker.run("diagnose", "empty").stderr
+    assert b"Is a directory" in stoker.run("diagnose", "./project").stderr
+    assert b"'projec' may mean several builds" in stoker.run("diagnose", "projec").stderr
+
+
+def write_manifest(folder: Path) -> None:
+    """One compiler that takes a while to meet an error, and some beside it."""
+    (folder / "a.cpp").write_text("#include <bits/stdc++.h>\nint a = no_such_name;\n")
+    (folder / "b.cpp").write_text("#include <bits/stdc++.h>\nint b;\n")
+    outputs = ["a.o", *(f"b{n}.o" for n in range(6))]
+    write_ninja(folder, [(output, f"g++ -c {output[0]}.cpp -o {output}") for output in outputs])
+
+
+def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tmp_path: Path) -> None:
+    write_manifest(tmp_path)
+    ran = stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
+    assert b" jobs on deck (a.o failed" in ran.stderr, ran.stderr
+    assert b"[code=137]" in ran.stdout, ran.stdout
+    assert b"stoker: The source does not compile" in ran.stderr, ran.stderr
+    (cause,) = json.loads(stoker.run("diagnose", "--json", "broken").stdout)["matches"]
+    assert cause["rule"] == "compile-error"
+
+
+def test_without_the_journals_diagnosis_they_are_no_cause_either(stoker: Stoker, tmp_path: Path) -> None:
+    write_manifest(tmp_path)
+    stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
+    (build,) = stoker.state.glob("stoker/builds/broken*")
+    told = (build / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (build / "journal.jsonl").write_bytes(b"".join(line for line in told if b'"type":"diagnosed"' not in line))
+    (cause,) = json.loads(stoker.run("diagnose", "--json", "broken").stdout)["matches"]
+    assert cause["rule"] == "compile-error"
+
+
+def test_what_the_journal_knows_beside_the_output_is_told(stoker: Stoker, tmp_path: Path) -> None:
+    assert stoker.run("run", "--plain", "--name", "killed", "--", "sh", "-c", "exit 1").returncode == 1
+    (build,) = stoker.state.glob("stoker/builds/killed*")
+    lines = (build / "journal.jsonl").read_bytes().splitlines()
+    at, found = next((n, r) for n, r in enumerate(map(json.loads, lines)) if r["type"] == "diagnosed")
+    assert "causes" not in found["found"]
+    cause = {"rule": "compiler-killed", "title": "Killed", "why": "For memory.", "remedy": "Fewer.", "job": "a.o"}
+    found["found"]["causes"] = [cause]
+    lines[at] = json.dumps(found).encode()
+    (build / "journal.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    told = stoker.run("diagnose", "killed")
+    assert told.stdout.startswith(b"Killed  [compiler-killed]\n  a.o:\n  why     For memory."), told

@@ -66,8 +66,9 @@ def test_the_last_lines_name_the_cause_and_the_command(stoker: Stoker) -> None:
     said = ran.stderr.decode().splitlines()
     name = newest(stoker)
     found = stoker.status(name)["diagnosis"]
-    assert said[-2:] == [
+    assert said[-3:] == [
         f"stoker: {found['causes'][0]['title']}; what to do: stoker diagnose {name}",
+        "stoker:   line 1 of the output: error: RPC failed; HTTP 429",
         f"stoker: to run the step again: stoker run --resume --remedy {name}",
     ]
     assert found["action"]["kind"] == "retry"
@@ -113,7 +114,7 @@ def test_the_same_command_that_runs_there_already_is_no_second_time_started(stok
     old = build(stoker, *command)
     (stoker.root / "mended").touch()
     live = stoker.detach(*command)
-    assert f"{live} runs the same there" in go_on(stoker, old)[1]
+    assert f"{live} runs the same command in the same folder" in go_on(stoker, old)[1]
     stoker.run("stop", live)
 
 

@@ -155,6 +155,6 @@ def test_the_limits_of_run_reach_the_build(stoker: Stoker, folder: Path) -> None
 
 def test_a_name_that_two_builds_have_is_told_as_such(stoker: Stoker) -> None:
     for _ in range(2):
-        assert stoker.run("run", "--detach", "--name", "twin", "--", "sleep", "600").returncode == 0
+        assert stoker.run("run", "--again", "--detach", "--name", "twin", "--", "sleep", "600").returncode == 0
     for words in (["jobs", "twin"], ["jobs", "twin", "2"], ["pause", "twin"]):
         assert "'twin' may mean several builds; name one of twin-" in refused(stoker, 1, *words)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from stoker.config.paths import BuildPaths, UnsafeFolderError, config_dir, private_dir, runtime_dir, state_dir
+from stoker.config.paths import (
+    BuildPaths,
+    UnsafeFolderError,
+    config_dir,
+    private_dir,
+    runtime_dir,
+    socket_folder,
+    state_dir,
+)
 
 
 @pytest.mark.parametrize("length", [40, 54, 55, 56, 64, 100])
@@ -29,6 +39,29 @@ def test_the_longest_name_still_makes_a_socket_that_one_can_connect_to(
         if runtime_dir().parent == base and runtime_dir().exists():
             runtime_dir().rmdir()
         base.rmdir()
+
+
+def test_a_runtime_folder_that_somebody_else_has_taken_costs_no_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="stoker-test-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.setenv("XDG_STATE_HOME", f"{folder}/state")
+        Path(folder, "stoker").write_text("planted")
+        own = socket_folder()
+        assert own == Path(folder, "state/stoker/run")
+        assert own.stat().st_mode & 0o777 == 0o700
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("s" * 100)))
+        assert socket_folder() == Path(folder, "stoker")  # too long for a socket: nothing better is left
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user takes root")
+def test_the_runtime_folder_of_another_user_is_not_ours_after_su(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    os.chown(tmp_path, 12345, 12345)
+    assert runtime_dir() == Path("/tmp/stoker-0")
 
 
 def test_the_launchers_word_on_the_socket_counts_in_every_login(

@@ -1,10 +1,14 @@
 """Files that people write: every fault is told in one line with its place."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from stoker.config import strict_yaml
 from stoker.config.errors import ConfigError
 from stoker.config.settings import Settings, load_settings
 from stoker.config.strict_yaml import MAX_FILE_BYTES, load
@@ -17,6 +21,24 @@ def write(folder: Path, text: str | bytes, name: str = "settings.yaml") -> Path:
     return path
 
 
+def test_settings_are_read_where_yaml_has_no_libyaml(tmp_path: Path) -> None:
+    path = write(tmp_path, "a: 1\nb: [x, y]\n")
+    script = (
+        "import sys; sys.modules['yaml._yaml'] = None\n"
+        "from pathlib import Path; from stoker.config.strict_yaml import load; import yaml\n"
+        "section = load(Path(sys.argv[1])); print(yaml.__with_libyaml__, section.text('a'), section.words('b'))"
+    )
+    result = subprocess.run([sys.executable, "-c", script, path], capture_output=True, check=False, text=True)
+    assert result.stdout == "False 1 ('x', 'y')\n", result.stderr
+
+
+@pytest.fixture(params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "pure"])
+def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both of PyYAML's parsers."""
+    monkeypatch.setattr(strict_yaml, "_LOADER", request.param)
+
+
+@pytest.mark.usefixtures("_loader")
 @pytest.mark.parametrize(
     ("text", "line", "part"),
     [

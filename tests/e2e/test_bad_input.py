@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,54 @@ def test_a_working_folder_that_is_gone_is_named_and_nothing_runs(stoker: Stoker,
     assert result.returncode == 125
     assert result.stderr == b"stoker: the working folder is gone; cd to one that exists\n"
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_journal_says_reaches_the_terminal_only_as_text(stoker: Stoker, tmp_path: Path) -> None:
+    journal = tmp_path / "hostile.jsonl"
+    tools = '{"\\u001b]0;PWNED\\u0007\\u001b[31m\\nhat": "x"}'
+    journal.write_text(
+        f'{{"v":1,"seq":1,"t":1,"type":"scheduler_planned","sid":1,"total":1,"source":"status","tools":{tools}}}\n'
+    )
+    result = stoker.run("replay", "--plain", str(journal))
+    assert result.returncode == 1
+    assert b"is no journal that can be read" in result.stderr
+    assert result.stderr.decode().removesuffix("\n").isprintable()
+
+
+def test_help_spells_names_as_they_are_spelt(stoker: Stoker) -> None:
+    assert b"Prove that binaries will run, and on which GPU" in stoker.run("verify", "--help").stdout
+
+
+ODD = "1" * 401
+"""A number with which nobody can calculate."""
+
+
+@pytest.fixture
+def odd_builds(stoker: Stoker) -> Iterator[None]:
+    """A build `odd` full of such numbers, and `pipe`, whose files let every reader wait."""
+    odd, pipe = stoker.folder("odd"), stoker.folder("pipe")
+    for folder in (odd, pipe):
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text(f'{{"name":"odd","cwd":"{stoker.root}","created":{ODD},"since":{ODD}}}')
+        (folder / "exit.json").write_text(f'{{"exit_code":{ODD},"signal":null,"ended":{ODD},"stopped":false}}')
+    begin = '{"v":1,"seq":1,"t":5,"type":"build_started","id":"odd","name":"odd","command":["x"],"cwd":"/"'
+    begin += ',"log_path":"/l","host":"h","cores":2,"memory_total":1,"version":"0.1.0"}'
+    (odd / "journal.jsonl").write_text(f'{begin}\n{{"v":1,"seq":2,"t":{ODD},"type":"scheduler_ended","sid":1}}\n')
+    for name in ("journal.jsonl", "keeper.json"):
+        os.mkfifo(pipe / name)
+    yield
+    shutil.rmtree(pipe)
+
+
+@pytest.mark.usefixtures("odd_builds")
+def test_a_damaged_build_costs_itself_and_nothing_else(stoker: Stoker) -> None:
+    assert stoker.run("run", "--plain", "--", "true").returncode == 0
+    listed = stoker.run("ls").stdout.decode()
+    assert {"odd", "pipe"} < set(listed.split())
+    assert json.loads(stoker.run("status", "--json", "odd").stdout)["state"] == "failed"
+    assert b"build_started" in stoker.run("events", "odd").stdout
+    for words in (["status", "pipe"], ["events", "pipe"], ["attach", "--plain", "pipe"], ["replay", "pipe"]):
+        result = stoker.run(*words)
+        assert result.returncode == 1
+        assert b"this is not a regular file" in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1

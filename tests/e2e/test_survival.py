@@ -58,6 +58,16 @@ def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(s
     viewer.communicate(timeout=30)
 
 
+def test_a_runtime_folder_that_somebody_else_made_first_does_not_cost_the_controls(stoker: Stoker) -> None:
+    stoker.state = stoker.runtime / "state"  # a test's own folder is too long a path for a socket
+    stoker.env["XDG_STATE_HOME"] = str(stoker.state)
+    (stoker.runtime / "stoker").write_text("planted")
+    build = stoker.detach("sleep", "30")
+    told = stoker.run("jobs", build, "1")
+    assert told.returncode == 0, told.stderr
+    assert stoker.run("stop", build).returncode == 0
+
+
 def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "many", [(f"o{n}", f"sleep 1; touch o{n}") for n in range(5000)])
     build = stoker.detach("ninja", "-C", str(folder), "-j2")

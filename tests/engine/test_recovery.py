@@ -261,11 +261,36 @@ def test_a_second_question_after_a_restart_gets_the_same_answer_and_no_second_re
 def test_a_failure_is_judged_the_moment_it_is_read(build: Build) -> None:
     build.recovery.killed_by_stoker("c.o")
     build.says(KILLED, ERROR, SILENT.replace(b"a.", b"c.").replace(b"137", b"1"), STOPPED)
-    assert {f.output: build.recovery.is_error(f) for f in build.state.failures} == {
+    assert {f.output: build.recovery.hear(f, build.state)[0] for f in build.state.failures} == {
         "a.o": False,
         "b.o": True,
         "c.o": False,
     }
+
+
+def test_the_death_of_a_compiler_is_told_at_once_and_only_once(build: Build) -> None:
+    """The others may run for an hour before the step runs again."""
+    build.tell(ev.JobStarted(2, 1, 9, "z.o", "cxx", 1000.0))
+    build.says(KILLED)
+    build.ends("a.o", 5)
+    build.tell(*build.recovery.hear(build.state.failures[0], build.state)[1])
+    assert killed(build) == [("a.o", "unknown", 1)]
+    assert build.state.killed[0].rss == 5
+    [(who, what, why)] = build.decided()
+    assert (who, what) == ("governor", "run the step again, later")
+    assert "a.o" in why
+    assert "SIGKILL" in why
+
+    build.restart()
+    build.says(STOPPED)
+    assert isinstance(build.verdict(), Again)
+    assert killed(build) == [("a.o", "unknown", 1)]
+
+
+def test_nothing_is_promised_where_the_step_may_not_run_again(build: Build) -> None:
+    build.recovery.retries = 0
+    build.says(KILLED)
+    assert build.recovery.hear(build.state.failures[0], build.state) == (False, [])
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -276,7 +301,7 @@ def test_a_death_alone_makes_everything_else_pointless_at_once(build: Build, res
     if restart:
         build.restart()
     build.says(KILLED, KILLED.replace(b"a.", b"b."))
-    assert [build.recovery.is_error(f) for f in build.state.failures] == [True, False]
+    assert [build.recovery.hear(f, build.state)[0] for f in build.state.failures] == [True, False]
 
 
 @pytest.mark.parametrize("noise", [0, 3 * PART, 40 * PART])

@@ -221,7 +221,8 @@ async def test_the_list_of_the_build_is_passed_on(tmp_path: Path, monkeypatch: p
     assert isinstance(event, ev.Verified)
     assert event.found.ok
     assert event.found.left_out == 4
-    assert note.read_text() == f"-P -m stoker verify --json --arch-list=8.0;9.0+PTX {tmp_path / 'k.so'}\n"
+    options = "--driver-wait=5 --arch-list=8.0;9.0+PTX"  # a third of its time: it must not be lost by waiting
+    assert note.read_text() == f"-P -m stoker verify --json {options} {tmp_path / 'k.so'}\n"
     problem = '{"severity": "error", "file": "k.so", "what": "no", "remedy": "build with 9.0 in TORCH_CUDA_ARCH_LIST"}'
     monkeypatch.setattr("sys.executable", program(tmp_path, f'echo \'{{"ok": false, "problems": [{problem}]}}\''))
     (event,) = await verify_written(written, "ARCHS", "8.0", asyncio.Event())

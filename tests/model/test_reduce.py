@@ -16,6 +16,7 @@ from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.samples import JobSample, MachineSample
+from stoker.model.schedulers import is_made_anew
 from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
 from stoker.model.verification import (
@@ -95,6 +96,42 @@ def test_a_failed_build_keeps_its_planned_total() -> None:
     ]
     progress = progress_of(reduce_all(records([*BEGIN, *failed])))
     assert (progress.finished, progress.failed, progress.total) == (0, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("again", "finished", "total"),
+    [
+        ("/tmp/tmpab12cd34/build", 0, 5),  # pip unpacks anew
+        ("/tmp/tmpk9j6kttq/build", 3, 8),
+        ("/home/ann/src/build", 3, 8),  # another ninja of the same step
+    ],
+)
+def test_what_was_built_in_a_temporary_folder_of_an_earlier_attempt_is_to_be_built_again(
+    again: str, finished: int, total: int
+) -> None:
+    def attempt(number: int, directory: str) -> list[ev.Event]:
+        return [
+            ev.StepStarted(1, 1, "b", ("pip",), 7, number),
+            ev.SchedulerStarted(number, "ninja", 7, directory, "1.13", 4),
+            ev.SchedulerPlanned(number, 5 if number == 2 else 10, "dry-run", {"cxx": 10}),
+        ]
+
+    built: list[ev.Event] = [ev.JobFinished(None, 1, f"{n}.o", "cxx", 2.0, "ok") for n in range(3)]
+    end: list[ev.Event] = [ev.JobFinished(None, 1, "c.o", "cxx", 2.0, "failed"), ev.SchedulerEnded(1)]
+    told = [*BEGIN[:1], *attempt(1, "/tmp/tmpk9j6kttq/build"), *built, *end, *attempt(2, again)]
+    progress = progress_of(reduce_all(records(told)))
+    assert progress.finished == finished
+    assert progress.total == total
+
+
+def test_folders_beside_each_other_are_no_new_attempt() -> None:
+    assert not is_made_anew("/src/project-b/build", "/src/project-a/build")
+    assert not is_made_anew("/src/build-debug", "/src/build-cheap")
+    assert not is_made_anew("/tmp/tmpk9j6kttq/build", "/tmp/tmpk9j6kttq/build")
+    assert not is_made_anew("/tmp/tmpk9j6kttq/build/sub", "/tmp/tmpab12cd34/build")
+    assert is_made_anew(
+        "/tmp/pip-install-8dk2nv_1/flash-attn_0c1f" + 28 * "a", "/tmp/pip-install-x0q9ab3z/flash-attn_9b2e" + 28 * "c"
+    )
 
 
 def test_a_stopped_build_keeps_its_planned_total_and_what_the_stop_ended_did_not_fail() -> None:

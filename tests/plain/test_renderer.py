@@ -217,6 +217,29 @@ def test_a_late_viewer_is_not_flooded() -> None:
     assert len(lines) == MAX_BURST + 1
 
 
+def test_one_line_left_out_is_one_decision() -> None:
+    decisions = tuple(Decision(START + i, "governor", f"d{i}", "r") for i in range(MAX_BURST + 1))
+    assert "1 earlier decision" in tell(PlainRenderer(), state(decisions=decisions))
+
+
+def test_lines_come_in_the_order_of_their_times() -> None:
+    renderer = PlainRenderer()
+    late = governed(
+        later=50,
+        decisions=(Decision(START + 20, "governor", "freeze a.o", "r"), Decision(START + 45, "ada", "pause", "r")),
+    )
+    failures = (Failure(START + 30, "b.o", "g++ b.cpp", 1, (), 0, 0),)
+    late = replace(late, failures=failures, notices=(Notice(START + 40, "info", "hello"),))
+    lines = renderer.update(Update(late, "live", ""), START + 51)[2:]
+    words = ("freeze a.o", "FAILED b.o", "hello", "pause", "level 16", "ninja 1.13.2")
+    assert [word for line in lines for word in words if word in line] == list(words), lines
+    known_late = replace(late, notices=(*late.notices, Notice(START + 47, "info", "more")))
+    lines += renderer.update(Update(known_late, "live", ""), START + 52)
+    assert "more" in lines[-1]
+    stamps = [line[7:15] for line in lines]
+    assert stamps == sorted(stamps)
+
+
 def test_a_lost_link_is_told_and_its_return_too() -> None:
     renderer = PlainRenderer()
     tell(renderer, state())
@@ -246,6 +269,10 @@ def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
         (
             replace(done(), outcome="failed", exit_code=2, reason="exit status 2"),
             "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB; output: /somewhere/output.log",
+        ),
+        (
+            replace(done(), outcome="failed", exit_code=2, reason="step x: exit status 2: bad"),
+            "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB: step x: bad; output: /somewhere/output.log",
         ),
         (replace(done(), outcome="stopped", exit_code=130, reason="by ada"), "stoker: stopped after 12:34: by ada"),
         (replace(done(), outcome=None, ended=None, time=START + 5), "stoker: the build was lost after 0:05"),

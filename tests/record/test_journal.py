@@ -143,6 +143,41 @@ def test_garbage_in_the_middle_is_counted_and_costs_only_itself(tmp_path: Path) 
     assert found.skipped == len(bad)
 
 
+@pytest.mark.parametrize("number", ["1" * 401, "-" + "9" * 20, "1e308", "-1e15", "1e999"])
+def test_a_line_with_a_number_that_nobody_can_calculate_with_is_skipped(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, [BEGIN])
+    head = f'{{"v":1,"seq":2,"t":{T0},"type"'
+    with path.open("a") as file:
+        file.write(f'{{"v":1,"seq":2,"t":{number},"type":"engine_started","pid":1,"adopted":false}}\n')
+        file.write(f'{{"v":1,"seq":{number},"t":1,"type":"engine_started","pid":1,"adopted":false}}\n')
+        file.write(f'{head}:"engine_started","pid":{number},"adopted":false}}\n')
+        file.write(f'{head}:"estimated","seconds":{number},"low":1,"high":1}}\n')
+        file.write(f'{head}:"scheduler_planned","sid":1,"total":1,"source":"status","tools":{{"cxx":{number}}}}}\n')
+    found = read_journal(path)
+    assert [r.event for r in found] == [BEGIN]
+    assert found.skipped == 5
+
+
+def test_the_largest_numbers_come_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    events: list[ev.Event] = [
+        ev.EngineStarted(2**63 - 1, adopted=False),
+        ev.Estimated(999_999_999_999_999.0, -1.0, 0.5),
+    ]
+    records = write(path, [BEGIN, *events])
+    assert list(read_journal(path)) == records
+
+
+def test_a_fifo_and_a_device_are_no_journals(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("fifo", "zero"):
+        for follow_links in (False, True):
+            with pytest.raises(OSError, match="not a regular file"):
+                list(JournalReader(tmp_path / name, follow_links=follow_links))
+
+
 def test_an_event_of_a_newer_stoker_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     records = write(path, build(1))

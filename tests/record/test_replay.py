@@ -95,6 +95,12 @@ async def test_as_fast_as_possible_never_sleeps_and_ends_with_the_whole_state(tm
     assert 3 < len(updates) < 50, "in steps, not one by one"
 
 
+async def test_a_link_of_ones_own_to_a_journal_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(record_build(tmp_path, 5))
+    updates = [u async for u in play(tmp_path / "link", Time(), math.inf).updates()]
+    assert updates[-1].state.outcome == "done"
+
+
 async def test_a_journal_without_an_end_still_ends(tmp_path: Path) -> None:
     updates = [u async for u in play(record_build(tmp_path, 5, ended=False), Time(), math.inf).updates()]
     assert updates[-1].link == "ended"

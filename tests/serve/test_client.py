@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -89,6 +90,13 @@ def paths(tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     paths.root.mkdir(parents=True)
     live_as(paths, os.getpid())
     return paths
+
+
+@pytest.fixture
+def planted_folder(short_path: Path) -> Path:
+    """A folder in which another user may listen, and which everybody may pass through."""
+    short_path.chmod(0o777)
+    return short_path
 
 
 def live_as(paths: BuildPaths, pid: int, start: int | None = None) -> None:
@@ -318,6 +326,43 @@ async def test_what_is_no_engine_is_named_as_such(paths: BuildPaths, answer: byt
     update = await anext(BuildSource(paths).updates())
     assert update.link == "lost"
     server.close()
+
+
+LISTEN_AS_ANOTHER_USER = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+os.setgid(12345); os.setuid(12345)
+s.bind(sys.argv[1]); s.listen(); os.chmod(sys.argv[1], 0o666)
+print("listens", flush=True)
+for _ in range(3):
+    c, _ = s.accept()
+    try:
+        c.sendall(b'{"type":"hello","protocol":1,"id":"b-1","version":"9","seq":7,"snapshot":{"id":"FAKE","name":"FAKE"}}\\n')
+        print(c.recv(1000), flush=True)
+    except ConnectionError:
+        print(b"", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+async def test_another_users_process_is_no_engine_and_is_told_nothing(paths: BuildPaths, planted_folder: Path) -> None:
+    paths.socket_note.write_text(str(planted_folder / "b-1.sock"))
+    planted = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LISTEN_AS_ANOTHER_USER, str(paths.socket), stdout=asyncio.subprocess.PIPE
+    )
+    assert planted.stdout is not None
+    await planted.stdout.readline()
+    with pytest.raises(OSError, match="belongs to user 12345"):
+        await EngineClient.connect(paths.socket)
+    source = BuildSource(paths)
+    with pytest.raises(CommandRefused, match="belongs to user 12345"):
+        await source.command("stop")
+    update = await anext(source.updates())
+    assert update.link == "lost"
+    assert "belongs to user 12345" in update.note
+    assert update.state.name == "b-1"
+    heard, _ = await planted.communicate()
+    assert heard.split() == [b"b''"] * 3
 
 
 async def test_several_viewers_see_the_same(paths: BuildPaths, start: Start) -> None:

@@ -20,6 +20,12 @@ NO_GPU = replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver", memory_limit_sou
 
 UNKNOWN = (ev.Diagnosed(Diagnosis()), ev.BuildEnded("failed", 3, "exit status 3"))
 
+UNHEARD = (
+    ev.JobFinished(
+        None, 1, "/tmp/pip-install-8dk2nv_1/flash-attn_0c1f/build/flash_bwd_hdim256.o", "nvcc", 90, "failed"
+    ),
+)
+
 SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "dashboard": (lambda: builds.running(30), ()),
     "dashboard-no-gpu": (lambda: builds.running(5, NO_GPU), ("down", "down")),
@@ -32,6 +38,7 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "failures-killed-job": (builds.killed, ("f", "down", "down")),
     "failures-unfetched": (builds.unfetched, ("f",)),
     "failures-unknown": (lambda: builds.started().add(9, *UNKNOWN), ("f",)),
+    "failures-unheard": (lambda: builds.running(3).add(3724, *UNHEARD), ("f",)),
     "go-on": (builds.unfetched, ("f", "r")),
     "decisions": (lambda: builds.running(12), ("d",)),
     "end-failed": (builds.failed, ()),

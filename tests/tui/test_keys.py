@@ -13,6 +13,7 @@ from stoker.model import events as ev
 from stoker.model.update import Link
 from stoker.show.tui import actions
 from stoker.show.tui.app import StokerApp
+from stoker.show.tui.commands import Commands
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.failures import FailuresScreen
@@ -257,10 +258,48 @@ async def test_every_action_has_a_method() -> None:
 
 async def test_the_palette_holds_the_actions_and_themes() -> None:
     async with shown(live()) as (app, _pilot):
-        titles = {command.title for command in app.get_system_commands(app.screen)}
+        titles = {command.title for command in app.commands(app.screen)}
         assert "Stop the build (asks first)" in titles
         assert "Theme: light" in titles
         assert "Pause or go on with the replay" not in titles
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("pause", "Start nothing new; again: go on"),
+        ("resume", "Start nothing new; again: go on"),
+        ("freeze", "Freeze everything; again: go on"),
+        ("jobs", "One more job at a time"),
+        ("auto", "As many jobs as cores and memory allow"),
+        ("detach", "Leave this screen; the build goes on"),
+        ("leave", "Leave this screen; the build goes on"),
+        ("quit", "Leave this screen; the build goes on"),
+        ("failures", "What failed, and why"),
+        ("verif", "What the binaries are good for, GPU by GPU"),
+        ("Help", "All keys"),
+        ("stop", "Stop the build (asks first)"),
+        ("log", "The build's output"),
+        ("binaries", "What the binaries are good for, GPU by GPU"),
+        ("wht fld", "What failed, and why"),
+    ],
+)
+async def test_the_palette_finds_commands_by_their_names(typed: str, title: str) -> None:
+    async with shown(live()) as (app, _pilot):
+        hits = [hit async for hit in Commands(app.screen).search(typed)]
+        assert str(max(hits, key=lambda hit: hit.score).text) == title
+
+
+async def test_a_command_that_is_found_by_its_name_is_done() -> None:
+    source = live()
+    async with shown(source, "colon", *"pause") as (app, pilot):
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if not isinstance(app.screen, CommandPalette):
+                break
+            await pilot.press("enter")
+        await settle(pilot)
+        assert source.commands == [("pause", {"now": False})]
 
 
 async def test_the_palette_changes_the_theme_at_once() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from stoker.show.tui.screens.output import OutputScreen
+from stoker.model import events as ev
+from stoker.show.tui.screens.output import ABOVE, OutputScreen
 from stoker.show.tui.textlog import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
 
 from . import builds
@@ -206,6 +207,34 @@ async def test_errors_first() -> None:
         await pilot.press("E")
         await settle(pilot)
         assert "Building" in text_of(app)
+
+
+async def test_jobs_that_stoker_dropped_are_no_errors() -> None:
+    dropped = b"".join(b"FAILED: [code=137] d%d.o\nc++ d%d.cpp\n" % (n, n) for n in range(5))
+    before = b"FAILED: [code=137] of-the-attempt-before.o\n"
+    real = b"FAILED: [code=1] real.o \nc++ real.cpp\nreal.cpp:8:22: error: no such name\n"
+    killed = b"FAILED: [code=137] killed.o\nKilled\n"
+    log = before + real + dropped + killed + b"ninja: build stopped: subcommand failed.\n"
+    story = builds.Story().add(0, builds.STARTED)
+    story.add(1, ev.StepStarted(1, 1, "build", ("ninja",), 7, attempt=2, log_start=len(before)))
+    story.add(2, ev.SchedulerStarted(1, "ninja", 8, "/src", "1.13", 9))
+    story.add(3, *(ev.JobFinished(None, 1, f"d{n}.o", "cxx", 0.0, "dropped") for n in range(5)))
+    for name in ("real.o", "killed.o"):
+        at = log.index(name.encode())
+        story.add(4, ev.FailureFound(name, "c++", 1, (), at, at + 20))
+    async with shown(FakeSource(story.state, log=log), "o", "E") as (app, pilot):
+        await searched(pilot)
+        listed = text_of(app)
+        assert "6 lines that look like errors" in listed
+        assert "d0.o" not in listed
+        assert all(name in listed for name in ("attempt-before", "real.o", "real.cpp:8:22", "killed.o", "Killed"))
+        await pilot.press("E", "home")
+        await settle(pilot)
+        for _ in range(4):  # of the attempt before, real.o, its compiler, and now
+            await pilot.press("e")
+            await searched(pilot)
+        top = text_of(app).splitlines()
+        assert top[ABOVE].startswith("FAILED: [code=137] killed.o"), top
 
 
 async def test_a_ten_megabyte_line_is_just_a_long_line() -> None:

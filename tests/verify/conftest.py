@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from support.fake_gpus import CUDA, NVML
+
 KERNELS = """
 __global__ void first(int *p) { *p = 1; }
 __global__ void second(float *p) { p[threadIdx.x] *= 2; }
@@ -81,6 +83,16 @@ def cc(tmp_path: Path) -> Compile:
         return target
 
     return compile_shared
+
+
+@pytest.fixture(scope="session")
+def fake_gpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with stand-ins for NVML and for the CUDA driver (support.fake_gpus)."""
+    folder = tmp_path_factory.mktemp("gpus")
+    for name, source in (("libnvidia-ml.so.1", NVML), ("libcuda.so.1", CUDA)):
+        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / name), f"-Wl,-soname,{name}"]
+        subprocess.run(command, input=source.encode(), check=True, capture_output=True)
+    return folder
 
 
 Members = Mapping[str, bytes]

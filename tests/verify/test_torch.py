@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,13 +46,21 @@ class cuda:
     @staticmethod
     def device_count(): return {count}
     @staticmethod
+    def init(): {init}
+    @staticmethod
     def get_device_capability(i): return (9, 0)
     @staticmethod
     def get_device_name(i): return "NVIDIA H100"
 float32 = "float32"
 def device(kind, index): return (kind, index)
 class tensor:
-    def __init__(self, rows, dtype=None, device=None): self.rows = rows
+    def __init__(self, rows, dtype=None, device=None): self.rows, self.device = rows, device
+    def each(self, call):
+        {each}
+        return tensor([[call(x, i, j) for j, x in enumerate(row)] for i, row in enumerate(self.rows)])
+    def __mul__(self, by): return self.each(lambda x, i, j: x * by)
+    def __add__(self, what):
+        return self.each(lambda x, i, j: x + (what.rows[i][j] if isinstance(what, tensor) else what))
     def __matmul__(self, other):
         columns = list(zip(*other.rows))
         return tensor([[sum(a * b for a, b in zip(r, c)) {wrong} for c in columns] for r in self.rows])
@@ -64,10 +73,11 @@ class tensor:
 def torch(tmp_path: Path) -> Callable[..., Path]:
     """A package named torch, in a folder of its own."""
 
-    def write(body: str = "", *, count: int = 0, wrong: str = "", cpu: str = "return self") -> Path:
+    def write(body: str = "", **more: object) -> Path:
         package = tmp_path / "site" / "torch"
         package.mkdir(parents=True, exist_ok=True)
-        text = body or TORCH.replace("{count}", str(count)).replace("{wrong}", wrong).replace("{cpu}", cpu)
+        holes = {"count": 0, "init": "pass", "each": "pass", "wrong": "", "cpu": "return self", **more}
+        text = body or re.sub(r"\{(\w+)\}", lambda hole: str(holes[hole[1]]), TORCH)
         (package / "__init__.py").write_text(text)
         return package.parent
 
@@ -171,112 +181,194 @@ def test_verifying_torch_asks_it(torch: Callable[..., Path], cc: Callable[..., P
     assert any("undefined symbol: _ZN3c10" in p.what for p in report.all_problems)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "cpu", "error"),
-    [
-        ("", "return self", ""),
-        ("+ 1", "return self", "the product is wrong"),
-        ("", "raise RuntimeError('CUDA error: no kernel image is available\\nmore')", "CUDA error: no kernel image"),
-    ],
-)
-def test_a_matrix_product_by_torch_is_checked(torch: Callable[..., Path], wrong: str, cpu: str, error: str) -> None:
-    runs, why = run_kernels(PYTHON, torch(count=2, wrong=wrong, cpu=cpu), PLAIN)
+def test_a_matrix_product_by_torch_is_checked(torch: Callable[..., Path]) -> None:
+    runs, why = run_kernels(PYTHON, torch(count=2), PLAIN)
 
     assert why == ""
-    assert [(r.device, r.capability, r.how) for r in runs] == [("NVIDIA H100", "9.0", "torch")] * 2
-    assert all(r.error.startswith(error) and "\n" not in r.error for r in runs)
-    assert all(bool(r.error) == bool(error) for r in runs)
-
-
-FAKE_DRIVER = r"""
-#include <stdlib.h>
-#include <string.h>
-typedef unsigned long long ptr;
-int cuInit(unsigned f) { return getenv("FAKE_NO_GPU") ? 100 : 0; }
-int cuDeviceGetCount(int *n) { *n = 1; return 0; }
-int cuDeviceGet(int *d, int i) { *d = 7 + i; return 0; }
-int cuDeviceGetName(char *t, int n, int d) { strncpy(t, "Stand-in", n); return d == 7 ? 0 : 101; }
-int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 : a == 76 ? 9 : -1; return 0; }
-int cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)1; return 0; }
-int cuDevicePrimaryCtxRelease_v2(int d) { return 0; }
-int cuCtxSetCurrent(void *c) { return c == (void *)1 ? 0 : 201; }
-int cuModuleLoadData(void **m, const char *ptx) {
-  if (getenv("FAKE_NO_IMAGE")) return 209;
-  *m = (void *)2;
-  return strstr(ptx, ".entry product") ? 0 : 200;
-}
-int cuModuleGetFunction(void **f, void *m, const char *name) {
-  *f = (void *)3;
-  return strcmp(name, "product") ? 500 : 0;
-}
-int cuMemAlloc_v2(ptr *p, size_t n) { *p = (ptr)malloc(n); return 0; }
-int cuMemcpyHtoD_v2(ptr to, const void *from, size_t n) { memcpy((void *)to, from, n); return 0; }
-int cuMemcpyDtoH_v2(void *to, ptr from, size_t n) { memcpy(to, (void *)from, n); return 0; }
-int cuCtxSynchronize(void) { if (getenv("FAKE_CRASH")) abort(); return 0; }
-int cuGetErrorString(int e, const char **t) {
-  *t = e == 209 ? "no kernel image is available for execution on the device"
-     : e == 100 ? "no CUDA-capable device" : "bad";
-  return 0;
-}
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s,
-                   void *q, void **a, void **extra) {
-  float *x = (float *)*(ptr *)a[0], *y = (float *)*(ptr *)a[1], *z = (float *)*(ptr *)a[2];
-  unsigned n = *(unsigned *)a[3];
-  if (gx != n || bx != n) return 1;
-  for (unsigned i = 0; i < n; i++)
-    for (unsigned j = 0; j < n; j++) {
-      z[i * n + j] = getenv("FAKE_WRONG") ? 1 : 0;
-      for (unsigned k = 0; k < n; k++) z[i * n + j] += x[i * n + k] * y[k * n + j];
-    }
-  return 0;
-}
-"""
+    assert [(r.device, r.capability, r.how, r.error) for r in runs] == [("NVIDIA H100", "9.0", "torch", "")] * 2
 
 
 @pytest.mark.parametrize(
-    ("switch", "error"),
+    ("what", "error"),
+    [
+        ({"wrong": "+ 1"}, "the product is wrong: row 0, column 0 is "),
+        ({"wrong": "+ 0.5"}, "the product is wrong: row 0, column 0 is "),
+        ({"wrong": "* float('nan')"}, "the product is wrong: row 0, column 0 is nan, not "),
+        (
+            {"cpu": "raise RuntimeError('CUDA error: no kernel image is available\\nmore')"},
+            "CUDA error: no kernel image",
+        ),
+        # cuBLAS has code for this GPU and torch has none.
+        ({"each": "raise RuntimeError('CUDA error: no kernel image is available')"}, "CUDA error: no kernel image"),
+    ],
+)
+def test_a_torch_that_computes_wrongly_is_found(torch: Callable[..., Path], what: dict[str, str], error: str) -> None:
+    runs, why = run_kernels(PYTHON, torch(count=2, **what), PLAIN)
+
+    assert why == ""
+    assert [r.how for r in runs] == ["torch"] * 2
+    assert all(r.error.startswith(error) and "\n" not in r.error for r in runs)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise ImportError('libcudart.so.13: cannot open shared object file')", "libcudart.so.13"),
+        ("import a_module_that_torch_needs", "a_module_that_torch_needs"),
+        ("raise RuntimeError('built for another machine')", "built for another machine"),
+    ],
+)
+def test_a_broken_torch_is_no_reason_to_try_the_driver(
+    torch: Callable[..., Path], with_driver: dict[str, str], body: str, words: str
+) -> None:
+    runs, why = run_kernels(PYTHON, torch(body), with_driver)
+
+    assert runs == ()
+    assert why.startswith("torch cannot be imported: ")
+    assert words in why
+
+
+def test_a_torch_that_sees_no_gpu_says_why(torch: Callable[..., Path]) -> None:
+    runs, why = run_kernels(
+        PYTHON, torch(init="raise RuntimeError('The NVIDIA driver on your system is too old')"), PLAIN
+    )
+    assert (runs, why) == ((), "The NVIDIA driver on your system is too old")
+
+    assert run_kernels(PYTHON, torch(), PLAIN) == ((), "there is no CUDA device")
+
+
+def test_a_package_that_a_user_installed_is_found(torch: Callable[..., Path], tmp_path: Path) -> None:
+    python = f"{sys.base_prefix}/bin/python3"  # a virtual environment has no such packages
+    if not os.access(python, os.X_OK):
+        pytest.skip("there is no Python outside the virtual environment")
+    environment = {**PLAIN, "HOME": str(tmp_path / "home")}
+    command = [python, "-c", "import site; print(site.getusersitepackages())"]
+    place = Path(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
+    place.parent.mkdir(parents=True)
+    torch(count=1).rename(place)
+
+    assert installed("torch", python, environment) == [place / "torch"]
+    assert [r.how for r in run_kernels(python, None, environment)[0]] == ["torch"]
+
+
+@pytest.fixture
+def with_driver(fake_gpus: Path) -> dict[str, str]:
+    """An environment in which the stand-in for the CUDA driver is found."""
+    return {**PLAIN, "LD_LIBRARY_PATH": str(fake_gpus)}
+
+
+@pytest.mark.parametrize(
+    ("fake", "error"),
     [
         ("", ""),
-        ("FAKE_WRONG", "the product is wrong"),
-        ("FAKE_NO_IMAGE", "cuModuleLoadData: no kernel image is available for execution on the device"),
+        ("wrong=1", "the product is wrong: row 0, column 7 is "),
+        ("half=1", "the product is wrong: row 0, column 7 is "),
+        ("nan=1", "the product is wrong: row 0, column 7 is nan, not "),
+        ("cuModuleLoadData=209", "cuModuleLoadData: no kernel image is available for execution on the device"),
+        ("cuDevicePrimaryCtxRetain=101", "cuDevicePrimaryCtxRetain: invalid device ordinal"),
     ],
 )
-def test_a_matrix_product_by_the_driver_is_checked(cc: Callable[..., Path], switch: str, error: str) -> None:
-    folder = cc("libcuda.so.1", FAKE_DRIVER).parent
-    environment = {**PLAIN, "LD_LIBRARY_PATH": str(folder), **({switch: "1"} if switch else {})}
-
-    [run], why = run_kernels(PYTHON, None, environment)
+def test_a_matrix_product_by_the_driver_is_checked(with_driver: dict[str, str], fake: str, error: str) -> None:
+    [run], why = run_kernels(PYTHON, None, {**with_driver, "FAKE": fake})
 
     assert why == ""
-    assert (run.device, run.capability, run.how, run.error) == ("Stand-in", "8.9", "driver", error)
+    assert (run.device, run.capability, run.how) == ("Stand-in", "8.9", "driver")
+    assert run.error.startswith(error)
+    assert bool(run.error) == bool(error)
 
 
 @pytest.mark.parametrize(
-    ("switch", "words"), [("FAKE_NO_GPU", "no CUDA-capable device"), ("FAKE_CRASH", "signal 6"), (None, "libcuda.so.1")]
+    ("more", "words"),
+    [({"FAKE_GPUS": "0"}, "no CUDA-capable device"), ({"FAKE": "cuInit=-2"}, "signal 11"), (None, "libcuda.so.1")],
 )
-def test_without_a_working_gpu_the_reason_is_told(cc: Callable[..., Path], switch: str | None, words: str) -> None:
-    environment = dict(PLAIN)
-    if switch:
-        environment |= {"LD_LIBRARY_PATH": str(cc("libcuda.so.1", FAKE_DRIVER).parent), switch: "1"}
-
-    runs, why = run_kernels(PYTHON, None, environment)
+def test_without_a_working_gpu_the_reason_is_told(
+    with_driver: dict[str, str], more: dict[str, str] | None, words: str
+) -> None:
+    runs, why = run_kernels(PYTHON, None, PLAIN if more is None else {**with_driver, **more})
 
     assert runs == ()
     assert words in why
 
 
-def test_a_failed_run_fails_the_verification(cc: Callable[..., Path]) -> None:
-    folder = cc("libcuda.so.1", FAKE_DRIVER).parent
-    environment = {**PLAIN, "VIRTUAL_ENV": sys.prefix, "LD_LIBRARY_PATH": str(folder)}
+def test_a_gpu_that_kills_the_run_is_blamed_and_the_others_keep_theirs(with_driver: dict[str, str]) -> None:
+    more = {"FAKE_GPUS": "3", "FAKE": "cuCtxSynchronize:1=-2"}
+    (first, second, third), why = run_kernels(PYTHON, None, {**with_driver, **more})
+
+    assert why == ""
+    assert (first.device, first.error) == ("Stand-in", "")
+    assert (second.device, second.capability, second.error) == ("Stand-in", "8.9", "ended by signal 11")
+    assert third.error == "was not tested, since the run ended at GPU 1"
+
+
+@pytest.mark.parametrize("fake", ["cuCtxSynchronize:1=-1", "cuDeviceGetAttribute:1=-1"])
+def test_a_gpu_that_hangs_is_blamed_and_the_others_keep_theirs(with_driver: dict[str, str], fake: str) -> None:
+    seconds = 1.0
+    while True:
+        runs, _ = run_kernels(PYTHON, None, {**with_driver, "FAKE_GPUS": "2", "FAKE": fake}, seconds)
+        if len(runs) == 2 and not runs[0].error:
+            break
+        seconds *= 2  # so little time that not even the first was done
+
+    assert runs[1].error == f"no answer in {seconds:g} s"
+
+
+@pytest.mark.parametrize(
+    "fake",
+    [
+        "cuMemAlloc:0=2",
+        "cuDevicePrimaryCtxRetain:0=46",
+        "cuDevicePrimaryCtxRetain:0=2",
+        "cuCtxSynchronize:0=101,mode=2",
+    ],
+)
+def test_a_busy_gpu_is_a_warning(with_driver: dict[str, str], cc: Callable[..., Path], fake: str) -> None:
+    environment = {**with_driver, "VIRTUAL_ENV": sys.prefix, "FAKE_GPUS": "2", "FAKE": fake}
+    report = verify(Wish([str(cc("lib.so"))], run=True, environment=environment))
+
+    assert report.exit_status == 0
+    [problem] = report.all_problems
+    assert problem.severity == "warning"
+    assert problem.what.startswith("GPU 0 (Stand-in) is busy; not tested (cu")
+    assert [bool(r.error) for r in report.runs] == [True, False]
+
+
+def test_a_gpu_without_memory_for_torch_is_busy(torch: Callable[..., Path]) -> None:
+    cpu = "raise RuntimeError('CUDA out of memory. Tried to allocate 20.00 MiB.')"
+    [run], _ = run_kernels(PYTHON, torch(count=1, cpu=cpu), PLAIN)
+
+    assert run.error.startswith("is busy; not tested (CUDA out of memory")
+
+
+LEFT = """
+import os, signal, sys
+from stoker.verify import asking
+killed = []
+kill = asking.os.killpg
+asking.os.killpg = lambda pid, number: killed.append(pid)
+asking.AFTER_KILL_SECONDS = 0.1
+print(asking.hear(sys.executable, "import time; time.sleep(600)", [], {}, 0.1))
+kill(killed[0], signal.SIGKILL)
+"""
+
+
+def test_a_process_that_no_signal_ends_is_left_behind() -> None:
+    done = subprocess.run([PYTHON, "-W", "ignore", "-c", LEFT], stdout=subprocess.PIPE, text=True, timeout=60)
+
+    assert done.stdout == "([], 'no answer in 0.1 s')\n"
+
+
+def test_a_failed_run_fails_the_verification(with_driver: dict[str, str], cc: Callable[..., Path]) -> None:
+    environment = {**with_driver, "VIRTUAL_ENV": sys.prefix}
     path = str(cc("lib.so"))
 
     good = verify(Wish([path], run=True, environment=environment))
-    bad = verify(Wish([path], run=True, environment={**environment, "FAKE_WRONG": "1"}))
+    bad = verify(Wish([path], run=True, environment={**environment, "FAKE": "wrong=1"}))
 
     assert [r.error for r in good.runs] == [""]
     assert good.exit_status == 0
     assert bad.exit_status == 1
-    assert any("product is wrong" in p.what for p in bad.all_problems)
+    [problem] = bad.all_problems
+    assert problem.what.startswith("a matrix product on GPU 0 (Stand-in) failed: the product is wrong")
 
 
 def test_the_ptx_of_the_kernel_run_is_right(tmp_path: Path) -> None:

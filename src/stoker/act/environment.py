@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from stoker.config.regular import open_regular
+
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|COOKIE|(?:^|_)(?:KEY|AUTH|PAT|PWD_?FILE|CERT)(?:_|$)|API_?KEY"
 )
@@ -43,7 +45,7 @@ def save_environment(path: Path, environ: Mapping[str, str]) -> None:
 def load_environment(path: Path, present: Mapping[str, str]) -> dict[str, str] | None:
     """The environment to go on in: the build's own variables, the rest from the `present` login; None if it is gone."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             saved = json.loads(file.read(MAX_BYTES))
     except (OSError, ValueError):
         return None

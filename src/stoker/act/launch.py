@@ -23,7 +23,7 @@ from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree
-from stoker.config.paths import BuildPaths, builds_dir, private_dir, runtime_dir, state_dir
+from stoker.config.paths import BuildPaths, builds_dir, private_dir, socket_folder, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 10.0
@@ -147,7 +147,7 @@ def launch(spec: Spec) -> BuildPaths:
         with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
             json.dump({**_spec_file(spec), **log.spec}, file)
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
-            file.write(str(runtime_dir() / f"{paths.id}.sock"))
+            file.write(str(socket_folder() / f"{paths.id}.sock"))
         _reserve(paths)
         save_environment(paths.environment, base)
         environment = {**base, **spec.environment, **make_pool(paths.pool, spec.window, base)}

@@ -9,6 +9,7 @@ import signal
 from stoker.act.minder import read_gate
 from stoker.act.tree import Processes, descendants, signal_tree, start_ticks, stat_fields
 from stoker.config.paths import BuildPaths
+from stoker.config.regular import open_regular
 
 
 class NothingToStopError(Exception):
@@ -54,7 +55,8 @@ def set_going(paths: BuildPaths) -> int:
 def _known(paths: BuildPaths) -> dict[str, int]:
     """Who keeps the build, as the keeper wrote it."""
     try:
-        known: dict[str, int] = json.loads(paths.keeper.read_bytes())
+        with open_regular(paths.keeper) as file:
+            known: dict[str, int] = json.loads(file.read())
     except (OSError, ValueError):
         raise NothingToStopError(f"{paths.id} has no keeper") from None
     return known

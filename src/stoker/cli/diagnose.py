@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
 from stoker.diagnose.around import line_at
+from stoker.model.diagnosis import Cause
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.record.builds import NoSuchBuildError, final_state, resolve
+from stoker.record.builds import AmbiguousBuildError, NoSuchBuildError, final_state, resolve
 
 FOUND = 0
 NOTHING_KNOWN = 1
@@ -36,47 +36,54 @@ def run(args: argparse.Namespace) -> int:
     """
     from stoker.diagnose.match import to_json
     from stoker.diagnose.rule import shipped_rules
-    from stoker.diagnose.scan import scan
     from stoker.show.diagnosis import render
 
     name = clean(args.file)
     try:
-        with _open(args.file) as (file, line):
-            matches = scan(file, shipped_rules(), line)
+        causes = _causes(args.file)
     except OSError as err:
         raise CliError(f"{name}: {err.strerror}; name a log, - for stdin, or an ID of 'stoker ls'", USAGE) from err
     if args.json:
-        print(json.dumps(to_json(matches), indent=2))
+        print(json.dumps(to_json(causes, shipped_rules()), indent=2))
     else:
-        sys.stdout.write(render(matches) if matches else f"{name}: {NOTHING}\n")
-    return FOUND if matches else NOTHING_KNOWN
+        sys.stdout.write(render(causes) if causes else f"{name}: {NOTHING}\n")
+    return FOUND if causes else NOTHING_KNOWN
 
 
-@contextlib.contextmanager
-def _open(name: str) -> Iterator[tuple[BinaryIO, int]]:
-    """What a name on the command line means, and the line to begin with: stdin, a file, or else a build.
-
-    Raises OSError.
-    """
+def _causes(name: str) -> Sequence[Cause]:
+    """What a name on the command line tells: stdin, a log, or else a build. Raises OSError."""
     if name == "-":
-        yield sys.stdin.buffer, 1
-        return
+        return _scanned(sys.stdin.buffer, BuildState())
     path = Path(name)
-    build = None if path.exists() else _build(name)
+    # A folder is no log, and a build is called after its folder unless somebody named it.
+    build = None if "/" in name or path.is_file() else _build(name)
+    state = BuildState() if build is None else final_state(build)
+    if state.diagnosis is not None and state.diagnosis.complete:
+        return state.diagnosis.causes  # what the build's last lines have told, which knows what was killed, too
     with (path if build is None else build.output).open("rb") as file:
-        yield file, 1 if build is None else _skip_forgiven(file, final_state(build))
+        return _scanned(file, state)
 
 
 def _build(name: str) -> BuildPaths | None:
-    """The build that has this ID or name."""
+    """The build that has this ID or name. Raises CliError where it may be one of several."""
     try:
         return resolve(name)
+    except AmbiguousBuildError as err:
+        raise CliError(str(err), USAGE) from err
     except NoSuchBuildError:
         return None
 
 
-def _skip_forgiven(file: BinaryIO, state: BuildState) -> int:
-    """Go to where the last attempt begins, and tell its line: what came before was mended, or well."""
-    begin = line_at(file, state.step.log_start if state.step is not None else 0)
-    file.seek(begin.offset)
-    return begin.line
+def _scanned(file: BinaryIO, state: BuildState) -> list[Cause]:
+    """What the output tells from where the last attempt begins: what came before was mended, or well."""
+    from stoker.diagnose.dropped import told_of_dropped
+    from stoker.diagnose.match import cause_of
+    from stoker.diagnose.rule import shipped_rules
+    from stoker.diagnose.scan import scan
+
+    line = 1
+    if state.step is not None:
+        begin = line_at(file, state.step.log_start)
+        file.seek(begin.offset)
+        line = begin.line
+    return [cause_of(match) for match in scan(file, shipped_rules(), line, no_error=told_of_dropped(state))]

@@ -22,6 +22,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.remedy import remedied
 from stoker.cli.run import bytes_of, examined, show_own, start_build, window_of
 from stoker.cli.screen import pick_screen
+from stoker.cli.twin import check_alone
 from stoker.cli.window import prepared
 from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.model.diagnosis import words_of
@@ -103,7 +104,8 @@ def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spe
     old = read_object(paths.spec)
     if not {"words", "cwd", "name", "jobs", "memory", "steps", "profile"} <= old.keys():
         raise CliError(f"{paths.spec} cannot be read; start the build anew", FAILURE)
-    _check_alone(old)
+    if not args.again:
+        check_alone(old["words"], str(old["cwd"]), FAILURE)
     environ = load_environment(paths.environment, os.environ)
     lost = environ is None
     known: Mapping[str, str] = os.environ if environ is None else environ
@@ -120,14 +122,6 @@ def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spe
     spec = remedied(spec, found.action, found.cause.rule, str(step["cwd"]), known)
     why = f"asked for, since {paths.id} failed: {found.cause.title}"
     return replace(spec, decided=Decided(_login_name(), words_of(found.action), why))
-
-
-def _check_alone(old: Mapping[str, Any]) -> None:
-    """The same command must not run in the same folder already, however it was started."""
-    for build in list_builds():
-        other = read_object(build_paths(build.id).spec) if build.live else {}
-        if other and other.get("cwd") == old.get("cwd") and other.get("words") == old.get("words"):
-            raise CliError(f"{build.id} runs the same there; look at it with: stoker attach {build.id}", FAILURE)
 
 
 def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, environ: Mapping[str, str]) -> Spec:

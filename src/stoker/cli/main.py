@@ -13,6 +13,7 @@ from stoker import __version__
 from stoker.cli import streams
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
+from stoker.model.text import clean
 
 DESCRIPTION = """\
 Run a long build within the machine's memory; watch and govern it from any terminal.
@@ -42,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_command(words)
         return _handled(_parsed(words))
     except CliError as err:
-        print(f"stoker: {err}", file=sys.stderr)
+        print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return err.status
     except UnsafeFolderError as err:
-        print(f"stoker: {err}", file=sys.stderr)
+        print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return FAILURE
     except KeyboardInterrupt:
         return 130
@@ -102,7 +103,9 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"stoker {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (help_text, add_arguments, handler) in COMMANDS.items():
-        sub = subparsers.add_parser(name, help=help_text, description=help_text.capitalize(), allow_abbrev=False)
+        sub = subparsers.add_parser(
+            name, help=help_text, description=help_text[:1].upper() + help_text[1:], allow_abbrev=False
+        )
         if name == chosen:
             (_load(add_arguments) if isinstance(add_arguments, str) else add_arguments)(sub)
         sub.set_defaults(handler=handler)
@@ -126,6 +129,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
     )
     parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
+    parser.add_argument(
+        "--again", action="store_true", help="start it even if the same command runs in this folder already"
+    )
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import sys
 import time
 from typing import Any
@@ -22,12 +23,15 @@ from stoker.model.status import status_of
 from stoker.model.text import clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration
 from stoker.model.update import CommandRefused, Update
-from stoker.record.builds import final_state, is_live, list_builds
+from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
 from stoker.show.cache import closing_lines
 from stoker.show.level import PAUSES, setting
 from stoker.show.verification import headline
+
+LEAST_COMMAND = 16
+"""Characters of a build's command and folder in the list, in however narrow a terminal."""
 
 POLL_SECONDS = 0.3
 ENGINE_PATIENCE_SECONDS = 3.0
@@ -39,12 +43,14 @@ STOP_PATIENCE_SECONDS = 60.0
 
 def ls(args: argparse.Namespace) -> int:
     """The builds, newest first."""
-    builds = list_builds()
+    builds = told_builds()
     if args.json:
         rows = [
             {
                 "id": b.id,
                 "name": b.name,
+                "command": list(b.command),
+                "cwd": b.cwd,
                 "state": b.phase,
                 "started": b.started,
                 "ended": b.ended,
@@ -57,13 +63,26 @@ def ls(args: argparse.Namespace) -> int:
         return 0
     if not builds:
         print("stoker: no builds yet; start one with: stoker run -- ninja -C build", file=sys.stderr)
-    width = max((len(b.id) for b in builds), default=2)
-    for b in builds:
-        took = format_duration((b.ended or time.time()) - b.started)
-        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(b.started))
-        status = "" if b.exit_code is None else f"exit {b.exit_code}"
-        print(f"{clean(b.id):<{width}}  {b.phase:<8}  {started}  {took:>10}  {status}".rstrip())
+    heads = [_head(b) for b in builds]
+    widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
+    for b, cells in zip(builds, heads, strict=True):
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        print(head + what_and_where(b, max(LEAST_COMMAND, _columns() - len(head))))
     return 0
+
+
+def _head(build: BuildSummary) -> tuple[str, ...]:
+    """What stands before a build's command in the list."""
+    begun = time.localtime(build.started)
+    this_year = begun.tm_year == time.localtime().tm_year
+    took = format_duration((build.ended or time.time()) - build.started)
+    code = f" ({build.exit_code})" if build.exit_code else ""
+    return clean(build.id), build.phase + code, time.strftime("%m-%d %H:%M" if this_year else "%Y-%m-%d", begun), took
+
+
+def _columns() -> int:
+    """The terminal's; what goes elsewhere is whole."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def status(args: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli import early
 from stoker.cli.errors import LEFT, NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
 from stoker.cli.screen import Screen, pick_screen
+from stoker.cli.twin import check_alone
 from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.model.text import clean
@@ -85,7 +86,14 @@ def examined(plan: Plan, made: Spec, folder: str, args: argparse.Namespace) -> t
 def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
     """Start the build that `spec` makes of the working folder, and watch it."""
     screen = None if args.detach else pick_screen(args)
-    paths = start_build(spec, early.keep)
+
+    def checked(folder: str) -> Spec:
+        made = spec(folder)
+        if not args.again:
+            check_alone(made.words, folder, OWN_FAILURE)
+        return made
+
+    paths = start_build(checked, early.keep)
     if screen is None:
         print(paths.id)
         return 0

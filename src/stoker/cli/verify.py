@@ -8,6 +8,9 @@ import sys
 
 from stoker.cli.errors import CliError
 
+_LONGEST_WAIT = 86400.0
+"""Seconds: a day."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker verify`."""
@@ -21,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge for this GPU instead of those of this machine: 9.0 or A100; may be repeated",
     )
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
+    parser.add_argument(
+        "--driver-wait",
+        type=_seconds,
+        metavar="SECONDS",
+        help="how long the driver may take to tell of this machine's GPUs (default 60: it may have to wake them)",
+    )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
@@ -31,8 +40,11 @@ def run(args: argparse.Namespace) -> int:
     from stoker.verify.report import to_json
     from stoker.verify.verify import Wish, verify
 
+    wish = Wish(args.paths, args.arch_list, args.device, args.run)
+    if args.driver_wait is not None:
+        wish.driver_wait = args.driver_wait
     try:
-        report = verify(Wish(args.paths, args.arch_list, args.device, args.run), _narrate)
+        report = verify(wish, _narrate)
     except ArchError as err:
         raise CliError(str(err)) from err
     if args.json:
@@ -40,6 +52,16 @@ def run(args: argparse.Namespace) -> int:
     else:
         sys.stdout.write(render(report))
     return report.exit_status
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST_WAIT:  # false for nan too
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 60")
+    return seconds
 
 
 def _narrate(what: str) -> None:

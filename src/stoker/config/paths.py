@@ -10,12 +10,14 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.config.regular import open_regular
+
 MAX_SOCKET_PATH = 107
 """Longest path that fits sockaddr_un.sun_path on Linux (108 bytes with the closing NUL; unix(7))."""
 
 
 LONGEST_SOCKET_NAME = len("/stoker/") + 39 + len(".sock")
-"""What comes behind the runtime folder: our own folder, an ID (a name of 24, a date and a number), the suffix."""
+"""What comes behind the base folder: a folder of our own, an ID (a name of 24, a date and a number), the suffix."""
 
 
 class UnsafeFolderError(Exception):
@@ -45,11 +47,37 @@ def _xdg(variable: str, default: str) -> Path:
 
 
 def runtime_dir() -> Path:
-    """$XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where there is none (or its path is too long for a socket)."""
+    """$XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where that is not ours (or too long a path for a socket)."""
     base = os.environ.get("XDG_RUNTIME_DIR", "")
-    if base.startswith("/") and len(os.fsencode(base)) + LONGEST_SOCKET_NAME <= MAX_SOCKET_PATH and Path(base).is_dir():
+    if base.startswith("/") and _fits_socket(base) and _is_own_folder(base):
         return Path(base) / "stoker"
     return Path(f"/tmp/stoker-{os.getuid()}")  # noqa: S108  (private_dir checks its owner and mode)
+
+
+def socket_folder() -> Path:
+    """Where a new build's engine shall listen: `runtime_dir`, or a folder of the state where somebody has taken that.
+
+    Anybody may make /tmp/stoker-UID before its user does.
+    """
+    runtime = runtime_dir()
+    try:
+        return private_dir(runtime)
+    except (UnsafeFolderError, OSError):
+        # Where neither will do, the engine says so, and viewers read the journal.
+        return private_dir(state_dir() / "run") if _fits_socket(state_dir()) else runtime
+
+
+def _fits_socket(base: str | Path) -> bool:
+    return len(os.fsencode(base)) + LONGEST_SOCKET_NAME <= MAX_SOCKET_PATH
+
+
+def _is_own_folder(path: str) -> bool:
+    """After su and sudo -E the variable still names another user's folder."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
 
 
 def private_dir(path: Path) -> Path:
@@ -153,7 +181,8 @@ class BuildPaths:
     def socket(self) -> Path:
         """The engine's Unix socket."""
         try:
-            told = self.socket_note.read_text(encoding="utf-8", errors="surrogateescape")
+            with open_regular(self.socket_note) as file:
+                told = os.fsdecode(file.read(MAX_SOCKET_PATH + 1))
         except OSError:
             told = ""
         return Path(told) if told else runtime_dir() / f"{self.id}.sock"

@@ -7,14 +7,13 @@ the keys mean.
 from __future__ import annotations
 
 import math
-import os
-import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
 from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.regular import open_regular
 
 MAX_FILE_BYTES = 256 * 1024
 """A settings file of a thousand commented keys has 60 KiB."""
@@ -23,6 +22,9 @@ MAX_DEPTH = 8
 """Levels of nesting; our files use two."""
 
 MAX_NODES = 4000
+
+_LOADER: type[yaml.CSafeLoader | yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The quick one where PyYAML was built with libyaml: not on every machine."""
 
 _YES = ("yes", "true", "on")
 _NO = ("no", "false", "off")
@@ -198,11 +200,7 @@ def load(path: Path, errors: list[ConfigError] | None = None) -> Section:
 
 def _read(path: Path) -> str:
     try:
-        # O_NONBLOCK: opening a FIFO that nobody writes would wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigError(path, 0, "this is not a regular file")
+        with open_regular(path, follow_links=True) as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as err:
         raise ConfigError(path, 0, f"cannot be read: {err.strerror}") from err
@@ -217,7 +215,7 @@ def _read(path: Path) -> str:
 def _compose(path: Path, text: str) -> yaml.Node | None:
     try:
         _check_bounds(path, text)
-        node: yaml.Node | None = yaml.compose(text, yaml.CSafeLoader)
+        node: yaml.Node | None = yaml.compose(text, _LOADER)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         message = " ".join(part for part in (err.context, err.problem) if part)
@@ -231,7 +229,7 @@ def _compose(path: Path, text: str) -> yaml.Node | None:
 def _check_bounds(path: Path, text: str) -> None:
     """Refuse what could grow when it is composed: aliases, deep nesting, masses of nodes."""
     depth = nodes = 0
-    for event in yaml.parse(text, yaml.CSafeLoader):
+    for event in yaml.parse(text, _LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise ConfigError(

@@ -139,6 +139,11 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
     return Again(first, f"{_by_cause(killed)}; {runs} first and alone")
 
 
+def will_run_again(death: Death) -> str:
+    """What is told at the death of a compiler, while others still run."""
+    return f"{_by_cause([death])}; it is to run again, alone, once what runs and waits has ended"
+
+
 _HOW: Mapping[KilledBy | None, str] = {
     "memory": "for memory",
     "unknown": "by SIGKILL from an unknown sender",

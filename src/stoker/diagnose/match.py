@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoker.diagnose.rule import Rule
+from stoker.model.diagnosis import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +34,27 @@ def in_order(matches: Iterable[Match]) -> list[Match]:
     return sorted(known, key=lambda match: (begin[match.step], match.rule.rank, match.line))
 
 
-def to_json(matches: Iterable[Match]) -> dict[str, Any]:
+def cause_of(match: Match) -> Cause:
+    """The same as the journal would tell it, without the lines around it."""
+    rule = match.rule
+    return Cause(rule.id, rule.title, rule.why, rule.remedy, match.line, text=match.text, count=match.count)
+
+
+def to_json(causes: Iterable[Cause], rules: Iterable[Rule]) -> dict[str, Any]:
     """What `stoker diagnose --json` prints."""
+    actions = {rule.id: rule.action for rule in rules}
     return {
         "matches": [
             {
-                "rule": match.rule.id,
-                "title": match.rule.title,
-                "line": match.line,
-                "text": match.text,
-                "why": match.rule.why,
-                "remedy": match.rule.remedy,
-                "action": match.rule.action,
-                "count": match.count,
+                "rule": cause.rule,
+                "title": cause.title,
+                "line": cause.line,
+                "text": cause.text,
+                "why": cause.why,
+                "remedy": cause.remedy,
+                "action": actions.get(cause.rule, "none"),
+                "count": cause.count,
             }
-            for match in matches
+            for cause in causes
         ]
     }

@@ -59,7 +59,8 @@ class _Hit(NamedTuple):
 class Scanner:
     """Takes a log in blocks and keeps the first match of each rule."""
 
-    def __init__(self, rules: Collection[Rule]) -> None:
+    def __init__(self, rules: Collection[Rule], no_error: Callable[[str], bool] = lambda _: False) -> None:
+        self._no_error = no_error
         self._hits: dict[bytes, list[_Hit]] = defaultdict(list)
         for rule in sorted(rules, key=lambda rule: rule.rank):
             for pattern in rule.patterns:
@@ -104,7 +105,7 @@ class Scanner:
         for part in raw.rstrip(b"\r").split(b"\r"):
             text = _tool_text(part)
             for rule, at in _rules_in(text, hits):
-                if rule.warning or not _is_cmake_warning(block, start):
+                if rule.warning or not (_is_cmake_warning(block, start) or self._no_error(text)):
                     self._note(rule, line, step, _shown(text, at))
 
     def _note(self, rule: Rule, line: int, step: int, text: str) -> None:
@@ -116,13 +117,17 @@ class Scanner:
 
 
 def scan(
-    file: BinaryIO, rules: Collection[Rule], line: int = 1, enough: Callable[[], bool] = lambda: False
+    file: BinaryIO,
+    rules: Collection[Rule],
+    line: int = 1,
+    enough: Callable[[], bool] = lambda: False,
+    no_error: Callable[[str], bool] = lambda _: False,
 ) -> list[Match]:
     """Every known failure in a log, the first cause first. The file stands at the start of `line`. Raises OSError.
 
-    After each portion `enough` is asked whether to stop.
+    After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
     """
-    scanner = Scanner(rules)
+    scanner = Scanner(rules, no_error)
     for block in blocks(file, line):
         scanner.look_at(block)
         if enough():

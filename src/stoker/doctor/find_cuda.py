@@ -15,7 +15,7 @@ from stoker.doctor.find_tools import find_compiler, find_python, version_in, whi
 from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Version
 from stoker.doctor.toolkits import limits_in, limits_of
 from stoker.verify.archs import Arch, ArchError, parse_arch
-from stoker.verify.devices import local_devices
+from stoker.verify.local_gpus import local_gpus
 
 USUAL_ROOT = "/usr/local/cuda"
 HOST_VARIABLES = ("CUDAHOSTCXX", "CMAKE_CUDA_HOST_COMPILER", "CUDA_HOST_COMPILER", "NVCC_CCBIN")
@@ -35,7 +35,7 @@ _TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 def find_cuda(here: Surroundings) -> Cuda:
     """All of it at once; raises LateError if something hangs."""
     wait = 2 * here.patience + 1
-    devices = Later(lambda: local_devices(here.patience))
+    devices = Later(lambda: local_gpus(here.env, here.patience))
     python = Later(lambda: find_python(here))
     found_places = list(find_places(here.env))
     versions = [Later(partial(_version_of, place.nvcc, here)) for place in found_places]
@@ -43,15 +43,15 @@ def find_cuda(here: Surroundings) -> Cuda:
     toolkit = Later(lambda: ask_toolkit(first, here) if first else None)
     host = Later(lambda: find_host(here))
     packages = python.result(wait).packages
-    found, note = devices.result(wait)
+    found = devices.result(wait)
     kit = toolkit.result(wait)
     return Cuda(
         toolkit=kit,
         places=tuple(replace(p, version=v.result(wait).version) for p, v in zip(found_places, versions, strict=True)),
         host=host.result(wait) if first else None,
         libraries=tuple(_libraries(here, kit.root if kit else "", packages)),
-        devices=tuple(found),
-        device_note=note,
+        devices=found.devices,
+        device_note=found.why,
         packaged=_packaged(packages),
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from stoker.diagnose.around import Place, around, line_at
+from stoker.diagnose.dropped import told_of_dropped
 from stoker.diagnose.match import Match
 from stoker.diagnose.rule import Rule, shipped_rules
 from stoker.diagnose.scan import scan
@@ -89,16 +90,10 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     here = line_at(file, file.tell())
     file.seek(here.offset)
     until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
-    matches = scan(file, rules, here.line, lambda: file.tell() >= until or time.monotonic() > deadline)
+    enough = lambda: file.tell() >= until or time.monotonic() > deadline  # noqa: E731
+    matches = scan(file, rules, here.line, enough, told_of_dropped(state))
     complete = begin == start and file.tell() >= size
-    causes = [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]]
-    return [cause for cause in causes if not _was_dropped(cause, state)], complete
-
-
-def _was_dropped(cause: Cause, state: BuildState) -> bool:
-    """Whether this is what ninja says of a job that stoker dropped from its deck, which is no failure of the build."""
-    dropped = any(scheduler.dropped for scheduler in state.schedulers.values())
-    return dropped and not cause.job and cause.text.startswith("FAILED: [code=137]")
+    return [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]], complete
 
 
 def _nearer(failures: Sequence[Failure], size: int) -> int:

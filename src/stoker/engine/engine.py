@@ -24,12 +24,12 @@ from stoker.engine.bell import Bell, LogsPace, Pace
 from stoker.engine.caching import CacheMeter
 from stoker.engine.ending import ending_of, true_status, wait_for_room
 from stoker.engine.expectations import Expectations
+from stoker.engine.failures import RECORD_SECONDS
 from stoker.engine.findings import findings
 from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
-from stoker.engine.guests import end_guests
-from stoker.engine.hand import carry_out, counts
+from stoker.engine.hand import carry_out, counts, let_go
 from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.lending import Lender
 from stoker.engine.observer import Observer
@@ -136,7 +136,7 @@ class Engine:
             governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
         observer.stir = self._stirred
-        observer.is_error = self._recovery.is_error
+        observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
         observer.planner.on_plan = self._forecast.planned
         self._set_limits()
         return observer
@@ -166,10 +166,8 @@ class Engine:
     def _tell_ready(self) -> None:
         """The build waits for this: nothing of it shall run unseen."""
         self._ready_at = time.monotonic()
-        ready = os.environ.pop("STOKER_READY_FD", "")
-        if ready.isdigit():
-            with contextlib.suppress(OSError):
-                os.close(int(ready))
+        with contextlib.suppress(OSError, ValueError):  # no number: a later engine
+            os.close(int(os.environ.pop("STOKER_READY_FD", "")))
 
     def _empty_scratch(self) -> Path:
         """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
@@ -262,6 +260,7 @@ class Engine:
             self._pace.hurry()
         events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
+        events += self._steps.lost(self._state, events)
         events += [self._governor.told(m) for m in self._governor.deck.outdated()] if whole else []
         events += self._cache.look() if whole else []
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
@@ -281,9 +280,8 @@ class Engine:
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
         if self._keeper.is_stopping() and not self._enough.is_set():
-            self._governor.open = True
+            let_go(self._governor)
             self._enough.set()
-            end_guests(self._governor.deck)
         self._tell_steps(observer, now)
 
     def _tell_steps(self, observer: Observer, now: float) -> None:
@@ -328,6 +326,8 @@ class Engine:
                 if observer.spots_scheduler():
                     return
             self._pulse(observer)
+            if observer.failures.waits:
+                deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
     def _search_pause(self) -> float:
         """A command that is a scheduler itself is one at once."""
@@ -390,11 +390,10 @@ class Engine:
             self._bell.ring()
             return
         force = arguments.get("force", False) is True
-        self._governor.open = True
+        let_go(self._governor)
         self._enough.set()
         try:
             stop_build(self._paths, force)
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
-        end_guests(self._governor.deck)
         self._write([ev.StopRequested(login_name(uid), force)], time.time())

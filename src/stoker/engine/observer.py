@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stoker.engine.deck import Birth
-from stoker.engine.dropped import Dropped
+from stoker.engine.failures import Failures
 from stoker.engine.governor import Governor
 from stoker.engine.logs import Logs, Tracked
 from stoker.engine.output_watch import OutputWatch
@@ -53,15 +53,13 @@ class Observer:
         self._machine = machine
         self._governor = governor
         self._births = BirthWatch()
-        self._dropped = Dropped()
         self._unready: dict[int, Process] = {}
         self._exits = ExitWatch(self._exited)
         self._exited_at: dict[Key, float] = {}
-        self.is_error: Callable[[ev.FailureFound], bool] = lambda _failure: True
-        """Whether a failure is a real error, rather than a compiler that was killed."""
         self.stir: Callable[[], None] = lambda: None
         """Called when a job's process has ended: others may start, and the scheduler will start its next."""
         self._output = OutputWatch(output, state)
+        self.failures = Failures(self._output, governor)
         self._tracked: dict[Key, Tracked] = {}
         self._logs = Logs()
         self._jids: dict[Key, int] = {}
@@ -98,6 +96,7 @@ class Observer:
         events += self._vanished_jobs(report)
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
         events += self.read_output()
+        events += self.failures.look(events, self.live_schedulers(), processes, now)
         events += self._ended_schedulers(schedulers, now)
         events += self._notes()
         if sample:
@@ -122,7 +121,9 @@ class Observer:
                 births.append(birth)
             elif self._tracker.is_unready(process, scheduler):
                 self._unready[process.pid] = process
-        return self._governor.receive(births, now)
+        events = self._governor.receive(births, now)
+        self.failures.note(events, now)
+        return events
 
     @property
     def expecting(self) -> bool:
@@ -144,30 +145,8 @@ class Observer:
         self.sampler.go_on_from(pid)
 
     def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
-        """What the build has written since; a failure that only ended what was dropped is none."""
-        books = self.live_schedulers()
-        events = self._output.read_all(books) if to_the_end else self._output.read(books)
-        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
-        for failure in kept:
-            if isinstance(failure, ev.FailureFound) and self.is_error(failure):
-                kept += self._drop_after(failure)
-        return kept
-
-    def _drop_after(self, failure: ev.FailureFound) -> list[ev.Event]:
-        """A real error: its scheduler, unless it was told to keep going, would have started nothing more."""
-        books = self.live_schedulers()
-        book = next((b for b in books if b.misses(failure.output)), books[0] if len(books) == 1 else None)
-        if book is None or book.scheduler.failures is None:
-            return []
-        book.errors += 1
-        if book.errors < book.scheduler.failures:
-            return []
-        tool = book.scheduler.tool
-        jids, events = self._governor.drop(
-            book.sid, failure.output, f"{failure.output} failed, and {tool} starts nothing more"
-        )
-        self._dropped.add(book.drop(jids), self._governor.deck.commands(jids))
-        return events
+        """What the build has written since."""
+        return self.failures.read(self.live_schedulers(), time.time(), to_the_end=to_the_end)
 
     def finish(self, now: float) -> list[ev.Event]:
         """The build is over: the last records, and the failure of every job that vanished without one."""
@@ -181,6 +160,7 @@ class Observer:
     def watch_command(self, roots: Roots) -> None:
         """From now on this command is the one that runs."""
         self._roots, self._met_any = roots, False
+        self.failures.begin_command()
 
     def _last_of_command(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         events = self._plans()

@@ -5,10 +5,21 @@ What must outlive this engine is in the journal. Unaware of processes, and of ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from stoker.decide.deaths import MAX_RERUNS, Again, Attempt, Death, Evidence, FailedStep, GiveUp, judge, verdict
+from stoker.decide.deaths import (
+    MAX_RERUNS,
+    Again,
+    Attempt,
+    Death,
+    Evidence,
+    FailedStep,
+    GiveUp,
+    judge,
+    verdict,
+    will_run_again,
+)
 from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
@@ -21,6 +32,9 @@ PART = 32 * 1024
 lines what has failed, hundreds of lines after its first."""
 
 MAX_VICTIMS = 20
+
+RUN_AGAIN_LATER = "run the step again, later"
+"""The decision at the death of a compiler, when others still run."""
 
 GIVEN_UP = "do not run the step again"
 """The decision whose reason is why the build has failed."""
@@ -42,7 +56,7 @@ class Recovery:
         self._counter = OomCounter(find_cgroups(pid))
         self._log = kernel_log or KernelLog(group=memory_group(pid))
         self._counted = self._counter.read() or 0
-        attempt = state.step.attempt if state.step is not None else 1
+        attempt = self._number = state.step.attempt if state.step is not None else 1
         before = state.step.oom_kills if state.step is not None else None
         self._before = self._counted if before is None else before
         self._victims: list[Victim] = []
@@ -59,6 +73,7 @@ class Recovery:
         """Another step runs: what died before is no matter any more."""
         self._before, self._ours, self._victims = self._counted, {}, []
         self._alone = self._alone_before = frozenset()
+        self._number = 1
 
     def oom_kills(self) -> int | None:
         """The kernel's count now, for the journal's StepStarted."""
@@ -90,10 +105,22 @@ class Recovery:
         self._counted = max(count, self._counted)
         return events
 
-    def is_error(self, failure: ev.FailureFound | Failure) -> bool:
-        """Whether a failed step would fail again: it has an error of its own, or it was killed even alone."""
-        death = judge(self._step(failure), Evidence(ours=self._ours))
-        return death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs))
+    def hear(self, failure: ev.FailureFound | Failure, state: BuildState) -> tuple[bool, list[ev.Event]]:
+        """Whether a failed step would fail again: it has an error of its own, or it was killed even alone.
+
+        And what a person should know at once of one that was killed, since it may be long before the step runs again.
+        """
+        oom_kills = max(0, (self._counter.read() or 0) - self._before)
+        death = judge(self._step(failure), Evidence(oom_kills, self._ours))
+        if death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs)):
+            return True, []
+        if death.by in (None, "shed", "person") or self._number > min(MAX_RERUNS, self.retries):
+            return False, []
+        peaks = self._peaks({death.output, *death.outputs}, state)
+        events: list[ev.Event] = [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
+        if any(job.output not in death.outputs for job in state.jobs.values()):
+            events.append(ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death)))
+        return False, events
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
         """Whether the step, which has failed, runs again, and what is to be told of that.
@@ -123,6 +150,7 @@ class Recovery:
             what = "run the step again" if isinstance(found, Again) else GIVEN_UP
             events.append(ev.Decided("governor", what, found.why))
         if isinstance(found, Again):
+            self._number += 1
             self._alone |= set(found.first)
             self._alone_before = self._alone
             self._before, self._ours, self._victims = self._counted, {}, []
@@ -145,12 +173,17 @@ class Recovery:
     def _attempt(self, state: BuildState, deaths: Sequence[Death]) -> Attempt:
         number = state.step.attempt if state.step is not None else 1
         wanted = {output for death in deaths for output in (death.output, *death.outputs)}
-        seen = [job for job in (*state.heaviest, *state.recent) if job.output in wanted]
-        peaks = {job.output: job.peak_rss or 0 for job in seen}
+        peaks = self._peaks(wanted, state)
         if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
             peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
         budget = state.machine.memory_budget if state.machine is not None else 0
         return Attempt(number, self._alone_before, peaks, budget)
+
+    def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
+        """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""
+        living = {job.output: job.peak_rss for job in state.jobs.values() if job.output in outputs}
+        seen = [job for job in (*state.heaviest, *state.recent) if job.output in outputs]
+        return living | {job.output: job.peak_rss or 0 for job in seen}
 
     def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:
         lines = self._lines(failure.log_start, failure.log_end, header=2 if failure.command else 0)

@@ -101,9 +101,9 @@ class SchedulerBook:
         self._dropped |= dropped
         return {self._name(jid, use) for jid, use in self._running.items() if jid in dropped}
 
-    def misses(self, output: str) -> bool:
-        """Whether a job that makes `output` has vanished or runs here."""
-        return any(self._name(jid, use) == output for jid, use in self._candidates())
+    def lacks_record_of(self, output: str) -> bool:
+        """Whether a job that makes `output` is gone, and ninja has not recorded that it ended well."""
+        return any(self._name(jid, gone.use) == output for jid, gone in self._gone.items())
 
     def all_vanished(self, last_seen: float) -> list[JobFinished]:
         """The scheduler is gone, and with it the jobs that ran at the last look, at Unix time `last_seen`."""

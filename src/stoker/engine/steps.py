@@ -6,13 +6,14 @@ Unaware of how a step is run and of what its jobs do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stoker.decide.deaths import MAX_RERUNS
 from stoker.engine.keeper_link import Run
 from stoker.model import events as ev
+from stoker.model.schedulers import lost
 from stoker.model.state import BuildState
 
 
@@ -83,6 +84,14 @@ class Steps:
         number = state.step.index if state.step is not None else self._first
         tools = state.step.tools if state.step is not None else ()
         return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
+
+    def lost(self, state: BuildState, events: Iterable[ev.Event]) -> list[ev.Event]:
+        """A word on what these new schedulers build again, since the step was run again in another folder."""
+        new = [e for e in events if isinstance(e, ev.SchedulerStarted)]
+        count = sum(s.finished for s in {s.sid: s for e in new for s in lost(state.schedulers, state.step, e)}.values())
+        jobs = "1 job that had" if count == 1 else f"{count} jobs that had"
+        text = f"the command works in a new temporary folder now: {jobs} finished before are built again"
+        return [ev.Noticed("warning", text)] if count else []
 
     def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
         """A word on it if schedulers were seen in a step, and none that was expected."""

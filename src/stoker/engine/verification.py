@@ -32,6 +32,10 @@ NAMED_SECONDS = 120.0
 """For what a profile names, which somebody wants to know: each member of a wheel is inflated and hashed, and torch's
 takes 19 s on two busy cores."""
 
+DRIVER_SHARE = 1 / 3
+"""Of that time, what the driver may take to tell of this machine's GPUs: 5 s wake one or two (1 to 3 s each, where
+persistence mode is off). A verdict without them, which says so, is more than none."""
+
 NICENESS = 10
 """Behind whatever else the machine has to do, as `nice` without a number (nice(1))."""
 
@@ -89,7 +93,8 @@ async def verify_written(written: Written, variable: str, wanted: str, enough: a
     listed = [f"--arch-list={wanted}"] if wanted else []
     seconds = VERIFY_SECONDS if written.by_journal else NAMED_SECONDS
     try:
-        found = await _ask(["--json", *listed, *(str(p) for p in written.paths)], seconds, enough)
+        words = ["--json", f"--driver-wait={seconds * DRIVER_SHARE:g}", *listed, *(str(p) for p in written.paths)]
+        found = await _ask(words, seconds, enough)
     except _NoReportError as err:
         text = f"verification gave no result: {err}; by hand: stoker verify {written.paths[0]}"
         return [*events, Noticed("warning", text)]

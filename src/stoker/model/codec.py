@@ -8,7 +8,6 @@ default, so a newer journal reads in an older stoker as far as it can.
 from __future__ import annotations
 
 import dataclasses
-import math
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -20,6 +19,13 @@ T = TypeVar("T")
 _BY_KIND: dict[str, type[Event]] = {t.kind: t for t in EVENT_TYPES}
 
 
+MAX_WHOLE = 2**63
+"""Where whole numbers end: sizes, pids and counts of every system are smaller."""
+
+MAX_REAL = 1e15
+"""Where other numbers end: 30 million years, or a petabyte."""
+
+
 class CodecError(ValueError):
     """The value is not of the promised shape; the message names the place."""
 
@@ -28,16 +34,28 @@ class UnknownKindError(CodecError):
     """A well-formed record of an event kind that this version does not know."""
 
 
+def whole(value: object) -> int | None:
+    """`value` if it is a whole number that one can calculate with; None for anything else, and hundreds of digits."""
+    return value if type(value) is int and -MAX_WHOLE <= value < MAX_WHOLE else None
+
+
+def real(value: object) -> float | None:
+    """`value` if it is a number that one can calculate with; None for anything else, infinities and 1e308."""
+    if type(value) is float or type(value) is int:
+        return float(value) if -MAX_REAL < value < MAX_REAL else None
+    return None
+
+
 def encode(value: Any) -> Any:
     """A JSON value of a dataclass, mapping, sequence or scalar. Mapping keys become strings.
 
     Fields that hold their default are left out, since samples are most of a journal. JSON has no NaN and no
-    infinity: those become 0.
+    infinity: those become 0, as does what `real` would refuse.
     """
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else 0.0
+        return value if abs(value) < MAX_REAL else 0.0
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
@@ -71,15 +89,15 @@ def decode_record(data: Any) -> Record:
     """A record from a journal line's JSON value; raises CodecError, or UnknownKindError for a newer event kind."""
     if not isinstance(data, dict):
         raise CodecError("a record is an object")
-    version, seq, time, kind = data.get("v"), data.get("seq"), data.get("t"), data.get("type")
+    version, seq, time, kind = data.get("v"), whole(data.get("seq")), real(data.get("t")), data.get("type")
     if version != JOURNAL_VERSION:
         raise CodecError(f"journal version {version!r} is not {JOURNAL_VERSION}; use the stoker that wrote it")
-    if not isinstance(seq, int) or not isinstance(time, int | float) or not isinstance(kind, str):
+    if seq is None or time is None or not isinstance(kind, str):
         raise CodecError("a record has seq, t and type")
     cls = _BY_KIND.get(kind)
     if cls is None:
         raise UnknownKindError(f"unknown event {kind!r}")
-    return Record(seq, float(time), decode(cls, data, kind))
+    return Record(seq, time, decode(cls, data, kind))
 
 
 @cache
@@ -172,13 +190,13 @@ def _tuple_decoder(item: Any) -> _Decoder:
 
 
 def _mapping_decoder(key: Any, value: Any) -> _Decoder:
-    decoder = _decoder(value)
+    decode_key, decoder = _decoder(key), _decoder(value)
 
     def decode_mapping(data: Any, where: str) -> Any:
         if not isinstance(data, dict):
             raise CodecError(f"{where} is an object")
         try:
-            return {key(k): decoder(v, f"{where}.{k}") for k, v in data.items()}
+            return {decode_key(key(k), where): decoder(v, f"{where}.{k}") for k, v in data.items()}
         except ValueError as err:
             raise (err if isinstance(err, CodecError) else CodecError(f"{where} has a key that is no number")) from err
 
@@ -186,11 +204,23 @@ def _mapping_decoder(key: Any, value: Any) -> _Decoder:
 
 
 def _scalar_decoder(hint: Any) -> _Decoder:
-    accepted = (int, float) if hint is float else (hint,)
+    if hint is int or hint is float:
+        return _number_decoder(hint)
 
     def decode_scalar(data: Any, where: str) -> Any:
-        if not isinstance(data, accepted) or (isinstance(data, bool) and hint is not bool):
+        if not isinstance(data, hint):
             raise CodecError(f"{where} is a {hint.__name__}")
-        return float(data) if hint is float else data
+        return data
 
     return decode_scalar
+
+
+def _number_decoder(hint: Any) -> _Decoder:
+    number: Callable[[object], float | None] = whole if hint is int else real
+
+    def decode_number(data: Any, where: str) -> Any:
+        if (value := number(data)) is None:
+            raise CodecError(f"{where} is a {hint.__name__} within bounds")
+        return value
+
+    return decode_number

@@ -13,13 +13,13 @@ from typing import Any
 from stoker.model import events as ev
 from stoker.model.evolve import evolve
 from stoker.model.samples import MachineSample
+from stoker.model.schedulers import lost, with_oldest_retired, without
 from stoker.model.state import (
     MAX_DECISIONS,
     MAX_FAILURES,
     MAX_KILLED,
     MAX_NOTICES,
     MAX_RECENT,
-    MAX_SCHEDULERS,
     MAX_TIMELINE,
     BuildState,
     Decision,
@@ -31,7 +31,6 @@ from stoker.model.state import (
     Notice,
     Phase,
     Plan,
-    Retired,
     Scheduler,
     Step,
     TimelinePoint,
@@ -116,23 +115,14 @@ def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
     scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
-    schedulers, retired = _with_oldest_retired({**state.schedulers, e.sid: scheduler}, state.retired)
+    known = without(state.schedulers, lost(state.schedulers, state.step, e))
+    schedulers, retired = with_oldest_retired({**known, e.sid: scheduler}, state.retired)
     level, step = state.level, state.step
     if e.width is not None and e.parent is None:
         level = evolve(level, window=e.width)
     if step is not None:
         step = step.with_scheduler(e.tool, outermost=e.parent is None)
     return evolve(state, schedulers=schedulers, retired=retired, level=level, step=step)
-
-
-def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> tuple[dict[int, Scheduler], Retired]:
-    """Bound the list: of too many schedulers the oldest ended one keeps only its counts."""
-    ended = [s for s in schedulers.values() if s.ended is not None]
-    if len(schedulers) > MAX_SCHEDULERS and ended:
-        oldest = min(ended, key=lambda s: s.sid)
-        del schedulers[oldest.sid]
-        retired = Retired(retired.finished + oldest.finished, retired.failed + oldest.failed)
-    return schedulers, retired
 
 
 def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:

@@ -6,21 +6,26 @@ Unaware of engines' sockets and of screens. A build is a folder below `config.pa
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shlex
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.model.codec import CodecError, decode_record
+from stoker.config.regular import open_regular
+from stoker.model.codec import CodecError, decode_record, real, whole
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
-from stoker.record.journal import load_state
+from stoker.model.text import clean
+from stoker.record.journal import JournalError, load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_BUILDS = 200
@@ -39,7 +44,10 @@ _HEAD_BYTES = 1 << 13
 _TAIL_BYTES = 1 << 16
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_CANDIDATES = 5
-"""Candidates named in an error: it must stay one line."""
+_CANDIDATE = 60
+"""Candidates named in an error, and characters of what each runs and where: it must stay one line."""
+
+_MAX_TOLD = 10_000
 
 
 class NoSuchBuildError(Exception):
@@ -57,6 +65,7 @@ class BuildSummary:
     id: str
     name: str
     command: tuple[str, ...]
+    cwd: str
     phase: Phase
     started: float
     ended: float | None
@@ -91,6 +100,25 @@ def list_builds() -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
 
+def told_builds() -> list[BuildSummary]:
+    """The same, and of those that live whether they are paused or frozen, which may stand anywhere in a journal."""
+    return [replace(build, phase=_told_phase(build)) if build.live else build for build in list_builds()]
+
+
+def _told_phase(build: BuildSummary) -> Phase:
+    try:
+        return final_state(BuildPaths(builds_dir() / build.id)).phase
+    except JournalError:
+        return build.phase
+
+
+def what_and_where(build: BuildSummary, width: int) -> str:
+    """The command and its folder in at most `width` characters, cut in the middle: both ends tell the most."""
+    text = clean(f"{shlex.join(build.command)} in {build.cwd}", _MAX_TOLD)
+    tail = (width - 1) // 2
+    return text if len(text) <= width else f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     """The build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
 
@@ -99,6 +127,8 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     builds = list_builds()
     found, exact = _matches(builds, wanted)
     if not found:
+        if builds_dir().exists() and not _is_own_folder(builds_dir()):
+            raise NoSuchBuildError(f"the builds in {builds_dir()} are another user's; be that user, or set HOME")
         if wanted is not None:
             raise NoSuchBuildError(f"no build {wanted!r}; 'stoker ls' shows them")
         raise NoSuchBuildError("there is no build yet; start one with: stoker run -- COMMAND")
@@ -122,7 +152,7 @@ def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequen
 
 
 def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> AmbiguousBuildError:
-    names = ", ".join(b.id for b in candidates[:_MAX_CANDIDATES])
+    names = ", ".join(f"{b.id} ({what_and_where(b, _CANDIDATE)})" for b in candidates[:_MAX_CANDIDATES])
     more = len(candidates) - _MAX_CANDIDATES
     if more > 0:
         names += f" and {more} more"
@@ -176,12 +206,21 @@ def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
 
 
 def _all_paths() -> Iterable[BuildPaths]:
-    """Real folders with the name of an ID, and nothing that a link leads to."""
+    """Real folders of our own with the name of an ID, and nothing that a link leads to."""
     try:
         entries = list(builds_dir().iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
+    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and _is_own_folder(p)]
+
+
+def _is_own_folder(path: Path) -> bool:
+    """What another user wrote names processes and sockets of his choice; root, with his HOME, would signal them."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
 
 
 def _summary(paths: BuildPaths) -> BuildSummary:
@@ -198,6 +237,7 @@ def _summary(paths: BuildPaths) -> BuildSummary:
         id=paths.id,
         name=begun.name if isinstance(begun, BuildStarted) else bare.name,
         command=begun.command if isinstance(begun, BuildStarted) else bare.command,
+        cwd=begun.cwd if isinstance(begun, BuildStarted) else bare.cwd,
         phase=ended.outcome if isinstance(ended, BuildEnded) else _live_phase(glance),
         started=glance.begun.time if glance.begun is not None else bare.started,
         ended=end.time if end is not None else None,
@@ -234,7 +274,7 @@ def _signal_name(number: int) -> str:
 
 def _glance(journal: Path) -> _Glance:
     try:
-        with journal.open("rb") as file:
+        with open_regular(journal) as file:
             first = file.readline(_MAX_FIRST_LINE)
             stepping = _type_of(StepStarted) in file.read(_HEAD_BYTES)
             size = file.seek(0, 2)
@@ -282,7 +322,7 @@ def runs(paths: BuildPaths) -> bool:
 
 def _is_process(pid: object, start: object) -> bool:
     """Whether `pid` exists, is no zombie, and began at `start` ticks after boot (proc_pid_stat(5), field 22)."""
-    if not isinstance(pid, int) or not isinstance(start, int):
+    if whole(pid) is None or whole(start) is None:
         return False
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -293,20 +333,20 @@ def _is_process(pid: object, start: object) -> bool:
 
 def _read_exit(paths: BuildPaths) -> _Exit | None:
     data = read_object(paths.exit)
-    code, number, ended = data.get("exit_code"), data.get("signal"), data.get("ended")
-    if not isinstance(code, int) or not isinstance(ended, int | float):
+    code, ended = whole(data.get("exit_code")), real(data.get("ended"))
+    if code is None or ended is None:
         return None
-    return _Exit(code, number if isinstance(number, int) else None, float(ended), data.get("stopped") is True)
+    return _Exit(code, whole(data.get("signal")), ended, data.get("stopped") is True)
 
 
 def _state_without_journal(paths: BuildPaths) -> BuildState:
     """As much as the launcher and the keeper knew before there was an engine."""
     spec = read_object(paths.spec)
-    command, created = spec.get("command"), spec.get("created")
-    if not isinstance(created, int | float):
+    command, started = spec.get("command"), real(spec.get("created"))
+    if started is None:
         with contextlib.suppress(OSError):
-            created = paths.root.stat().st_mtime
-    started = float(created or 0.0)
+            started = paths.root.stat().st_mtime
+    started = started or 0.0
     return BuildState(
         id=paths.id,
         name=str(spec.get("name") or paths.id),
@@ -321,7 +361,7 @@ def _state_without_journal(paths: BuildPaths) -> BuildState:
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a small file; empty where there is none."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return parse_line(file.read(_MAX_OBJECT))
     except (OSError, BadLineError):
         return {}

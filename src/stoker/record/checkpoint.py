@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stoker import __version__
-from stoker.model.codec import CodecError, decode, encode
+from stoker.config.regular import open_regular
+from stoker.model.codec import CodecError, decode, encode, whole
 from stoker.model.state import BuildState
 from stoker.record.jsonlines import BadLineError, dump_line, parse_line
 
@@ -43,9 +44,10 @@ def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
 def load_checkpoint(journal: Path) -> Checkpoint | None:
     """What was saved, unless another version of stoker did, whose states may mean something else."""
     try:
-        data = parse_line(checkpoint_path(journal).read_bytes())
-        offset = data.get("offset")
-        if data.get("stoker") != __version__ or not isinstance(offset, int):
+        with open_regular(checkpoint_path(journal)) as file:
+            data = parse_line(file.read())
+        offset = whole(data.get("offset"))
+        if data.get("stoker") != __version__ or offset is None:
             return None
         return Checkpoint(offset, decode(BuildState, data.get("state"), "state"))
     except (OSError, BadLineError, CodecError):

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from stoker.model.codec import CodecError, UnknownKindError, decode_record
+from stoker.config.regular import open_regular
+from stoker.model.codec import CodecError, UnknownKindError, decode_record, whole
 from stoker.model.events import BuildEnded, Record
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -33,7 +34,8 @@ class JournalReader:
 
     A line that is no record is skipped and counted, and so is an event of a newer stoker; a last line without its
     newline is left for later. A missing file is an empty one. Raises JournalError at the end of a file that held
-    lines but not one of a journal of this version.
+    lines but not one of a journal of this version, and OSError for what is no regular file, or a link unless
+    `follow_links`.
     """
 
     skipped: int
@@ -42,16 +44,17 @@ class JournalReader:
     offset: int
     """Byte behind the last line that was read."""
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, *, follow_links: bool = False) -> None:
         self.path = path
         self.offset = offset
         self.skipped = 0
+        self._follow_links = follow_links
         self._recognised = offset > 0
         self._fault: Exception | None = None
 
     def __iter__(self) -> Iterator[Record]:
         try:
-            file = self.path.open("rb")
+            file = open_regular(self.path, follow_links=self._follow_links)
         except FileNotFoundError:
             return
         with file:
@@ -105,7 +108,7 @@ def load_state(path: Path) -> BuildState:
 def _seq_before(path: Path, offset: int) -> int | None:
     """The number of the record that ends at `offset`; None if none does."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             ends_there = offset > 0 and os.pread(file.fileno(), 1, offset - 1) == b"\n"
             return last_seq(file.fileno(), offset) if ends_there else None
     except OSError:
@@ -132,13 +135,13 @@ def _seq_of(line: bytes) -> int | None:
         seq = parse_line(line).get("seq")
     except BadLineError:
         return None
-    return seq if isinstance(seq, int) and not isinstance(seq, bool) else None
+    return whole(seq)
 
 
 def offset_after(path: Path, seq: int) -> int:
     """Where to begin reading for records after `seq`, within 64 KiB, by bisection: numbers only rise."""
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except FileNotFoundError:
         return 0
     with file:

@@ -55,7 +55,7 @@ class _Tape:
 
     def _load(self, checkpoint: _Checkpoint) -> None:
         self.state = checkpoint.state
-        self._reader = JournalReader(self._path, checkpoint.offset)
+        self._reader = JournalReader(self._path, checkpoint.offset, follow_links=True)
         self._records: Iterator[Record] = iter(self._reader)
         self._since_checkpoint = 0
         self._advance()

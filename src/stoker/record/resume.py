@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
+from stoker.model.codec import real
 from stoker.record.builds import list_builds, read_object
 
 
@@ -36,7 +37,7 @@ def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
         spec = read_object(paths.spec)
         origin = spec.get("profile")
         if isinstance(origin, dict) and origin.get("name") == profile and spec.get("cwd") == folder:
-            since = float(spec.get("since") or spec["created"])
+            since = real(spec.get("since")) or real(spec.get("created")) or 0.0
             step = _unfinished(paths, spec)
             return EarlierBuild(build.id, build.live, origin["settings"], tuple(origin["extra"]), step, since)
     return None

@@ -20,6 +20,9 @@ RETRY = 60.0
 """Seconds until a driver that failed is tried again."""
 
 LIBRARY = "libnvidia-ml.so.1"
+WSL = "/usr/lib/wsl/lib"
+"""Where the driver's libraries are below WSL2; ld.so is not always told of it."""
+
 NO_DRIVER = "no NVIDIA driver"
 
 T = TypeVar("T")
@@ -110,8 +113,11 @@ def _reason(error: Exception) -> str:
 
 
 def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+    """Whether there is such a library. One that is loaded by its path is found by its name from then on."""
+    for place in (library, f"{WSL}/{library}"):
+        try:
+            ctypes.CDLL(place)
+        except OSError:
+            continue
+        return True
+    return False

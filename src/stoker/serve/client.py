@@ -16,7 +16,7 @@ from stoker.model.update import CommandRefused, Link, Update
 from stoker.record.builds import final_state, is_live, known_state
 from stoker.record.journal import JournalReader, offset_after
 from stoker.record.output_log import FileLog
-from stoker.serve.connection import EngineClient
+from stoker.serve.connection import EngineClient, StrangerError
 from stoker.serve.protocol import ProtocolError
 
 __all__ = ["BuildSource", "EngineClient"]
@@ -77,6 +77,8 @@ class BuildSource:
             return
         try:
             client = await EngineClient.connect(self._paths.socket)
+        except StrangerError as err:
+            raise CommandRefused(str(err)) from err
         except (OSError, ProtocolError) as err:
             raise CommandRefused("the engine does not answer; the build goes on, try again in a moment") from err
         async with client:
@@ -108,7 +110,7 @@ class BuildSource:
             client = await EngineClient.connect(
                 self._paths.socket, resume=self._state.seq or None, read_only=self._read_only
             )
-        except ProtocolError as err:
+        except (ProtocolError, StrangerError) as err:
             return str(err)
         except TimeoutError:
             return "the engine does not answer; looking again"

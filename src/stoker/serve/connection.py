@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
@@ -14,6 +15,7 @@ from typing import Self
 from stoker.model.codec import encode
 from stoker.model.events import Record
 from stoker.model.update import CommandRefused
+from stoker.serve.endpoint import peer_uid
 from stoker.serve.frames import MAX_CLIENT_FRAME, MAX_SERVER_FRAME, FrameError, encode_frame, read_frame
 from stoker.serve.protocol import (
     PROTOCOL_VERSION,
@@ -39,6 +41,10 @@ QUEUE_RECORDS = 4096
 """Records that wait for a reader that is busy; beyond that the socket fills up, and the engine drops us."""
 
 
+class StrangerError(OSError):
+    """Another user's process listens where the engine should; the message is one line for the person."""
+
+
 class EngineClient:
     """One connection; make it with `connect` and use it as an async context manager."""
 
@@ -55,10 +61,11 @@ class EngineClient:
 
     @classmethod
     async def connect(cls, path: Path, *, resume: int | None = None, read_only: bool = False) -> Self:
-        """Connect and exchange hellos; raises OSError (TimeoutError too) or ProtocolError."""
+        """Connect and exchange hellos; raises OSError (TimeoutError and StrangerError too) or ProtocolError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(path, limit=MAX_SERVER_FRAME)
             try:
+                _check_owner(path, peer_uid(writer.get_extra_info("socket")))
                 writer.write(encode_frame(to_json(ClientHello(PROTOCOL_VERSION, resume, read_only))))
                 return cls(reader, writer, await _read_hello(reader))
             except BaseException:
@@ -138,6 +145,12 @@ class EngineClient:
                 if not waiting.done():
                     waiting.set_exception(CommandRefused("the engine went away; the build goes on"))
         await self._records.put(None)
+
+
+def _check_owner(path: Path, uid: int) -> None:
+    """An engine runs as the user who looks; what another user says is believed as little as it is told anything."""
+    if uid != os.getuid():
+        raise StrangerError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
 
 
 async def _read_hello(reader: asyncio.StreamReader) -> ServerHello:

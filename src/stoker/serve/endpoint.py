@@ -9,6 +9,8 @@ import contextlib
 import fcntl
 import os
 import socket
+import struct
+from asyncio.trsock import TransportSocket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +71,13 @@ class Endpoint:
             if (info.st_dev, info.st_ino) == self._identity:
                 self.path.unlink()
         self._identity = None
+
+
+def peer_uid(connected: socket.socket | TransportSocket) -> int:
+    """Whose process is at the other end: that of who connected, or listens (SO_PEERCRED, unix(7))."""
+    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _pid, uid, _gid = struct.unpack("3i", credentials)
+    return int(uid)
 
 
 def answers(path: Path) -> bool:

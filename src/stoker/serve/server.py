@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +17,7 @@ from stoker import __version__
 from stoker.model.events import Record
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.serve.endpoint import Endpoint
+from stoker.serve.endpoint import Endpoint, peer_uid
 from stoker.serve.frames import MAX_CLIENT_FRAME, FrameError, encode_frame, read_frame
 from stoker.serve.protocol import (
     PROTOCOL_VERSION,
@@ -178,7 +176,7 @@ class Server:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """A connection from its first byte to its last; whatever happens, only this one ends."""
         try:
-            uid = _peer_uid(writer)
+            uid = peer_uid(writer.get_extra_info("socket"))
             if self._endpoint.allows(uid):
                 await self._talk(reader, writer, uid)
         except (FrameError, ProtocolError) as err:
@@ -291,14 +289,6 @@ class _Allowance:
                 self._tokens -= 1
                 return
             await asyncio.sleep((1 - self._tokens) / self._per_second)
-
-
-def _peer_uid(writer: asyncio.StreamWriter) -> int:
-    """The uid of the process at the other end when it connected (SO_PEERCRED, unix(7))."""
-    sock: socket.socket = writer.get_extra_info("socket")
-    size = struct.calcsize("3i")
-    _pid, uid, _gid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return int(uid)
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

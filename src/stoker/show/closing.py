@@ -1,4 +1,4 @@
-"""The last lines about a build that failed: its cause, and the commands that mend it or go on. Pure.
+"""The last lines about a build that failed: its cause, the line that tells of it, and the commands that go on. Pure.
 
 Unaware of screens. Nothing in the lines can harm a terminal.
 """
@@ -20,6 +20,7 @@ def closing_lines(state: BuildState) -> list[str]:
     lines = []
     if found is not None and found.cause is not None:
         lines.append(f"{clean(found.cause.title)}; what to do: stoker diagnose {name}")
+        lines += _told(found.cause)
         lines += [clean(fact, MAX_WORDS) for fact in found.facts[:1]]
     elif state.outcome == "failed":
         lines.append(f"the cause is not known; look at: stoker log {name}")
@@ -29,6 +30,13 @@ def closing_lines(state: BuildState) -> list[str]:
         when = "when that is mended, " if state.outcome == "failed" else "to "
         lines.append(f"{when}go on with: stoker run --resume {name}")
     return lines
+
+
+def _told(cause: Cause) -> list[str]:
+    """The tool's own words, which say more than any title: which file, which name."""
+    text = clean(cause.text, MAX_WORDS).strip()
+    where = "" if cause.line is None else f"line {cause.line} of the output: "
+    return [f"  {where}{text}"] if text else []
 
 
 def place_of(cause: Cause) -> str:

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from stoker.diagnose.match import Match
+from stoker.model.diagnosis import MAX_PROSE, Cause
 from stoker.model.text import clean
+from stoker.show.closing import place_of
 
 _WIDTH = 80
 _IN_FULL = 3
@@ -17,23 +18,21 @@ _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Commands and paths stay whole, so that they can be copied."""
 
 
-def render(matches: Sequence[Match]) -> str:
+def render(causes: Sequence[Cause]) -> str:
     """All of them, ending with a newline. Nothing in it can harm a terminal."""
-    blocks = ["\n".join(_in_full(match)) for match in matches[:_IN_FULL]]
-    rest = [f"line {match.line}: {match.rule.title}{_times(match)}" for match in matches[_IN_FULL:]]
+    blocks = ["\n".join(_in_full(cause)) for cause in causes[:_IN_FULL]]
+    rest = [f"{place_of(cause) or 'not in the output'}: {clean(cause.title)}" for cause in causes[_IN_FULL:]]
     return "\n\n".join([*blocks, "\n".join(["Also:", *rest])] if rest else blocks) + "\n"
 
 
-def _in_full(match: Match) -> Iterator[str]:
-    yield f"{match.rule.title}  [{match.rule.id}]"
-    yield f"  line {match.line}{_times(match)}:"
-    yield f"    {clean(match.text)}"
-    yield from _paragraph("why", match.rule.why)
-    yield from _paragraph("remedy", match.rule.remedy)
-
-
-def _times(match: Match) -> str:
-    return f" and {match.count - 1} more" if match.count > 1 else ""
+def _in_full(cause: Cause) -> Iterator[str]:
+    yield f"{clean(cause.title)}  [{clean(cause.rule)}]"
+    place = place_of(cause)
+    yield f"  {place}:" if place else "  the output does not tell of it"
+    if cause.text:
+        yield f"    {clean(cause.text)}"
+    yield from _paragraph("why", clean(cause.why, MAX_PROSE))
+    yield from _paragraph("remedy", clean(cause.remedy, MAX_PROSE))
 
 
 def _paragraph(head: str, text: str) -> list[str]:

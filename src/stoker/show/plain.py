@@ -11,7 +11,7 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
@@ -125,6 +125,13 @@ def _output_line(line: bytes, *, colour: bool) -> str:
     return sgr(spans(line, MAX_LINE), colour=colour)
 
 
+class Dated(NamedTuple):
+    """A line of narration without its stamp, and the Unix time that it is about."""
+
+    when: float
+    spans: list[Span]
+
+
 class PlainRenderer:
     """Turns updates into lines that tell what is new. Holds only what was told already."""
 
@@ -135,6 +142,7 @@ class PlainRenderer:
         self._told_start = False
         self._told_end = False
         self._told_verdict = False
+        self._told_until = 0.0
         self._lost = self._linked = False
         self._step = (0, 1)
         self._schedulers: set[int] = set()
@@ -147,8 +155,7 @@ class PlainRenderer:
     def update(self, update: Update, now: float) -> list[str]:
         """The lines for an update that came at Unix time `now`."""
         state = update.state
-        lines = [
-            *self._start(state),
+        dated = [
             *self._link(update, now),
             *self._steps(state, now),
             *self._new_schedulers(state, now),
@@ -156,10 +163,17 @@ class PlainRenderer:
             *self._governed(state, now),
             *self._new_failures(state),
             *self._progress(update, now),
-            *self._verdict(state),
-            *self._end(update),
         ]
+        lines = [*self._start(state), *self._in_order(dated), *self._verdict(state), *self._end(update)]
         return [self._finish(line) for line in lines]
+
+    def _in_order(self, dated: list[Dated]) -> list[list[Span]]:
+        """By time. What is learnt late is dated when it is learnt, so that no line is older than the one above it."""
+        lines = []
+        for when, line in sorted(dated, key=lambda d: d.when):
+            self._told_until = max(self._told_until, when)
+            lines.append([_stamp(self._told_until), *line])
+        return lines
 
     def _finish(self, line: Sequence[Span]) -> str:
         if self._ascii:
@@ -175,7 +189,7 @@ class PlainRenderer:
             lines.append([Span(f"stoker: see it in full from any terminal: stoker attach {_name(state.id)}", _DIM)])
         return lines
 
-    def _link(self, update: Update, now: float) -> list[list[Span]]:
+    def _link(self, update: Update, now: float) -> list[Dated]:
         lost, linked = update.link == "lost", self._linked
         self._linked = linked or not lost
         if lost == self._lost:
@@ -188,7 +202,7 @@ class PlainRenderer:
             return [_line(now, f"link to the build lost{note}; the build itself goes on, looking for it", _WARN)]
         return [] if update.link == "ended" or not linked else [_line(now, "link to the build is back")]
 
-    def _steps(self, state: BuildState, now: float) -> list[list[Span]]:
+    def _steps(self, state: BuildState, now: float) -> list[Dated]:
         step = state.step
         if step is None or (step.index, step.attempt) == self._step:
             return []
@@ -199,27 +213,27 @@ class PlainRenderer:
             return [_line(now, f"step {step.index} of {step.count}, attempt {step.attempt}: {_name(step.name)}", _WARN)]
         return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
 
-    def _new_schedulers(self, state: BuildState, now: float) -> list[list[Span]]:
+    def _new_schedulers(self, state: BuildState, now: float) -> list[Dated]:
         new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
         self._schedulers.update(s.sid for s in new)
-        return _burst([_line(now, _scheduler(s)) for s in new], now, "schedulers")
+        return _burst([_line(now, _scheduler(s)) for s in new], "scheduler")
 
-    def _notices(self, state: BuildState) -> list[list[Span]]:
+    def _notices(self, state: BuildState) -> list[Dated]:
         new = newer(state.notices, self._last_notice)
         self._last_notice = state.notices[-1] if state.notices else None
-        return _burst([_notice(n) for n in new], state.time, "notices")
+        return _burst([_notice(n) for n in new], "notice")
 
-    def _governed(self, state: BuildState, now: float) -> list[list[Span]]:
+    def _governed(self, state: BuildState, now: float) -> list[Dated]:
         level = [_line(when, text) for when, text in self._governing.level(state)]
         decisions = [_line(when, text) for when, text in self._governing.decisions(state, now)]
-        return level + _burst(decisions, state.time, "decisions")
+        return level + _burst(decisions, "decision")
 
-    def _new_failures(self, state: BuildState) -> list[list[Span]]:
+    def _new_failures(self, state: BuildState) -> list[Dated]:
         new = state.failures[self._failures :]
         self._failures = len(state.failures)
-        return _burst([_failure(f) for f in new], state.time, "failures")
+        return _burst([_failure(f) for f in new], "failure")
 
-    def _progress(self, update: Update, now: float) -> list[list[Span]]:
+    def _progress(self, update: Update, now: float) -> list[Dated]:
         """A line every interval, and at every tenth of the way."""
         state = update.state
         if state.over or self._lost or update.link == "ended" or not state.id:
@@ -260,14 +274,16 @@ def _stamp(when: float) -> Span:
     return Span(f"stoker {time.strftime('%H:%M:%S', time.localtime(when))}  ", _DIM)
 
 
-def _line(when: float, text: str, ink: Ink | None = None) -> list[Span]:
-    return [_stamp(when), Span(text, ink or Ink())]
+def _line(when: float, text: str, ink: Ink | None = None) -> Dated:
+    return Dated(when, [Span(text, ink or Ink())])
 
 
-def _burst(lines: list[list[Span]], now: float, what: str) -> list[list[Span]]:
+def _burst(lines: list[Dated], what: str) -> list[Dated]:
     """The newest lines, and how many older ones there are."""
     more = len(lines) - MAX_BURST
-    return [_line(now, f"{more} earlier {what}", _DIM), *lines[more:]] if more > 0 else lines
+    if more <= 0:
+        return lines
+    return [_line(lines[more].when, f"{more} earlier {what}{'s' if more > 1 else ''}", _DIM), *lines[more:]]
 
 
 def _scheduler(scheduler: Scheduler) -> str:
@@ -278,7 +294,7 @@ def _scheduler(scheduler: Scheduler) -> str:
     return f"{scheduler.tool}{version} in {_name(scheduler.directory)}: {jobs}"
 
 
-def _notice(notice: Notice) -> list[Span]:
+def _notice(notice: Notice) -> Dated:
     if notice.severity == "info":
         return _line(notice.time, _name(notice.text))
     return _line(
@@ -286,7 +302,7 @@ def _notice(notice: Notice) -> list[Span]:
     )
 
 
-def _failure(failure: Failure) -> list[Span]:
+def _failure(failure: Failure) -> Dated:
     status = "" if failure.exit_code is None else f" (exit {failure.exit_code})"
     return _line(failure.time, f"FAILED {_name(failure.output)}{status}", _BAD)
 
@@ -324,8 +340,8 @@ def _ending(state: BuildState) -> list[Span]:
     peak = _used(state)
     if state.outcome == "done":
         return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
-    told = state.reason in ("", f"exit status {state.exit_code}")
-    reason = "" if told else f": {_name(state.reason)}"
+    told = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
+    reason = f": {_name(told)}" if told else ""
     if state.outcome == "stopped":
         return [Span("stoker: "), Span("stopped", _WARN), Span(f" after {took}{reason}")]
     if state.outcome is None:

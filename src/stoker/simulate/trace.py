@@ -8,7 +8,6 @@ for. Jobs stand in the order in which ninja would start them.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.decide.curves import Point, simplified
+from stoker.model.codec import real
 
 MIB = 2**20
 
@@ -95,11 +95,11 @@ def _parse(lines: Iterable[str], path: Path) -> Iterator[TraceJob]:
 
 
 def _decode(data: dict[str, Any]) -> TraceJob:
-    wall, cpu = float(data["wall_s"]), float(data["cpu_s"])
-    if not (0 < wall < math.inf and 0 < cpu < math.inf):
+    wall, cpu = _number(data["wall_s"]), _number(data["cpu_s"])
+    if wall <= 0 or cpu <= 0:
         raise ValueError("wall_s and cpu_s are more than 0")
-    samples = [(float(s[0]), float(s[1]) * MIB, str(s[2]) if len(s) > 2 else "") for s in data.get("samples", ())]
-    peak = float(data.get("peak_mib", 0)) * MIB
+    samples = [(_number(s[0]), _number(s[1]) * MIB, str(s[2]) if len(s) > 2 else "") for s in data.get("samples", ())]
+    peak = _number(data.get("peak_mib", 0)) * MIB
     samples = samples or [(0.0, peak, "")]
     seen = max(size for _, size, _ in samples)
     grow = peak / seen if peak > seen > 0 else 1.0
@@ -120,6 +120,13 @@ def _decode(data: dict[str, Any]) -> TraceJob:
         width,
         tuple(map(str, deps)),
     )
+
+
+def _number(value: object) -> float:
+    number = real(value)
+    if number is None:
+        raise ValueError(f"{str(value)[:24]!r} is no time and no size")
+    return number
 
 
 def _encode(job: TraceJob) -> dict[str, Any]:

@@ -9,15 +9,23 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 MARK = "stoker-answer:"
 """Starts the line that holds the answer: imported packages may print whatever they like."""
 
+AFTER_KILL_SECONDS = 5.0
+"""A killed process is gone at once, unless it sleeps in a driver from which no signal wakes it."""
+
 _MAX_OUTPUT = 1 << 20
 _TAIL = 400
+
+
+_START = "import sys; sys.path[:] = [p for p in sys.path if p]; exec(compile(sys.argv.pop(1), '<stoker>', 'exec'))"
+"""Leaves out the current folder, as `-P` does since Python 3.11, and what a user has installed (`pip install --user`)
+in, which `-I` does not."""
 
 
 class NoAnswerError(Exception):
@@ -37,16 +45,26 @@ def python_of(environment: Mapping[str, str]) -> str:
 
 
 def ask(python: str, script: str, words: Sequence[str], environment: Mapping[str, str], seconds: float) -> Any:
-    """The JSON value that the script prints after MARK; raises NoAnswerError.
+    """The last JSON value that the script says; raises NoAnswerError. Otherwise as `hear`."""
+    values, ended = hear(python, script, words, environment, seconds)
+    if not values:
+        raise NoAnswerError(ended)
+    return values[-1]
 
-    It runs isolated (`-I`): neither PYTHONPATH nor the current folder can put another package in the way. When the
-    time is over, it and everything it started is killed.
+
+def hear(
+    python: str, script: str, words: Sequence[str], environment: Mapping[str, str], seconds: float
+) -> tuple[list[Any], str]:
+    """The JSON values that the script prints after MARK, a line each, and how it ended; raises NoAnswerError.
+
+    It runs as a person would start it, but neither PYTHON variables nor the current folder can put another package in
+    the way. When the time is over, it and everything it started is killed; what it has said by then counts.
     """
     clean = {k: v for k, v in environment.items() if not k.startswith("PYTHON")}
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                [python, "-I", "-c", script, *words],
+                [python, "-c", _START, script, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -60,28 +78,31 @@ def ask(python: str, script: str, words: Sequence[str], environment: Mapping[str
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - _MAX_OUTPUT))
         text = output.read().decode("utf-8", "replace")
-    return _answer(text, status)
+    return list(_values(text)), f"no answer in {seconds:g} s" if status is None else _ended(text, status)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Its exit status, None when it had to be killed."""
     try:
         return process.wait(seconds)
-    except subprocess.TimeoutExpired as err:
-        raise NoAnswerError(f"no answer in {seconds:.0f} s") from err
+    except subprocess.TimeoutExpired:
+        return None
     finally:
         # The group outlives its leader when that has left something running; an empty group is no error.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(AFTER_KILL_SECONDS)
 
 
-def _answer(text: str, status: int) -> Any:
-    for line in reversed(text.splitlines()):
+def _values(text: str) -> Iterator[Any]:
+    for line in text.splitlines():
         if line.startswith(MARK):
-            try:
-                return json.loads(line.removeprefix(MARK))
-            except ValueError:
-                break
-    last = next((li.strip() for li in reversed(text.splitlines()) if li.strip()), "")[-_TAIL:]
+            with contextlib.suppress(ValueError, RecursionError):
+                yield json.loads(line.removeprefix(MARK))
+
+
+def _ended(text: str, status: int) -> str:
+    last = next((li.strip() for li in reversed(text.splitlines()) if li.strip() and not li.startswith(MARK)), "")
     ended = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
-    raise NoAnswerError(f"{ended}{': ' if last else ''}{last}")
+    return f"{ended}{': ' if last else ''}{last[-_TAIL:]}"

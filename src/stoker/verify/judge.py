@@ -210,10 +210,11 @@ def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | No
     for builds in groups.values():
         major, file = min(builds, key=lambda b: b[0])
         if major > device.cuda[0]:
+            driver = f"the driver {device.driver}".rstrip()
             need = f"{DRIVERS[major]} or later" if major in DRIVERS else f"one for CUDA {major}"
             return Problem(
                 "error", file.path,
-                f"needs CUDA {major}; the driver {device.driver} of {device.name} ends at {_dotted(device.cuda)}",
+                f"needs CUDA {major}; {driver} of {device.name} ends at {_dotted(device.cuda)}",
                 f"install driver {need}, or build with CUDA {device.cuda[0]}",
             )  # fmt: skip
     return None

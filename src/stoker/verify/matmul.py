@@ -1,17 +1,20 @@
 """Run as a program by another Python: a small matrix product on every GPU, its result checked. Standard library only.
 
 By torch when it can be imported, since that proves torch's own kernels; else by the CUDA driver and the PTX below.
-Prints one line of JSON. Unaware of stoker.
+With the word `list` it only tells which GPUs the CUDA driver finds. Prints lines of JSON, each when it is known: what
+comes next may never end. Unaware of stoker. The Python that runs it may be older than stoker's (3.9).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 N = 64
@@ -65,65 +68,176 @@ again:
 _MAJOR, _MINOR = 75, 76
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
 
-Matrix = list[list[int]]
+_MODE, _PROHIBITED = 20, 2
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_MODE and CU_COMPUTEMODE_PROHIBITED."""
+
+_NO_MEMORY, _UNAVAILABLE, _INVALID_DEVICE = 2, 46, 101
+"""CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_DEVICE_UNAVAILABLE (exclusive, and somebody has it), CUDA_ERROR_INVALID_DEVICE
+(which one in prohibited mode is, too)."""
+
+PLACES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+"""The driver's library where ld.so finds it, and where it is below WSL2, which ld.so is not always told of."""
+
+Matrix = list[list[float]]
 
 
-def inputs() -> tuple[Matrix, Matrix, Matrix]:
-    """Two matrices of small whole numbers and their product: exact in single precision, so the check is equality."""
-    a = [[(3 * i + j) % 7 - 3 for j in range(N)] for i in range(N)]
-    b = [[(i + 5 * j) % 11 - 5 for j in range(N)] for i in range(N)]
-    right = [[sum(a[i][k] * b[k][j] for k in range(N)) for j in range(N)] for i in range(N)]
-    return a, b, right
+def inputs() -> tuple[Matrix, Matrix]:
+    """Two matrices of small whole numbers: all that is computed of them is exact in single precision, and in TF32, so
+    the check is equality."""
+    left = [[float((3 * i + j) % 7 - 3) for j in range(N)] for i in range(N)]
+    right = [[float((i + 5 * j) % 11 - 5) for j in range(N)] for i in range(N)]
+    return left, right
 
 
-def attempt(how: str, index: int, identity: Callable[[], tuple[str, str]], product: Callable[[], Matrix]) -> Any:
-    """One device's result; whatever goes wrong is its error text."""
-    started, name, capability, error = time.monotonic(), f"device {index}", "", ""
+def product(left: Matrix, right: Matrix) -> Matrix:
+    """What a device should compute."""
+    columns = [[row[j] for row in right] for j in range(N)]
+    return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in left]  # noqa: B905 - 3.9 has none
+
+
+def difference(found: Matrix, expected: Matrix) -> str:
+    """The first number that is wrong; empty when all are equal. NaN equals nothing."""
+    for i in range(N):
+        for j in range(N):
+            if found[i][j] != expected[i][j]:
+                return f"the product is wrong: row {i}, column {j} is {found[i][j]!r}, not {expected[i][j]!r}"
+    return ""
+
+
+def say(fact: Any) -> None:
+    """Print it at once, on a line of its own: others print too, and the next call may crash or hang."""
+    print(f"\n{MARK}{json.dumps(fact)}", flush=True)
+
+
+def attempt(
+    how: str, index: int, count: int, identity: Callable[[], tuple[str, str]], compute: Callable[[], Matrix],
+    expected: Matrix,
+) -> None:  # fmt: skip
+    """Say whose turn it is, then that device's result; whatever goes wrong is its error text."""
+    place: dict[str, Any] = {"index": index, "count": count, "how": how, "device": f"GPU {index}", "capability": ""}
+    say({"starting": place})
+    started, error, busy = time.monotonic(), "", False
     try:
-        name, capability = identity()
-        if product() != inputs()[2]:
-            error = "the product is wrong"
+        place["device"], place["capability"] = identity()
+        say({"starting": place})
+        error = difference(compute(), expected)
     except Exception as err:  # noqa: BLE001 - torch and the driver raise what they like, and all of it is the finding
-        error = first_line(err)
-    seconds = round(time.monotonic() - started, 3)
-    return {"device": name, "capability": capability, "how": how, "seconds": seconds, "error": error}
+        error, busy = first_line(err), is_busy(err, index)
+    say({"run": {**place, "seconds": round(time.monotonic() - started, 3), "error": error, "busy": busy}})
 
 
-def by_torch(torch: Any) -> Iterator[Any]:
-    """A product by torch on every device."""
-    a, b, _ = inputs()
+def is_busy(err: Exception, index: int) -> bool:
+    """True where a device is well and somebody else has it, or its memory, or nobody may compute on it."""
+    status, text = getattr(err, "status", 0), str(err)
+    if status in (_NO_MEMORY, _UNAVAILABLE) or "out of memory" in text or "busy or unavailable" in text:
+        return True
+    return (status == _INVALID_DEVICE or "invalid device ordinal" in text) and is_prohibited(index)
+
+
+def is_prohibited(index: int) -> bool:
+    """True where the device's compute mode forbids programs."""
+    mode = ctypes.c_int()
+    try:
+        cuda = load()
+        check(cuda, "cuInit", 0)
+        check(cuda, "cuDeviceGetAttribute", ctypes.byref(mode), _MODE, handle(cuda, index))
+    except (OSError, CudaError):
+        return False
+    return mode.value == _PROHIBITED
+
+
+def by_torch(torch: Any) -> None:
+    """A product on every device by torch: its own kernels around the one of cuBLAS. Raises what torch raises."""
+    a, b = inputs()
+    around = product([[2 * x + 1 for x in row] for row in a], b)
+    expected = [[around[i][j] + b[i][j] for j in range(N)] for i in range(N)]
 
     def identity(index: int) -> tuple[str, str]:
         major, minor = torch.cuda.get_device_capability(index)
         return torch.cuda.get_device_name(index), f"{major}.{minor}"
 
-    def product(index: int) -> Matrix:
+    def compute(index: int) -> Matrix:
         left, right = (torch.tensor(m, dtype=torch.float32, device=torch.device("cuda", index)) for m in (a, b))
-        result: Matrix = (left @ right).cpu().tolist()
+        result: Matrix = ((left * 2 + 1) @ right + right).cpu().tolist()
         return result
 
-    for i in range(torch.cuda.device_count()):
-        yield attempt("torch", i, lambda i=i: identity(i), lambda i=i: product(i))  # type: ignore[misc]
+    count = torch.cuda.device_count()
+    if not count:
+        torch.cuda.init()  # the count is 0 whatever the reason is; this raises it
+    for i in range(count):
+        attempt("torch", i, count, partial(identity, i), partial(compute, i), expected)
 
 
-def by_driver() -> Iterator[Any]:
-    """A product by the CUDA driver on every device; raises OSError and RuntimeError when there is no driver."""
-    cuda = ctypes.CDLL("libcuda.so.1")
+class CudaError(RuntimeError):
+    """What the CUDA driver answered, in its own words; `status` is its number for it."""
+
+    def __init__(self, name: str, status: int, words: str) -> None:
+        super().__init__(f"{name}: {words or f'error {status}'}")
+        self.status = status
+
+
+def load() -> ctypes.CDLL:
+    """The CUDA driver's library; raises OSError where there is none."""
+    try:
+        return ctypes.CDLL(PLACES[0])
+    except OSError:
+        for place in PLACES[1:]:
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(place)
+        raise
+
+
+def count_devices(cuda: ctypes.CDLL) -> int:
+    """Start the driver and count its devices; raises CudaError."""
     check(cuda, "cuInit", 0)
     count = ctypes.c_int()
     check(cuda, "cuDeviceGetCount", ctypes.byref(count))
-    for i in range(count.value):
-        yield attempt("driver", i, lambda i=i: identity(cuda, i), lambda i=i: on_device(cuda, i))  # type: ignore[misc]
+    return count.value
+
+
+def listing() -> Any:
+    """What the CUDA driver knows of each device, without a context on any."""
+    try:
+        cuda = load()
+    except OSError:
+        return {"absent": True}
+    try:
+        count = count_devices(cuda)
+    except CudaError as err:
+        return {"error": str(err), "status": err.status}
+    version = ctypes.c_int()
+    known = told(cuda, "cuDriverGetVersion", ctypes.byref(version))
+    return {"cuda": version.value if known else None, "devices": [listed(cuda, i) for i in range(count)]}
+
+
+def listed(cuda: ctypes.CDLL, index: int) -> Any:
+    """One device's name, capability and memory in bytes, or why it does not tell its capability."""
+    try:
+        name, capability = identity(cuda, index)
+        size = ctypes.c_size_t()
+        known = told(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), handle(cuda, index))
+    except CudaError as err:
+        return {"error": str(err)}
+    return {"name": name, "capability": capability, "memory": size.value if known else None}
+
+
+def by_driver() -> None:
+    """A product on every device by the CUDA driver; raises OSError and CudaError when there is no driver."""
+    cuda = load()
+    count, expected = count_devices(cuda), product(*inputs())
+    for i in range(count):
+        attempt("driver", i, count, partial(identity, cuda, i), partial(on_device, cuda, i), expected)
 
 
 def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
     """A device's name and compute capability."""
     text, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
     device = handle(cuda, index)
-    check(cuda, "cuDeviceGetName", text, 256, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
-    return text.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
+    named = told(cuda, "cuDeviceGetName", text, 256, device)
+    name = text.value.decode("utf-8", "replace") if named else ""
+    return name or f"GPU {index}", f"{major.value}.{minor.value}"
 
 
 def handle(cuda: ctypes.CDLL, index: int) -> ctypes.c_int:
@@ -152,7 +266,8 @@ def launch(cuda: ctypes.CDLL, function: ctypes.c_void_p) -> Matrix:
     left, right, out = places = [ctypes.c_uint64() for _ in range(3)]
     for place in places:
         check(cuda, "cuMemAlloc_v2", ctypes.byref(place), size)
-    for place, matrix in ((left, inputs()[0]), (right, inputs()[1])):
+    a, b = inputs()
+    for place, matrix in ((left, a), (right, b)):
         check(cuda, "cuMemcpyHtoD_v2", place, flat(*(x for row in matrix for x in row)), size)
     values = [*places, ctypes.c_uint32(N)]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
@@ -160,17 +275,25 @@ def launch(cuda: ctypes.CDLL, function: ctypes.c_void_p) -> Matrix:
     check(cuda, "cuCtxSynchronize")
     result = flat()
     check(cuda, "cuMemcpyDtoH_v2", result, out, size)
-    return [[int(x) for x in result[N * i : N * (i + 1)]] for i in range(N)]
+    return [list(result[N * i : N * (i + 1)]) for i in range(N)]
 
 
 def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
-    """Call a driver function; raises RuntimeError with the driver's own words."""
+    """Call a driver function; raises CudaError with the driver's own words."""
     status = getattr(cuda, name)(*arguments)
     if status:
         text = ctypes.c_char_p()
         cuda.cuGetErrorString(status, ctypes.byref(text))
-        words = (text.value or b"").decode("utf-8", "replace")
-        raise RuntimeError(f"{name}: {words or f'error {status}'}")
+        raise CudaError(name, status, (text.value or b"").decode("utf-8", "replace"))
+
+
+def told(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
+    """Call a driver function that may well fail: whether it did not."""
+    try:
+        check(cuda, name, *arguments)
+    except (AttributeError, CudaError):
+        return False
+    return True
 
 
 def first_line(err: BaseException) -> str:
@@ -179,20 +302,38 @@ def first_line(err: BaseException) -> str:
     return lines[0][:300] if lines else type(err).__name__
 
 
+def run() -> None:
+    """A product on every device, by torch where there is a torch for CUDA; raises why there is none."""
+    torch = import_torch()
+    if torch is not None and torch.version.cuda:
+        by_torch(torch)
+    else:
+        by_driver()
+
+
+def import_torch() -> Any:
+    """Torch, None where there is none. One that is there and cannot be imported is a finding: raises RuntimeError."""
+    try:
+        return importlib.import_module("torch")
+    except Exception as err:
+        if isinstance(err, ModuleNotFoundError) and err.name == "torch":
+            return None
+        raise RuntimeError(f"torch cannot be imported: {first_line(err)}") from err
+
+
 def main() -> None:
-    """Print the answer."""
-    sys.path[:0] = [p for p in sys.argv[1:] if p]
+    """Do the task, the first word; the others are folders to import from."""
+    task, *folders = sys.argv[1:]
+    sys.path[:0] = [folder for folder in folders if folder]
+    if task == "list":
+        say(listing())
+        return
     try:
-        torch = importlib.import_module("torch")
-    except ImportError:
-        torch = None
-    try:
-        runs = list(by_torch(torch) if torch is not None and torch.version.cuda else by_driver())
-        answer = {"runs": runs, "error": ""}
+        run()
     except Exception as err:  # noqa: BLE001 - as in attempt
-        answer = {"runs": [], "error": first_line(err)}
-    print()
-    print(MARK + json.dumps(answer))
+        say({"done": first_line(err)})
+    else:
+        say({"done": ""})
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from pathlib import Path
 from stoker.verify.archs import Arch, Wanted, parse_arch_list
 from stoker.verify.asking import python_of
 from stoker.verify.binary import Binary, read_binary
-from stoker.verify.devices import Device, device_of, local_devices
+from stoker.verify.devices import Device, device_of
 from stoker.verify.discover import files_in, installed
 from stoker.verify.judge import judge_device, judge_file, judge_requested, library
 from stoker.verify.libraries import Linker
 from stoker.verify.link_report import Linked, link_problems
-from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, TorchFacts
-from stoker.verify.run_kernel import run_kernels
+from stoker.verify.local_gpus import DRIVER_SECONDS, local_gpus
+from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, Severity, TorchFacts
+from stoker.verify.run_kernel import run_kernels, untested
 from stoker.verify.source import Deadline, FileSource, UnreadableError
 from stoker.verify.torch_facts import ask_torch
 from stoker.verify.wheel_report import read_wheel
@@ -30,7 +31,10 @@ MAX_FILES = 100_000
 
 @dataclass(slots=True)
 class Wish:
-    """What to verify: paths or names of installed packages; against an architecture list and devices."""
+    """What to verify: paths or names of installed packages; against an architecture list and devices.
+
+    `driver_wait`: seconds that the driver of this machine's GPUs may take to tell of them.
+    """
 
     paths: Sequence[str]
     arch_list: str = ""
@@ -38,6 +42,7 @@ class Wish:
     run: bool = False
     since: float | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    driver_wait: float = DRIVER_SECONDS
 
 
 def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
@@ -49,7 +54,7 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     files, problems = _read_all(wish, python, progress)
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
     problems += more
-    gpus, more = _devices(files, named, wanted)
+    gpus, more = _devices(wish, files, named, wanted)
     problems += more
     devices, more = _judge_devices(files, gpus)
     problems += more
@@ -141,16 +146,20 @@ def _forgive_other_builds(files: list[FileReport]) -> list[FileReport]:
 
 
 def _devices(
-    files: list[FileReport], named: list[Device], wanted: Sequence[Wanted]
+    wish: Wish, files: list[FileReport], named: list[Device], wanted: Sequence[Wanted]
 ) -> tuple[list[Device], list[Problem]]:
     """The devices named, else this machine's where there is code for a GPU at all."""
     if named or not any(f.has_code for f in files):
         return named, []
-    devices, why = local_devices()
-    if not why or wanted:
-        return devices, []
-    remedy = "name the GPU it is meant for: --device H100"
-    return devices, [Problem("info", "", f"no GPU to judge for: {why}", remedy)]
+    found = local_gpus(wish.environment, wish.driver_wait)
+    problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
+    problems += [Problem("info", "", text) for text in found.notes]
+    # A list of architectures is something to judge by; a driver that does not answer is worth a word all the same.
+    if found.why and (found.broken or not wanted):
+        remedy = "name the GPU it is meant for: --device H100"
+        severity: Severity = "warning" if found.broken else "info"
+        problems.append(Problem(severity, "", f"no GPU to judge for: {found.why}", remedy))
+    return list(found.devices), problems
 
 
 def _judge_devices(files: list[FileReport], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
@@ -187,8 +196,15 @@ def _ask(
             problems.append(
                 Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")
             )
-        problems += [Problem("error", "", f"a matrix product on {r.device} failed: {r.error}") for r in runs if r.error]
+        problems += [_run_problem(index, r) for index, r in enumerate(runs) if r.error]
     return facts, runs, problems
+
+
+def _run_problem(index: int, run: KernelRun) -> Problem:
+    gpu = f"GPU {index}" if run.device == f"GPU {index}" else f"GPU {index} ({run.device})"
+    if untested(run):
+        return Problem("warning", "", f"{gpu} {run.error}")
+    return Problem("error", "", f"a matrix product on {gpu} failed: {run.error}")
 
 
 def _torch_folder(files: list[FileReport]) -> Path | None:

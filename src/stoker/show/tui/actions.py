@@ -104,6 +104,26 @@ TABLE: tuple[Action, ...] = (
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in TABLE}
 
+OTHER_NAMES: Mapping[str, str] = {
+    "detach": "quit exit",
+    "remedy": "retry mend",
+    "go-on": "resume continue",
+    "level-up": "jobs more",
+    "level-down": "jobs less",
+    "level-auto": "jobs automatic",
+    "pause-softly": "resume",
+    "pause-now": "freeze thaw resume",
+    "output": "log",
+    "timeline": "memory cpu",
+    "failures": "diagnose errors causes",
+    "decisions": "events notices",
+    "verification": "verify",
+    "stop": "kill end",
+    "help": "keys",
+    "level.type": "jobs number",
+}
+"""Names by which a person may look for an action beside its own: the command line's, and other programs'."""
+
 SCOPE_TITLES: Mapping[Scope, str] = {
     "app": "everywhere",
     "dashboard": "dashboard",
@@ -137,6 +157,13 @@ def of_scope(scope: Scope) -> list[Action]:
 def key_names(action: Action, keymap: Mapping[str, str]) -> list[str]:
     """The keys of an action as a person reads them, after the person's own changes."""
     return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
+
+
+def names(action: Action) -> tuple[str, ...]:
+    """By what names a person may look for it: the footer's first, else its own."""
+    own = action.id.replace("-", " ").replace(".", " ")
+    known = (action.footer, own, *own.split(), *OTHER_NAMES.get(action.id, "").split())
+    return tuple(dict.fromkeys(name for name in known if name))
 
 
 def keymap_errors(keymap: Mapping[str, str]) -> list[str]:

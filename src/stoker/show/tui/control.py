@@ -6,11 +6,11 @@ Unaware of screens but for the boxes that ask before a stop and a kill.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -21,6 +21,7 @@ from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
 from stoker.show.source import GoOn, Source
 from stoker.show.tui import actions
+from stoker.show.tui.commands import Command, Commands
 from stoker.show.tui.driver import driver_class
 from stoker.show.tui.hand import Hand
 from stoker.show.tui.screens.base import PageScreen
@@ -35,6 +36,7 @@ class ControlApp(App[int], inherit_bindings=False):
     """An app over a source: what a person may do with it, and in which colours."""
 
     BINDINGS = actions.bindings("app")
+    COMMANDS: ClassVar[set[Any]] = {Commands}
 
     def __init__(
         self,
@@ -223,16 +225,18 @@ class ControlApp(App[int], inherit_bindings=False):
         """Replay: twice the speed."""
         await self._command("replay_speed", factor=2.0)
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+    def commands(self, screen: Screen[Any]) -> Iterator[Command]:
         """The palette: the action table, and the themes."""
         scope = screen.SCOPE if isinstance(screen, PageScreen) else "app"
         for action in actions.TABLE:
             if action.palette and action.scope in ("app", scope) and self.offers(action):
-                keys = " ".join(actions.key_names(action, self.keymap))
+                names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
                 run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
-                yield SystemCommand(action.help, f"key {keys}", run)
+                yield Command(names, action.help, f"{names[0]}  key {keys}", run)
         for name in self.themes:
-            yield SystemCommand(f"Theme: {name}", "Change the colours", partial(self.use_theme, name))
+            yield Command(
+                (f"theme {name}", name), f"Theme: {name}", "Change the colours", partial(self.use_theme, name)
+            )
 
     def use_theme(self, name: str) -> None:
         """Change the colours; an unknown name changes nothing."""

@@ -21,6 +21,10 @@ COMMAND_LINES = 6
 """Lines of a failing command; an nvcc command of PyTorch takes 60, and its end tells the least."""
 
 
+MAX_UNHEARD = 10
+"""Failed jobs that are named before the output tells of them: it takes a while until nothing more begins."""
+
+
 class FailuresScreen(PageScreen):
     """The failures of this build."""
 
@@ -54,7 +58,7 @@ class FailuresScreen(PageScreen):
     def _nothing(self, width: int) -> list[Line]:
         """What is said where there is nothing to choose from."""
         if self.moment.state.outcome != "failed":
-            return [(Part("Nothing has failed.", "text_dim"),)]
+            return self._unheard(width) or [(Part("Nothing has failed.", "text_dim"),)]
         text = "The output tells no cause that is known; its end may (o), or its first error (o, then e)."
         if self.moment.state.diagnosis is None:
             name = clean(self.moment.state.id)
@@ -62,6 +66,15 @@ class FailuresScreen(PageScreen):
         lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
         go_on = self._keys()[1]
         return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("go on as it was"))] if go_on else [])
+
+    def _unheard(self, width: int) -> list[Line]:
+        """Jobs that have failed although the output does not say so yet."""
+        failed = [job.output for job in self.moment.state.recent if job.outcome == "failed"]
+        if not failed:
+            return []
+        text = "What failed has said nothing yet: pip and some scripts show what a tool wrote only when that has ended."
+        named: list[Line] = [(Part(elide_path(clean(output), width), "error"),) for output in failed[-MAX_UNHEARD:]]
+        return [*((Part(piece, "text_dim"),) for piece in wrap(text, width, 4)), BLANK, *named]
 
     def _list(self, width: int, rows: int) -> list[Line]:
         """Causes and failures, each kind below its heading; the chosen one in view."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input
 
+from stoker.diagnose.dropped import told_of_dropped
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show.tui import views
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.lines import Line, Part, crop, from_spans, spread, text_of
 from stoker.show.tui.screens.base import PageScreen
-from stoker.show.tui.textlog import ERRORS, TextLog, pattern_of, scan, scan_back
+from stoker.show.tui.textlog import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
 from stoker.show.tui.widgets.page import Page
 
 SIDE_STEP = 20
@@ -27,6 +29,9 @@ SIDE_STEP = 20
 
 MAX_ERRORS = 2000
 """Error lines that are listed; a build with more has a first one that matters."""
+
+DOUBTFUL = 8192
+"""Bytes kept of a line that tells of a failed job."""
 
 ABOVE = 3
 """Lines shown above a place that was jumped to."""
@@ -53,6 +58,7 @@ class OutputScreen(PageScreen):
         self.errors: list[int] = []
         self.only_errors = False
         self._errors_at = 0
+        self._doubtful: dict[int, LogLine] = {}
         self._pattern: re.Pattern[bytes] | None = None
         self._found = -1
 
@@ -79,16 +85,31 @@ class OutputScreen(PageScreen):
                 self.top = log.tail(rows)
             shown = log.lines(self.top, rows)
         limit = self.left + width + 8
-        lines = [crop(self._marked(inked(line.raw, limit)), self.left, width) for line in shown]
+        drawn = [inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line)) for line in shown]
+        lines = [crop(self._marked(line), self.left, width) for line in drawn]
         lines += [()] * (rows - len(lines))
         end = shown[-1].next if shown else 0
         return [*lines, self._status(width, end, log.size())]
 
     def _visible_errors(self, rows: int) -> list[int]:
-        at = next((i for i, offset in enumerate(self.errors) if offset >= self.top), len(self.errors))
+        errors = self._counted_errors()
+        at = next((i for i, offset in enumerate(errors) if offset >= self.top), len(errors))
         if self.follow:
-            at = len(self.errors)
-        return self.errors[max(0, min(at, len(self.errors) - rows)) :][:rows]
+            at = len(errors)
+        return errors[max(0, min(at, len(errors) - rows)) :][:rows]
+
+    def _counted_errors(self) -> list[int]:
+        """The error lines without those of dropped jobs, as far as it is known by now which those are."""
+        return [start for start in self.errors if start not in self._doubtful or self._counts(self._doubtful[start])]
+
+    def _counts(self, line: LogLine) -> bool:
+        """Whether a line that looks like an error is one: not if it only says that stoker dropped a job."""
+        state = self.moment.state
+        begin = state.step.log_start if state.step is not None else 0
+        return line.start < begin or not told_of_dropped(state)(line.raw)
+
+    def _counts_at(self, hit: int) -> bool:
+        return self._counts(self._log.line_at(self._log.start_of(hit)))
 
     def _marked(self, line: Line) -> Line:
         """The words that were searched for, reversed."""
@@ -111,7 +132,7 @@ class OutputScreen(PageScreen):
         following = f"the build has ended: {outcome}" if outcome else "follows the build"
         place = following if self.follow else f"{100 * end // size if size else 100} %"
         if self.only_errors:
-            place = f"{len(self.errors)} lines that look like errors"
+            place = f"{len(self._counted_errors())} lines that look like errors"
         right = [
             Part(f"{self.note}  " if self.note else "", "accent"),
             Part(f"{place}  {format_bytes(size)}", "text_dim"),
@@ -140,10 +161,10 @@ class OutputScreen(PageScreen):
         self.redraw()
 
     def _step_errors(self, by: int) -> None:
-        shown = self._visible_errors(self._rows())
+        shown, errors = self._visible_errors(self._rows()), self._counted_errors()
         if shown:
-            at = max(0, min(len(self.errors) - 1, self.errors.index(shown[0]) + by))
-            self.top, self.follow = self.errors[at], False
+            at = max(0, min(len(errors) - 1, errors.index(shown[0]) + by))
+            self.top, self.follow = errors[at], False
 
     def action_log_down(self) -> None:
         """One line down."""
@@ -246,9 +267,11 @@ class OutputScreen(PageScreen):
         for wrapped, (start, end) in enumerate(spans_to_scan):
             portions = scan(source, pattern, start, end) if forward else scan_back(source, pattern, start, end)
             async for portion in portions:
-                if portion.hits:
+                hits = iter(portion.hits if forward else reversed(portion.hits))
+                hit = next((hit for hit in hits if pattern is not ERRORS or self._counts_at(hit)), None)
+                if hit is not None:
                     self.note = ("began anew at the top" if forward else "began anew at the end") if wrapped else ""
-                    self.jump(portion.hits[0] if forward else portion.hits[-1])
+                    self.jump(hit)
                     return
                 await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
         self.note = "no error found" if pattern is ERRORS else "not found"
@@ -271,6 +294,7 @@ class OutputScreen(PageScreen):
                 start = log.start_of(hit)
                 if not self.errors or start > self.errors[-1]:
                     self.errors.append(start)
+                    self._note_doubtful(log.line_at(start))
             self._errors_at = portion.at
             if len(self.errors) >= MAX_ERRORS:
                 break
@@ -278,17 +302,22 @@ class OutputScreen(PageScreen):
         self.note = ""
         self.redraw()
 
+    def _note_doubtful(self, line: LogLine) -> None:
+        """Keep what a scheduler says of a failed job: it may turn out later that stoker had dropped it."""
+        if b"FAILED: " in line.raw or b"*** [" in line.raw:
+            self._doubtful[line.start] = replace(line, raw=line.raw[:DOUBTFUL])
+
     async def _breathe(self, note: str) -> None:
         """Let keys and frames through, and say how far the search is once it takes long."""
         self.note = note
         await asyncio.sleep(0)
 
 
-def inked(raw: bytes, limit: int) -> Line:
+def inked(raw: bytes, limit: int, *, error: bool) -> Line:
     """A line as the build coloured it; one that looks like an error stands out even if the build did not colour it."""
     line = from_spans(spans(raw, limit))
     plain = all(part.ink == PLAIN_INK for part in line)
-    return tuple(part._replace(ink="error bold") for part in line) if plain and ERRORS.search(raw) else line
+    return tuple(part._replace(ink="error bold") for part in line) if plain and error else line
 
 
 def crop_text(line: Line, start: int, end: int) -> list[Part]:

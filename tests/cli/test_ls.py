@@ -1,0 +1,39 @@
+"""The list of builds: what each runs, where, and in the same words as its status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.program import Stoker
+from support.terminal import Terminal
+
+
+def test_a_frozen_build_is_frozen_everywhere(stoker: Stoker) -> None:
+    build = stoker.detach("sleep", "60")
+    assert stoker.run("pause", "--now", build).returncode == 0
+    (row,) = json.loads(stoker.run("ls", "--json").stdout)
+    assert row["state"] == stoker.status(build)["state"] == "frozen"
+    assert stoker.run("ls").stdout.split()[1] == b"frozen"
+
+
+def test_the_command_and_the_folder_tell_builds_apart(stoker: Stoker, tmp_path: Path) -> None:
+    folder = tmp_path / "a-folder-of-some-length"
+    folder.mkdir()
+    stoker.run("run", "--plain", "--name", "one", "--", "sh", "-c", "exit 3", cwd=folder)
+    stoker.run("run", "--plain", "--name", "two", "--", "true", "\x1b[31m", cwd=folder)
+    (_, one) = json.loads(stoker.run("ls", "--json").stdout)
+    assert (one["command"], one["cwd"]) == (["sh", "-c", "exit 3"], str(folder))
+    lines = stoker.run("ls").stdout.decode().splitlines()
+    assert lines[1].split()[1:3] == ["failed", "(3)"]
+    assert lines[1].endswith(f"sh -c 'exit 3' in {folder}")
+    assert "\x1b" not in lines[0]
+    terminal = Terminal(stoker.argv("ls"), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
+    try:
+        terminal.wait()
+        shown = terminal.display.strip().splitlines()
+        assert len(shown) == 2, "a line each, on 80 columns"
+        assert "sh -c" in shown[1]
+        assert shown[1].endswith("length")
+    finally:
+        terminal.close()

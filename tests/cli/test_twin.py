@@ -1,0 +1,43 @@
+"""The same command is not started a second time in the folder where it runs, unless it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.program import Stoker
+from support.terminal import Terminal
+
+COMMAND = ("sleep", "60")
+
+
+@pytest.mark.parametrize("how", ["--plain", "--json", "--detach"])
+def test_a_second_build_is_refused_with_what_to_do(stoker: Stoker, how: str) -> None:
+    first = stoker.detach(*COMMAND)
+    second = stoker.run("run", how, "--", *COMMAND)
+    said = second.stderr.decode()
+    assert (second.returncode, second.stdout, said.count("\n")) == (125, b"", 1)
+    assert said.startswith(f"stoker: {first} runs the same command in the same folder since ")
+    assert f"stoker attach {first}, or start it all the same with: stoker run --again" in said
+    assert [path.name for path in stoker.state.glob("stoker/builds/*")] == [first]
+
+
+def test_on_a_terminal_nothing_is_asked(stoker: Stoker) -> None:
+    first = stoker.detach(*COMMAND)
+    terminal = Terminal(stoker.argv("run", "--", *COMMAND), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
+    try:
+        assert terminal.wait() == 125
+        assert f"{first} runs the same command in the same folder" in terminal.display.replace("\n", "")
+    finally:
+        terminal.close()
+
+
+def test_another_command_another_folder_and_one_that_has_ended_are_none(stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    stoker.detach(*COMMAND)
+    assert stoker.detach("sleep", "61")
+    assert stoker.detach(*COMMAND, cwd=tmp_path / "other")
+    assert stoker.run("run", "--again", "--detach", "--", *COMMAND).returncode == 0
+    for _ in range(2):
+        assert stoker.run("run", "--plain", "--", "true").returncode == 0

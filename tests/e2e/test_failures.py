@@ -1,0 +1,92 @@
+"""What waits on deck is dropped after a failure, and only then: no text alone ends a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.program import NINJAS, Stoker, write_ninja
+
+MANY = 24
+
+
+def sleepers(first: tuple[str, str], naps: int = 3) -> list[tuple[str, str]]:
+    """A job, and more beside it than may run at once; nothing depends on anything.
+
+    Short naps, since a stopped sleep is over in time all the same.
+    """
+    nap = " ".join(["sleep 0.2;"] * naps)
+    return [first, *((f"o{n}", f"{nap} touch o{n}") for n in range(MANY))]
+
+
+def made(folder: Path) -> int:
+    return len(list(folder.glob("o[0-9]*")))
+
+
+def dropped(stoker: Stoker, build: str) -> list[str]:
+    return [e["why"] for e in stoker.events(build) if e["type"] == "decided" and e["what"].startswith("drop ")]
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("words", ["FAILED: test_foo (expected)", "FAILED: o3", "FAILED: [code=1] o23 o22"])
+def test_a_good_build_that_speaks_of_failures_stays_good(
+    stoker: Stoker, tmp_path: Path, ninja: str, words: str
+) -> None:
+    folder = write_ninja(tmp_path / "p", sleepers(("test", f"echo '{words}'; echo error: no; touch test"), 1))
+    build = stoker.detach(ninja, "-C", str(folder), "-j16", jobs=3)
+    status = stoker.ended(build)
+    assert (status["state"], status["exit_code"]) == ("done", 0)
+    assert made(folder) == MANY
+    assert dropped(stoker, build) == []
+
+
+def test_of_two_ninjas_with_outputs_of_one_name_only_that_which_failed_drops(stoker: Stoker, tmp_path: Path) -> None:
+    good, bad = "sleep 2.5; touch first", "sleep 1; echo error: no; false"
+    a, b = (write_ninja(tmp_path / name, sleepers(("first", how))) for name, how in (("a", good), ("b", bad)))
+    script = f"ninja -C {a} -j12 >a.log 2>&1 & a=$!; ninja -C {b} -j12; echo b $?; wait $a; echo a $?"
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=3)
+    assert stoker.ended(build)["state"] == "done"
+    told = (stoker.folder(build) / "output.log").read_text()
+    assert "a 0" in told
+    assert made(a) == MANY
+    assert made(b) < MANY
+
+
+def test_a_failure_that_pip_would_hide_ends_what_waits_as_well(stoker: Stoker, tmp_path: Path) -> None:
+    """The output comes when ninja has ended, and that must not be after hours of work for a build that has failed."""
+    folder = write_ninja(tmp_path / "p", sleepers(("first", "sleep 1.5; echo error: no; false"), 12))
+    script = f"ninja -C {folder} -j12 >hidden 2>&1; status=$?; cat hidden; exit $status"
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    status = stoker.ended(build)
+    assert status["state"] == "failed"
+    assert [f["output"] for f in status["failures"]] == ["first"]
+    assert made(folder) < MANY
+    assert len(dropped(stoker, build)) == 1
+
+
+def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_says_so(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    """As below pip, which unpacks and builds in a folder of its own each time."""
+    once = f"sleep 1.5; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; kill -9 $$; }}; touch first"
+    folder = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
+    script = f"d=$(mktemp -d {tmp_path}/tmpXXXXXXXX); cp {folder}/build.ninja $d; cd $d; ninja -j4"
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    status = stoker.ended(build)
+    assert (status["state"], status["step"]["attempt"]) == ("done", 2)
+    assert status["progress"]["finished"] == status["progress"]["total"] == 7
+    told = [e["text"] for e in stoker.events(build) if e["type"] == "noticed"]
+    assert any("6 jobs that had finished before are built again" in text for text in told)
+
+
+def test_an_error_that_make_is_told_to_ignore_ends_nothing(stoker: Stoker, tmp_path: Path) -> None:
+    names = " ".join(f"o{n}" for n in range(MANY))
+    sub = tmp_path / "sub"
+    sub.mkdir()
+    (sub / "Makefile").write_text("all: ; @sleep 0.5; echo error: no; false\n")
+    makefile = f"all: optional {names}\noptional:\n\t-$(MAKE) -C sub\no%:\n\tsleep 0.2; touch $@\n"
+    (tmp_path / "Makefile").write_text(makefile)
+    build = stoker.detach("make", "-j", "-C", str(tmp_path), cwd=tmp_path, jobs=2)
+    assert stoker.ended(build)["state"] == "done"
+    assert made(tmp_path) == MANY
