@@ -29,8 +29,7 @@ from stoker.engine.findings import findings
 from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
-from stoker.engine.guests import end_guests
-from stoker.engine.hand import carry_out, counts
+from stoker.engine.hand import carry_out, counts, let_go
 from stoker.engine.keeper_link import KeeperLink
 from stoker.engine.lending import Lender
 from stoker.engine.observer import Observer
@@ -167,10 +166,8 @@ class Engine:
     def _tell_ready(self) -> None:
         """The build waits for this: nothing of it shall run unseen."""
         self._ready_at = time.monotonic()
-        ready = os.environ.pop("STOKER_READY_FD", "")
-        if ready.isdigit():
-            with contextlib.suppress(OSError):
-                os.close(int(ready))
+        with contextlib.suppress(OSError, ValueError):  # no number: a later engine
+            os.close(int(os.environ.pop("STOKER_READY_FD", "")))
 
     def _empty_scratch(self) -> Path:
         """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
@@ -283,9 +280,8 @@ class Engine:
             text = "the keeper was killed; the build goes on, but its exit status will be lost"
             self._write([ev.Noticed("error", text)], now)
         if self._keeper.is_stopping() and not self._enough.is_set():
-            self._governor.open = True
+            let_go(self._governor)
             self._enough.set()
-            end_guests(self._governor.deck)
         self._tell_steps(observer, now)
 
     def _tell_steps(self, observer: Observer, now: float) -> None:
@@ -394,11 +390,10 @@ class Engine:
             self._bell.ring()
             return
         force = arguments.get("force", False) is True
-        self._governor.open = True
+        let_go(self._governor)
         self._enough.set()
         try:
             stop_build(self._paths, force)
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
-        end_guests(self._governor.deck)
         self._write([ev.StopRequested(login_name(uid), force)], time.time())

@@ -11,6 +11,7 @@ from typing import Any
 from stoker.act import gate
 from stoker.engine.deck import Member
 from stoker.engine.governor import Governor
+from stoker.engine.guests import end_guests
 from stoker.model import events as ev
 from stoker.model.update import CommandRefused
 
@@ -43,6 +44,12 @@ def _level(governor: Governor, arguments: Mapping[str, Any], who: str) -> list[e
     if governor.guarded != guarded:
         why += "; memory is cared for again" if governor.guarded else "; memory is not cared for"
     return [ev.Decided(who, f"level {old} → {word}", why), *_effect(governor)]
+
+
+def let_go(governor: Governor) -> None:
+    """The build is being stopped, by whomever: nothing is held any more, and what a server does for it ends too."""
+    governor.open = True
+    end_guests(governor.deck)
 
 
 def counts(governor: Governor) -> str:

@@ -30,7 +30,7 @@ class Lender:
         self._pool = Pool(path)
         self._living = living
         self._proc = proc_root
-        self._tail = f"/{path.parent.name}/{path.name}"  # of its path as any mount namespace shows it
+        self._path = os.path.realpath(path)
         self._clients: dict[Key, bool] = {}
         self._checked = time.monotonic()
 
@@ -67,4 +67,4 @@ class Lender:
             names = os.listdir(folder)
         except OSError:
             return False
-        return any((read_link(f"{folder}/{name}") or "").endswith(self._tail) for name in names)
+        return any(read_link(f"{folder}/{name}") == self._path for name in names)
