@@ -240,7 +240,38 @@ class TestEmergency:
         assert acts(asked(view(jobs, available=10.0)), "freeze") == []
         decision = asked(view(jobs, available=3.0))[0]
         assert (decision.action, decision.jid) == ("freeze", 2)
-        assert "grown by 3.0 GiB in a second" in decision.why
+        assert "1 job last grew at 3.0 GiB per second of work; it holds 8.0 GiB and grows on" in decision.why
+
+    def test_the_reason_tells_what_was_measured_and_what_it_was_counted_as(self) -> None:
+        half = curve((0, 8), (10, 8), spread=0.15)
+        jobs = [replace(live(n, half, 5), rise=3 * GIB) for n in (1, 2)]
+        (decision,) = asked(view(jobs, available=2.0))
+        told = (
+            "2 jobs last grew at 6.0 GiB per second of work, counted as 3.0 GiB since their curves are trusted in part"
+        )
+        assert told in decision.why
+
+    def test_what_a_job_did_before_its_stop_is_not_told_nor_counted_until_it_is_measured_anew(self) -> None:
+        unsure = curve((0, 8), (10, 8), spread=0.4)
+        thawed = replace(live(2, unsure, 5, rss=4), rise=3 * GIB, stale=True)
+        assert "second of work" not in str(asked(view([live(1, unsure, 5), thawed], available=3.0)))
+        grows = replace(live(3, unsure, 5), rise=3 * GIB)
+        (decision,) = asked(view([live(1, unsure, 5), thawed, grows], available=3.0))
+        assert "1 job last grew at 3.0 GiB per second of work" in decision.why
+
+    def test_one_that_would_be_stopped_at_once_waits_and_is_told_why(self) -> None:
+        """It is expected to end before the oldest needs the room; should it not, the oldest could not climb."""
+        oldest, brief = live(1, kernel(peak=9), 30), candidate(2, light(6, seconds=5))
+        (decision,) = asked(view([oldest], [brief], available=9.0))
+        assert (decision.action, decision.jid) == ("hold", 2)
+        assert "would be stopped at once: 2.4 GiB too little for the oldest" in decision.why
+        assert acts(asked(view([oldest], [brief], available=12.0)), "admit") == [2]
+
+    def test_room_that_a_frozen_job_waits_for_two_seconds_to_use_is_not_given_away(self) -> None:
+        frozen, new = live(2, kernel(peak=9), 62), candidate(3, light(1, seconds=60))
+        seen = view([live(1, kernel(), 100)], [new], [frozen], cores=2, last_freeze=99.0)
+        assert asked(seen, now=100.0) == ()
+        assert acts(asked(seen, now=101.5), "thaw") == [2]
 
     def test_a_shed_waits_until_the_one_before_was_seen(self) -> None:
         seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.15, last_shed=99.5)

@@ -14,7 +14,7 @@ from stoker.decide.curves import Curve
 from stoker.decide.policy import decide, level_of
 from stoker.decide.situation import age_order
 from stoker.decide.turn import soloist
-from stoker.decide.view import LiveJob, View
+from stoker.decide.view import Decision, LiveJob, View
 
 gib = st.floats(0, 12)
 spreads = st.sampled_from([0.0, 0.2, 0.6])
@@ -44,6 +44,8 @@ def live_jobs(draw: st.DrawFn, jid: int) -> LiveJob:
         alone=draw(st.integers(0, 19)) == 0,
         by_person=draw(st.integers(0, 3)) == 0,
         by_word=draw(st.booleans()),
+        rise=draw(st.just(0.0) | gib) * GIB,
+        stale=draw(st.booleans()),
     )
 
 
@@ -94,6 +96,32 @@ def test_any_view_gets_sane_decisions(seen: View) -> None:
         assert decision.jid in kinds[decision.action]
         assert re.search(r"\(.*\d.*\)", decision.why), decision.why
     assert max(Counter(d.jid for d in decisions).values(), default=1) == 1
+
+
+def carried_out(seen: View, decisions: tuple[Decision, ...], now: float) -> View:
+    """The view once these were let go, one after the other, and before anything has been measured again."""
+    frozen = {j.jid: j for j in seen.frozen}
+    waiting = {c.jid: c for c in seen.candidates}
+    running = list(seen.running)
+    for number, d in enumerate(decisions):
+        if d.action == "thaw":
+            running.append(replace(frozen.pop(d.jid), by_word=False))
+        elif d.action == "admit":
+            c = waiting.pop(d.jid)
+            born = now + number / 1e6
+            running.append(LiveJob(c.jid, c.name, born, 0.0, 0.0, c.curve, width=c.width, alone=c.alone, early=d.early))
+    return replace(seen, running=tuple(running), frozen=tuple(frozen.values()), candidates=tuple(waiting.values()))
+
+
+@settings(max_examples=500)
+@given(views())
+def test_nobody_is_let_go_whom_the_next_look_stops_by_the_same_numbers(seen: View) -> None:
+    stopped = tuple(replace(j, stale=True) for j in seen.frozen)
+    before = replace(seen, frozen=stopped)
+    first = decide(before, 100.0)
+    let_go = {*acts(first, "thaw"), *acts(first, "admit")}
+    second = decide(carried_out(before, first, 100.0), 100.0)
+    assert let_go.isdisjoint(acts(second, "freeze")), (first, second)
 
 
 @settings(max_examples=200)

@@ -165,6 +165,41 @@ def test_makes_percentage_is_shown_when_there_is_nothing_better() -> None:
     assert progress_of(state).share == 0.45
 
 
+MAKE_STOPPED: list[ev.Event] = [
+    *BEGIN[:2],
+    ev.SchedulerStarted(1, "make", 101, "/src", "4.3", 4),
+    ev.JobStarted(1, 1, 200, "a.o", "cxx", 1004.0),
+    ev.JobStarted(2, 1, 201, "b.o", "cxx", 1004.0),
+    ev.SchedulerPlanned(1, None, "percent", percent=2.0),
+    ev.JobFinished(1, 1, "a.o", "cxx", 2.0, "unknown"),
+    ev.StopRequested("ann", force=False),
+    ev.JobFinished(2, 1, "b.o", "cxx", 2.0, "unknown"),
+    ev.FailureFound("b.o", "", 143, (), 100, 120),
+    ev.FailureFound("CMakeFiles/app.dir/all", "", 2, (), 120, 140),
+    ev.SchedulerEnded(1),
+    ev.BuildEnded("stopped", 143, "stopped by a person"),
+]
+
+
+def test_what_a_stop_ended_of_a_make_neither_failed_nor_finished_and_there_is_no_percentage() -> None:
+    for count in range(7, len(MAKE_STOPPED) + 1):
+        state = reduce_all(records(MAKE_STOPPED[:count]))
+        assert (progress_of(state).finished, progress_of(state).failed) == (1, 0)
+    assert state.failures == ()
+    assert (progress_of(state).share, progress_of(state).total_known) == (None, False)
+
+
+def test_what_failed_in_a_make_before_a_stop_has_failed() -> None:
+    failure = ev.FailureFound("c.o", "", 1, (), 50, 60)
+    state = reduce_all(records([*MAKE_STOPPED[:7], failure, *MAKE_STOPPED[7:]]))
+    assert [f.output for f in state.failures] == ["c.o"]
+
+
+def test_a_make_that_ended_well_has_done_all_there_was() -> None:
+    done = [*MAKE_STOPPED[:7], MAKE_STOPPED[8], ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "")]
+    assert progress_of(reduce_all(records(done))).share == 1.0
+
+
 def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
     def sample(i: int) -> ev.Sampled:
         used = (9 << 30) if i == 777 else (4 << 30)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from stoker.sense.classify import classify, classify_text, describe
+from stoker.sense.classify import classify, classify_text, describe, is_helper
 from stoker.sense.phase import phase_of
 from stoker.sense.processes import Process
 from stoker.sense.shell import last_argv, shell_text, simple_commands, split_commands
@@ -162,3 +162,43 @@ def test_the_phase_is_the_innermost_worker(names: tuple[str, ...], phase: str) -
 
 def test_a_dead_pass_is_no_phase() -> None:
     assert phase_of([_process(10, 9, "g++"), _process(11, 10, "cc1plus", "Z"), _process(12, 10, "as")]) == "as"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/usr/bin/cmake -E cmake_echo_color --switch= --green --progress-num=1 'Building CXX object a.cpp.o'",
+        "/usr/bin/cmake -E cmake_progress_start /b/CMakeFiles 0",
+        "cd /b && /usr/bin/cmake -E cmake_depends 'Unix Makefiles' /s /s /b /b /b/CMakeFiles/x.dir/DependInfo.cmake",
+        "/usr/bin/cmake -S/s -B/b --check-build-system CMakeFiles/Makefile.cmake 0",
+        "/usr/bin/cmake -P CMakeFiles/x.dir/cmake_clean_target.cmake",
+        "mkdir -p out && echo CC a.o",
+        "rm -f a.o; touch stamp; :",
+        "true",
+    ],
+)
+def test_a_recipes_line_that_only_tells_or_tidies_is_a_helper(command: str) -> None:
+    assert is_helper(("sh", "-c", command))
+    assert is_helper(shlex.split(command)) or set(command) & set("&;") or command == "true"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/usr/bin/cmake -E cmake_link_script CMakeFiles/app.dir/link.txt --verbose=1",
+        "/usr/bin/cmake -E cmake_autogen CMakeFiles/x_autogen.dir/AutogenInfo.json Release",
+        "/usr/bin/cmake -E env A=1 c++ -c a.cpp -o a.o",
+        "/usr/bin/cmake -E tar cf a.tar b",
+        "mkdir -p out && c++ -c a.cpp -o out/a.o",
+        'echo "$(c++ -c a.cpp)"',
+        "sleep 62; : x",
+        "for d in a b; do touch $d; done",
+        "./gen.py > a.h",
+    ],
+)
+def test_whatever_may_work_is_none(command: str) -> None:
+    assert not is_helper(("sh", "-c", command))
+
+
+def test_no_command_is_no_helper() -> None:
+    assert not is_helper(())

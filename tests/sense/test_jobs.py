@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -109,6 +110,31 @@ def test_wrappers_of_a_sub_make_are_no_jobs(
     assert texts == ["sleep 61; :", "sleep 62; : x", "sleep 62; : y"]
     assert len(watch.started) == 3
     assert len(watch.schedulers) == 2
+
+
+def test_what_a_recipe_says_and_tidies_is_no_job_beside_what_it_makes(
+    tmp_path: Path, start: Callable[..., Any], until: Until, needs: Callable[..., Any]
+) -> None:
+    """A FIFO that nobody reads keeps its helper there for as long as the test looks."""
+    needs("make")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "Makefile").write_text("all: a b\na:\n\techo done > pipe; :\nb:\n\tsleep 61; :\n")
+    start("make", "-j4", cwd=tmp_path, env={"MAKEFLAGS": ""})
+    watch = Watch()
+    until(lambda: len(watch.tick().running) == 1 and shells_in(tmp_path) == 2)
+    watch.tick()
+    assert [u.job.argv[-1] for u in watch.tick().running] == ["sleep 61; :"]
+    assert len(watch.started) == 1
+
+
+def shells_in(folder: Path) -> int:
+    """How many shells run in the folder."""
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            in_it = Path(os.readlink(process / "cwd")) == folder.resolve()
+            count += in_it and (process / "comm").read_text().strip() in ("sh", "dash", "bash")
+    return count
 
 
 def test_a_ninja_inside_a_job_keeps_its_own_jobs(

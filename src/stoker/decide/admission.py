@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway
+from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway, stop
 from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
@@ -19,6 +19,9 @@ PATIENCE = 64
 BACKFILL_DEPTH = 128
 """Different expectations that are tried in vain in one look. Batch schedulers have such a limit too (Slurm tests 500
 jobs a round): those behind are younger, and the next look is a second away."""
+
+RETRY_DEPTH = 8
+"""Candidates in one look that fit and would be stopped again at once. What stops them is mostly the same for all."""
 
 PRESSING = 2.0
 """A job presses when it takes this many times as long as all on deck would take together."""
@@ -34,34 +37,42 @@ THAW_SPACING = 2.0
 
 
 class Deck:
-    """One round of admissions: what is promised so far, how many run, and the job that room is kept for."""
+    """One round of admissions: what is promised so far, how many run, and the job that room is kept for.
 
-    def __init__(self, situation: Situation, slots: int) -> None:
+    Nobody is let go whom the next look, with the same numbers, would have to stop.
+    """
+
+    def __init__(self, situation: Situation, slots: int, now: float) -> None:
         self.situation = situation
         self.view = situation.view
         self.promise = situation.promise
         self.slots = slots
+        self.now = now
         self.decisions: list[Decision] = []
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
         self._early: Decision | None = None
+        self._gone: list[LiveJob] = []
         self._leeway = leeway(situation)
 
-    def thaw(self, frozen: Iterable[LiveJob], now: float) -> None:
+    def thaw(self, frozen: Iterable[LiveJob]) -> None:
         """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
 
         First those that a person's word had stopped, the oldest first and at once; then those with the least climb
         before them: they give memory back the soonest.
         """
-        rested = now - self.view.last_freeze >= THAW_SPACING
+        rested = self.now - self.view.last_freeze >= THAW_SPACING
         waiting = []
         for job in sorted(frozen, key=self._thaw_order):
             rest = self.situation.outlook(job)
             self.promise.hold(-job.rss)
-            if self.slots > 0 and (job.by_word or rested) and self._may_go_on(job, rest):
+            if self.slots > 0 and self._may_go_on(job, rest):
                 self.promise.add(rest)
                 self._leeway -= self.situation.growth(job, LOOK_AHEAD)
                 self.slots -= 1
+                if not (job.by_word or rested):
+                    continue  # its place and its room are kept: whoever starts there now would be in its way
+                self._gone.append(job)
                 why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
             else:
@@ -82,20 +93,25 @@ class Deck:
         capacity, reserve = self.promise.capacity, self.view.reserve
         line = capacity + self.view.ramdisk.growth + BRAKE_SHARE * reserve
         if job.by_word and self.promise.fits_soon(rest, LOOK_AHEAD, line):
-            return True
+            return not self._stopped_again(job)
         if self.situation.growth(job, LOOK_AHEAD) > self._leeway:
             return False
-        return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve)
+        return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve) and not self._stopped_again(job)
 
-    def let_pass(self, frozen: Sequence[LiveJob], now: float, room: float) -> None:
+    def _stopped_again(self, job: LiveJob) -> str:
+        """Why the next look would stop a job, if this one too is let go now; empty if it would not."""
+        act = stop(self.situation.letting_go((*self._gone, job)), self.now)
+        return "" if act is None else act.why.partition(" (")[2].removesuffix(")")
+
+    def let_pass(self, frozen: Sequence[LiveJob], room: float) -> None:
         """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
 
         Behind its peak it gives back more than that.
         """
-        if not frozen or now - self.view.last_freeze < THAW_SPACING:
+        if not frozen or self.now - self.view.last_freeze < THAW_SPACING:
             return
         climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)
-        if climb <= room:
+        if climb <= room and not self._stopped_again(job):
             why = f"needs ~{format_bytes(climb)} more to pass its peak, {format_bytes(self.view.available)} available"
             self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
             self.slots = 0
@@ -112,23 +128,36 @@ class Deck:
 
     def _admit_what_fits(self, candidates: Iterable[Candidate]) -> None:
         refused: set[Outlook] = set()
+        retries = 0
         for candidate in candidates:
-            if self.slots <= 0 or len(refused) > BACKFILL_DEPTH:
+            if self.slots <= 0 or len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
                 return
-            job = self.situation.outlook_at_birth(candidate)
+            job, again = self.situation.outlook_at_birth(candidate), ""
             if job not in refused and self.promise.fits(job):
-                self.promise.add(job)
-                self.slots -= 1
-                self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
-                continue
+                again = self._stopped_again(born := self._newborn(candidate))
+                if not again:
+                    self._admit(candidate, born, job)
+                    continue
+                retries += 1
             refused.add(job)
             if self.waiting:
                 continue
             if not candidate.held:
-                self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job)))
+                self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
             self._early = self._may_begin(candidate, job)
             if candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
                 self._keep_room(job, candidate.name)
+
+    def _admit(self, candidate: Candidate, born: LiveJob, job: Outlook) -> None:
+        self.promise.add(job)
+        self._gone.append(born)
+        self.slots -= 1
+        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
+
+    def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
+        """The candidate as it will be seen once it has been let go."""
+        c = candidate
+        return LiveJob(c.jid, c.name, self.now, 0.0, 0.0, c.curve, width=c.width, alone=c.alone, early=early)
 
     def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
         """Its admission beside a single job, if there is room for what it holds in the next second while that runs on.
@@ -140,7 +169,7 @@ class Deck:
         if len(self.view.running) != 1 or self.view.frozen or not self._may_ever_fit(job):
             return None
         room = self.promise.capacity - max(self.promise.mean)
-        if max(job.mean[:EARLY_AHEAD], default=0.0) > room:
+        if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
             return None
         why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
         return Decision("admit", candidate.jid, f"admit {candidate.name} ({why})", early=True)
@@ -172,7 +201,9 @@ class Deck:
             return f"admit {candidate.name} (needs ~{need}; backfilled while {self.waiting} waits, {free} left)"
         return f"admit {candidate.name} (needs ~{need} of {format_bytes(self.promise.capacity)})"
 
-    def _why_held(self, candidate: Candidate, job: Outlook) -> str:
+    def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
+        if again:
+            return f"hold {candidate.name} (would be stopped at once: {again})"
         seconds = format_duration(candidate.curve.duration)
         return (
             f"hold {candidate.name} (needs ~{format_bytes(job.peak)} within {seconds}, "

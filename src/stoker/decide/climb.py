@@ -11,9 +11,11 @@ tenths of a second, and nearer ones would tell of a single step."""
 
 @dataclass(slots=True)
 class Climb:
-    """`rise` is in bytes a CPU second, 0 while the job does not grow."""
+    """`rise` is in bytes a CPU second, 0 while the job does not grow. `stale`: the job was stopped after that, so it
+    says what the job is like and not what it does now."""
 
     rise: float = 0.0
+    stale: bool = False
     _age: float = 0.0
     _rss: float = 0.0
 
@@ -23,3 +25,9 @@ class Climb:
         if span >= LEAST_SPAN:
             self.rise = max(0.0, (rss - self._rss) / span)
             self._age, self._rss = age, rss
+            self.stale = False
+
+    def rest(self, age: float, rss: float) -> None:
+        """The job is stopped, after so many CPU seconds and with so many bytes: what it does after that counts anew."""
+        self._age, self._rss = age, rss
+        self.stale = True

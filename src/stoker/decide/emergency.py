@@ -34,6 +34,11 @@ FREEZE_SPACING, SHED_SPACING = 0.5, 1.5
 back a little later."""
 
 
+def stop(situation: Situation, now: float) -> Decision | None:
+    """Whom memory demands to stop now, and why; None if nobody."""
+    return relieve(situation, now) or brake(situation)
+
+
 def relieve(situation: Situation, now: float) -> Decision | None:
     """When memory is below the floor or stalls the machine: freeze the youngest that grows; at the very last, shed.
 
@@ -46,7 +51,9 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     growing = climbing(situation)
     if growing:
         job = growing[-1]
-        return Decision("freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows)")
+        return Decision(
+            "freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows on)"
+        )
     if view.ramdisk.rise > GROWING * view.budget and len(view.running) > 1:
         job, rise = situation.by_age[-1], format_bytes(view.ramdisk.rise)
         why = f"{reason}; the RAM disk grew by {rise} in a second, and any job may be what fills it"
@@ -154,10 +161,20 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
 def alarm(situation: Situation) -> str:
     """What is wrong with the machine's memory, in numbers; empty if nothing is."""
     view, surge = situation.view, situation.surge(situation.view.running)
+    left = format_bytes(view.available)
     if view.available < view.floor:
-        return f"{format_bytes(view.available)} left, below the floor of {format_bytes(view.floor)}"
+        return f"{left} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:
-        return f"{format_bytes(view.available)} left, and jobs have just grown by {format_bytes(surge)} in a second"
+        return f"{left} left, too little for one more second: {_climb_told(situation, surge)}"
     if view.pressure is not None and view.pressure >= view.pressure_line:
         return f"memory pressure {view.pressure:.0f} %, from {view.pressure_line:.0f} % on it is an emergency"
     return ""
+
+
+def _climb_told(situation: Situation, surge: float) -> str:
+    """How fast the jobs were measured to grow, and what that was counted as if it is not the same."""
+    rises = [j.rise * j.width for j in situation.view.running if j.rise and not j.stale]
+    measured, counted = format_bytes(sum(rises)), format_bytes(surge)
+    who = "1 job" if len(rises) == 1 else f"{len(rises)} jobs"
+    weighed = "" if counted == measured else f", counted as {counted} since their curves are trusted in part"
+    return f"{who} last grew at {measured} per second of work{weighed}"

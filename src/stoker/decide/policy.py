@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from stoker.decide.admission import Deck, in_order
-from stoker.decide.emergency import alarm, brake, climbing, passage, relieve
+from stoker.decide.emergency import alarm, climbing, passage, stop
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.turn import Turn, obey, whose_turn
 from stoker.decide.view import Candidate, Decision, View
@@ -30,9 +30,8 @@ def decide(view: View, now: float) -> tuple[Decision, ...]:
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
         return (*turn.told, *plenty)
-    for act in (relieve(situation, now), brake(situation)):
-        if act:
-            return (act,)
+    if act := stop(situation, now):
+        return (act,)
     if view.running and trouble:
         return ()
     spare = view.spare if view.level is None else 0
@@ -90,10 +89,10 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[D
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
         return ()
-    deck = Deck(situation, slots)
-    deck.thaw(turn.frozen, now)
+    deck = Deck(situation, slots, now)
+    deck.thaw(turn.frozen)
     if not deck.decisions:
-        deck.let_pass(turn.frozen, now, passage(situation) - sum(situation.climb_left(j) for j in climbing(situation)))
+        deck.let_pass(turn.frozen, passage(situation) - sum(situation.climb_left(j) for j in climbing(situation)))
     waiting = in_order(turn.candidates, situation.capacity / level, level)
     deck.admit(waiting)
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from stoker.decide.curves import Curve
@@ -35,6 +36,16 @@ class Situation:
         self.view = view
         self.small = view.budget * SMALL
         self._standings: dict[int, Standing] = {}
+        self._outlooks: dict[int, Outlook] = {}
+
+    def letting_go(self, jobs: Iterable[LiveJob]) -> Situation:
+        """The same look, if these had been let go: of those that are frozen, or as they would be born."""
+        jobs, view = tuple(jobs), self.view
+        gone = {j.jid for j in jobs}
+        frozen = tuple(j for j in view.frozen if j.jid not in gone)
+        after = Situation(replace(view, running=(*view.running, *jobs), frozen=frozen))
+        after._standings, after._outlooks = self._standings, self._outlooks
+        return after
 
     @cached_property
     def by_age(self) -> list[LiveJob]:
@@ -77,6 +88,12 @@ class Situation:
 
     def outlook(self, job: LiveJob) -> Outlook:
         """What a live job is expected to hold if it goes on now."""
+        known = self._outlooks.get(job.jid)
+        if known is None:
+            known = self._outlooks[job.jid] = self._look_out(job)
+        return known
+
+    def _look_out(self, job: LiveJob) -> Outlook:
         if job.curve.peak <= self.small and job.rss <= self.small:
             curve = job.curve
             most = max(job.rss, curve.still(job.age) * _safe(curve))
@@ -107,8 +124,11 @@ class Situation:
         return sum(self._rise(job) for job in jobs) * SURGE
 
     def _rise(self, job: LiveJob) -> float:
-        """Bytes a second by which the job has just grown, as far as its curve is not to be trusted."""
-        if not job.rise:
+        """Bytes a second by which the job has just grown, as far as its curve is not to be trusted.
+
+        Nothing before it was measured anew since its last stop: it would be stopped again for what it did before that.
+        """
+        if job.stale or not job.rise:
             return 0.0
         return job.rise * job.width * min(1.0, self.standing(job).spread / UNTRUSTED)
 

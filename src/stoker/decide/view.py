@@ -22,9 +22,9 @@ class LiveJob:
     """A job that was admitted and has not ended: running, or frozen since then.
 
     `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
-    hold and `peak_age` its age then; `rise` is the bytes by which it has just grown in a CPU second. `width` is the
-    number of cores it keeps busy. `started` orders jobs by age: the least is the oldest. `alone` asks that nothing
-    runs beside it.
+    hold and `peak_age` its age then; `rise` is the bytes by which it has just grown in a CPU second; `stale`: that was
+    before it was stopped, and nothing has been measured since it goes on. `width` is the number of cores it keeps busy.
+    `started` orders jobs by age: the least is the oldest. `alone` asks that nothing runs beside it.
 
     `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
     level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`). `early`: it was
@@ -46,6 +46,7 @@ class LiveJob:
     by_person: bool = False
     by_word: bool = False
     early: bool = False
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

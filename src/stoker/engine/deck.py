@@ -134,13 +134,18 @@ class Member:
         self.idle = self.stopped_for(clock)
         self.state, self.since, self.candidate = state, clock, None
         self.early = self.early and state == "running"  # whoever stops it
+        if state == "frozen":
+            self.climb.rest(self.age, self.rss)
 
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
         self.seen = use
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
         self.starting = use.starting
-        self.climb.note(use.cpu_seconds, use.rss)
+        if self.state == "frozen":
+            self.climb.rest(use.cpu_seconds, use.rss)  # it had gone on for a moment after the look before its stop
+        else:
+            self.climb.note(use.cpu_seconds, use.rss)
         if use.rss > self.peak_rss:
             self.peak_rss, self.peak_age = use.rss, use.cpu_seconds
 
@@ -291,6 +296,7 @@ class Deck:
                 m.by_person,
                 m.by_word,
                 m.early,
+                m.climb.stale,
             )
             for m in members
         )

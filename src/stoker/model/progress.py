@@ -56,13 +56,16 @@ def progress_of(state: BuildState) -> Progress:
     )
     if state.outcome == "done":
         total = finished
-    known = bool(state.schedulers) and all(_known(s) for s in schedulers)
+    known = bool(state.schedulers) and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     return Progress(finished, total, running, on_deck, frozen, failed, known or state.outcome == "done", percent)
 
 
-def _known(scheduler: Scheduler) -> bool:
-    return scheduler.ended is not None or (scheduler.plan is not None and scheduler.plan.total is not None)
+def _known(scheduler: Scheduler, *, broken_off: bool) -> bool:
+    """A make says at no time how much there is to do: only one that came to its end has shown it."""
+    if scheduler.plan is not None and scheduler.plan.total is not None:
+        return True
+    return scheduler.ended is not None and not (broken_off and scheduler.tool == "make")
 
 
 def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:

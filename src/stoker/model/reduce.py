@@ -194,8 +194,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     if scheduler is None:
         return state
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
-    if e.outcome == "failed":
-        stopped = state.phase == "stopping"  # what a person's stop has ended did not fail
+    stopped = state.phase == "stopping"
+    if e.outcome == "failed" or (stopped and e.outcome == "unknown"):  # what a stop has ended did not fail, nor finish
         return _with_scheduler(state, e.sid, failed=scheduler.failed + (not stopped), log_offset=offset)
     by_tool = dict(scheduler.finished_by_tool)
     by_tool[e.tool] = by_tool.get(e.tool, 0) + 1
@@ -311,7 +311,8 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
     state = evolve(state, failures_end=max(state.failures_end, e.log_end))
     forgiven = state.step is not None and e.log_start < state.step.log_start
-    if forgiven or len(state.failures) >= MAX_FAILURES:
+    by_stop = state.phase == "stopping" and not e.command  # make's words for each job that a person's stop has ended
+    if forgiven or by_stop or len(state.failures) >= MAX_FAILURES:
         return state
     failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
     return evolve(state, failures=(*state.failures, failure))
@@ -319,8 +320,7 @@ def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildS
 
 def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
     attempt = state.step.attempt if state.step is not None else 1
-    job = KilledJob(time, e.output, e.by, attempt, e.rss)
-    return evolve(state, killed=(*state.killed[-(MAX_KILLED - 1) :], job))
+    return evolve(state, killed=(*state.killed[-(MAX_KILLED - 1) :], KilledJob(time, e.output, e.by, attempt, e.rss)))
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stoker.model.tool import Tool
-from stoker.sense.shell import SimpleCommand, simple_commands
+from stoker.sense.shell import SimpleCommand, shell_text, simple_commands
 
-__all__ = ["Work", "classify", "classify_text", "describe", "programs_of"]
+__all__ = ["Work", "classify", "classify_text", "describe", "is_helper", "programs_of"]
 
 MAX_DESCRIPTION = 100
 """Characters of a description: a line of a screen, with room for a name before it."""
@@ -118,6 +118,24 @@ _TAKES_A_WORD = frozenset(
 _OTHER_O = ("-odir", "-optf", "-openmp", "-object")
 """Options that begin with -o and name no output."""
 
+_HELPERS = frozenset(("echo", "printf", "mkdir", "rmdir", "rm", "touch", "ln", "test"))
+_CMAKE_HELPERS = frozenset(
+    [
+        *(
+            "cmake_echo_color",
+            "cmake_progress_start",
+            "cmake_progress_report",
+            "cmake_depends",
+            "cmake_symlink_library",
+        ),
+        *("cmake_symlink_executable", "cmake_copy_f90_mod", "cmake_transform_depfile", "cmake_unimplemented_variable"),
+        *("echo", "echo_append", "touch", "touch_nocreate", "make_directory", "remove", "remove_directory", "rm"),
+        *("copy", "copy_if_different", "copy_directory", "copy_directory_if_different", "create_symlink"),
+        *("create_hardlink", "rename", "compare_files", "cat", "true", "false", "environment", "capabilities"),
+    ]
+)
+"""What `cmake -E` does besides work: neither links (cmake_link_script) nor generates (cmake_autogen, cmake_autorcc)."""
+
 _WEIGHT: dict[Tool, int] = {"nvcc": 4, "cxx": 3, "link": 2, "archive": 1, "other": 0}
 """Of several commands in one shell line, the heaviest names the job."""
 
@@ -142,6 +160,25 @@ def classify_text(command: str) -> Work:
 def programs_of(argv: Sequence[str]) -> frozenset[str]:
     """The base names of all programs that a command line starts, as far as it tells."""
     return frozenset(os.path.basename(c.argv[0]) for c in simple_commands(argv))
+
+
+def is_helper(argv: Sequence[str]) -> bool:
+    """Whether a recipe's line only tells of progress or tidies files: nobody counts it among the jobs of a build."""
+    commands = simple_commands(argv)
+    if not commands:
+        return shell_text(argv) is not None  # nothing but what the shell does by itself
+    return all(_helps(command.argv) for command in commands)
+
+
+def _helps(argv: Sequence[str]) -> bool:
+    if any("$(" in word or "`" in word for word in argv):
+        return False
+    program, args = os.path.basename(argv[0]), argv[1:]
+    if program.startswith("cmake"):
+        tidies = args[:1] == ("-P",) and os.path.basename(args[-1]).startswith("cmake_clean")
+        says = args[:1] == ("-E",) and not _CMAKE_HELPERS.isdisjoint(args[1:2])
+        return tidies or says or "--check-build-system" in args
+    return program in _HELPERS
 
 
 def describe(argv: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from stoker.model.tool import Tool
-from stoker.sense.classify import classify, describe, programs_of
+from stoker.sense.classify import classify, describe, is_helper, programs_of
 from stoker.sense.guests import SERVER, Guest, Guests, starts_server
 from stoker.sense.phase import phase_of
 from stoker.sense.processes import CLK_TCK, PROC, Process, children_of, read_cmdline, start_wall
@@ -177,8 +177,8 @@ class JobTracker:
         return self._job(key, argv, scheduler, started)
 
     def _job(self, key: Key, argv: tuple[str, ...], scheduler: Scheduler, started: float) -> Job | None:
-        """None for what make starts only to run another make."""
-        if scheduler.tool == "make" and not _MAKES.isdisjoint(programs_of(argv)):
+        """None for what make starts only to run another make, or to say and tidy what belongs to a recipe."""
+        if scheduler.tool == "make" and (not _MAKES.isdisjoint(programs_of(argv)) or is_helper(argv)):
             self._wrappers.add(key)
             return None
         planned = self._resolve(scheduler, argv) if self._resolve else None

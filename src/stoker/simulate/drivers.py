@@ -120,7 +120,7 @@ class Stoker:
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:
         rss, age = machine.size(live), machine.age(live)
-        live.climb.note(age, rss)
+        (live.climb.rest if live.frozen else live.climb.note)(age, rss)
         if rss > live.seen_peak:
             live.seen_peak, live.seen_peak_at = rss, age
         curve = self._expected.get(live.jid)
@@ -140,6 +140,7 @@ class Stoker:
             live.job.width,
             live.jid in machine.alone,
             early=live.early,
+            stale=live.climb.stale,
         )
 
     def _act(self, machine: Machine, decision: Decision) -> None:
