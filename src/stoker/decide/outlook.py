@@ -168,6 +168,13 @@ class Promise:
         self.peak = 0.0
         """Never less than the highest slot: the sum of the peaks of all that was added."""
 
+    def copied(self) -> Promise:
+        """The same sum, to add to without changing this one."""
+        other = Promise(self.capacity, self.caution)
+        other.mean, other.variance = self.mean.copy(), self.variance.copy()
+        other.most, other.doubt, other.peak = self.most.copy(), self.doubt.copy(), self.peak
+        return other
+
     def hold(self, size: float, until: int | None = None) -> None:
         """Add a job that keeps `size` bytes, up to a slot or for as long as can be seen: a frozen one."""
         for slot in range(SLOTS if until is None else until):

@@ -45,6 +45,9 @@ class Situation:
         frozen = tuple(j for j in view.frozen if j.jid not in gone)
         after = Situation(replace(view, running=(*view.running, *jobs), frozen=frozen))
         after._standings, after._outlooks = self._standings, self._outlooks
+        after._running_promise = self._running_promise.copied()
+        for job in jobs:
+            after._running_promise.add(after.outlook(job))
         return after
 
     @cached_property
@@ -65,11 +68,16 @@ class Situation:
     @cached_property
     def promise(self) -> Promise:
         """What running and frozen jobs are expected to hold from now on; admissions add to it."""
+        promise = self._running_promise.copied()
+        for job in self.view.frozen:
+            promise.hold(job.rss)
+        return promise
+
+    @cached_property
+    def _running_promise(self) -> Promise:
         promise = Promise(self.capacity, CAUTION)
         for job in self.view.running:
             promise.add(self.outlook(job))
-        for job in self.view.frozen:
-            promise.hold(job.rss)
         return promise
 
     def peaks(self) -> Peaks:
