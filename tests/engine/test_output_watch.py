@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.schedulers import SchedulerBook
-from stoker.model.events import SchedulerPlanned
+from stoker.model.events import Event, FailureFound, Record, Sampled, SchedulerPlanned
+from stoker.model.reduce import reduce_all
+from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
 from stoker.sense.plan import Plan, PlanSummary
 from stoker.sense.schedulers import Scheduler
@@ -49,3 +52,50 @@ def test_a_total_beyond_the_plan_is_somebody_elses(tmp_path: Path) -> None:
     for finished in (1, 2, 3):
         book.finished = finished
         assert said(watch, log, book, f"[{finished}/40] other\n") == []
+
+
+FAILED = "FAILED: [code=137] {0}.o \ng++ -c {0}.cpp\nKilled\n"
+STOPPED = "ninja: build stopped: subcommand failed.\n"
+
+
+def failures(events: list[Event]) -> list[str]:
+    return [e.output for e in events if isinstance(e, FailureFound)]
+
+
+def test_what_ended_a_build_is_found_however_much_was_not_read_before(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    with log.open("wb") as file:
+        file.truncate(1200 * 2**20)  # what a test suite or a configure step has said in a few seconds
+        file.seek(0, os.SEEK_END)
+        file.write(("\n" + FAILED.format("a") + STOPPED).encode())
+    assert failures(OutputWatch(log, BuildState()).read_all([])) == ["a.o"]
+
+
+def test_a_later_engine_begins_where_the_one_before_it_has_read(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    log.write_text("chatter\n" * 1000 + "[1/9] CC a.o\n" + FAILED.format("b"))
+    first = OutputWatch(log, BuildState())
+    assert failures(first.read([])) == [], "more of it may come"
+    later = OutputWatch(log, BuildState(log_read=first.settled))
+    with log.open("a") as file:
+        file.write("more of it\n[2/9] CC c.o\n")
+    (failure,) = [e for e in later.read([]) if isinstance(e, FailureFound)]
+    assert (failure.output, failure.excerpt) == ("b.o", ("Killed", "more of it"))
+    assert failure.log_start == 1000 * len("chatter\n") + len("[1/9] CC a.o\n")
+    assert later.settled == log.stat().st_size
+    assert failures(OutputWatch(log, BuildState(log_read=later.settled)).read_all([])) == []
+
+
+def test_how_far_was_read_is_in_the_journal() -> None:
+    machine = MachineSample(50.0, (50,), 2.0, 2**34, 2**33, 2**33, "machine")
+    sampled = [Sampled(machine, (), 0, 0, 0, "", 100, log_read=read) for read in (70, 0)]  # 0: of an older stoker
+    state = reduce_all(Record(n, float(n), event) for n, event in enumerate(sampled, 1))
+    assert state.log_read == 70
+
+
+def test_a_log_that_was_cut_ends_what_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    log.write_text("chatter\n" * 10)
+    assert OutputWatch(log, BuildState(log_read=1000)).read_all([]) == []
+    log.unlink()
+    assert OutputWatch(log, BuildState()).read_all([]) == []

@@ -166,8 +166,10 @@ class Engine:
     def _tell_ready(self) -> None:
         """The build waits for this: nothing of it shall run unseen."""
         self._ready_at = time.monotonic()
-        with contextlib.suppress(OSError, ValueError):  # no number: a later engine
-            os.close(int(os.environ.pop("STOKER_READY_FD", "")))
+        if ready := os.environ.pop("STOKER_READY_FD", ""):
+            self._governor.step()  # lends slots: a plain ninja asks for some at its start, and then not for a while
+            with contextlib.suppress(OSError, ValueError):
+                os.close(int(ready))
 
     def _empty_scratch(self) -> Path:
         """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
@@ -183,8 +185,7 @@ class Engine:
         try:
             await self._server.start()
         except (UnsafeFolderError, EngineAliveError, OSError) as err:
-            text = f"no socket for viewers: {err}; they read the journal instead"
-            self._write([ev.Noticed("error", text)], time.time())
+            self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")], time.time())
 
     def _listen_to_signals(self) -> None:
         """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another.

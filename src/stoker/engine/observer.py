@@ -354,7 +354,8 @@ class Observer:
         sample = self.sampler.sample(processes, now, busy=bool(schedulers))
         self._governor.machine(sample.machine)
         sample = self._governor.promised(sample)
-        return replace(sample, jobs=self._job_samples(report), log_size=self._output.size)
+        size, read = self._output.size, self._output.settled
+        return replace(sample, jobs=self._job_samples(report), log_size=size, log_read=read)
 
     def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:
         """Those on deck are left out: nothing changes there, and there may be hundreds."""

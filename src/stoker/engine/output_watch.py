@@ -5,6 +5,7 @@ Only a help: below pip there is nothing to read until the end. Unaware of proces
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,19 +15,23 @@ from stoker.model.state import BuildState
 from stoker.model.text import plain
 from stoker.sense.build_output import BuildOutput, FailedStep, PercentLine, StatusLine
 
-MAX_READS_AT_END = 512
-"""Looks at what is left when the build is over, 2 MiB each: enough for any build's last second, and bounded."""
+READ_SECONDS = 0.1
+"""How long a look may go on reading where a build writes faster than 2 MiB a look: some 20 MiB."""
+
+MAX_AT_END = 256 * 2**20
+"""Bytes that are read when a command is over, the last ones: at worst ten seconds of work, after which the keeper would
+take the engine for deaf. What ended the command stands at the end."""
 
 PLAUSIBLE_DISTANCE = 8
 """How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""
 
 
 class OutputWatch:
-    """Follows one output log from where an engine before this one found its last failure."""
+    """Follows one output log from where an engine before this one has read it."""
 
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
-        self._reader = BuildOutput(path, state.failures_end)
+        self._reader = BuildOutput(path, max(state.failures_end, state.log_read))
         self._told: dict[int, tuple[int | None, float | None]] = {}
         self._heard: dict[int, tuple[int, int]] = {}
 
@@ -38,17 +43,29 @@ class OutputWatch:
         except OSError:
             return 0
 
+    @property
+    def settled(self) -> int:
+        """Up to which byte everything has been told."""
+        return self._reader.settled
+
     def read(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """What is new, given the schedulers at work."""
-        return self._events(self._reader.read_new(), books)
+        """What is new, given the schedulers at work; of a flood the part for which there is time."""
+        give_up_at = time.monotonic() + READ_SECONDS
+        events = self._events(self._reader.read_new(), books)
+        while self._reader.offset < self.size and time.monotonic() < give_up_at:
+            events += self._events(self._reader.read_new(), books)
+        return events
 
     def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
         """What is left when nothing more will be written."""
+        end = self.size
+        if end - self._reader.offset > MAX_AT_END:
+            self._reader.skip_to(end - MAX_AT_END)
         events: list[ev.Event] = []
-        for _ in range(MAX_READS_AT_END):
-            if self._reader.offset >= self.size:
-                break
-            events += self.read(books)
+        before = -1
+        while before < self._reader.offset < end:  # a log that somebody has cut gives nothing more
+            before = self._reader.offset
+            events += self._events(self._reader.read_new(), books)
         return events + self._events(self._reader.finish(), books)
 
     def _events(

@@ -205,7 +205,8 @@ class Sampled:
     """Everything that was measured at one tick.
 
     `build_rss` and `build_processes` cover the whole tree below the keeper. `activity` is a short description of
-    what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length.
+    what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length, and
+    all of it up to byte `log_read` has been told.
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
     kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
     the build wrote to disks so far, less what was deleted before it got there.
@@ -222,6 +223,7 @@ class Sampled:
     promised: int = 0
     reserve: int = 0
     ramdisk_reserve: int = 0
+    log_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,6 +256,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         build_written=e.build_written,
         activity=e.activity,
         log_size=e.log_size,
+        log_read=max(state.log_read, e.log_read),
         memory_peak=max(state.memory_peak, e.machine.memory_used),
         memory_promised=e.promised,
         memory_reserve=e.reserve,

@@ -294,6 +294,8 @@ class BuildState:
     killed: tuple[KilledJob, ...] = ()
     failures_end: int = 0
     """Where in the output log the last failure ends, those of earlier attempts included."""
+    log_read: int = 0
+    """Up to which byte an engine has told everything that the output log says."""
     notices: tuple[Notice, ...] = ()
     cache: CacheUse | None = None
     """What a compiler cache did; None while none was seen at work."""

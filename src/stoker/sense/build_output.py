@@ -132,11 +132,24 @@ class BuildOutput:
         self.path = path
         self.offset = offset
         self._carry = b""
-        self._inside_line = False
+        self._inside_line = self._is_inside_line()
         self._block: _Block | None = None
         self._before = b""
         self._make_level: int | None = None
         self._failures = 0
+
+    @property
+    def settled(self) -> int:
+        """Up to where everything has been told: whoever goes on with this log may begin there."""
+        return self._block.start if self._block is not None else self.offset - len(self._carry)
+
+    def skip_to(self, offset: int) -> None:
+        """Leave out what comes before that byte."""
+        self.offset, self._carry, self._block, self._before = offset, b"", None, b""
+        self._inside_line = self._is_inside_line()
+
+    def _is_inside_line(self) -> bool:
+        return self.offset > 0 and read_from(str(self.path), self.offset - 1, 1) not in (b"", b"\n")
 
     def read_new(self) -> list[Found]:
         """What the next bytes say, in order; of each kind of progress only the last.
