@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
+import resource
 import shutil
 import signal
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act import launch as launch_module
+from stoker.act.keeper import Keeper
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import descendants
@@ -249,3 +252,18 @@ def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) ->
     paths = start("true")
     exit_of(paths)
     assert {f.stat().st_mode & 0o777 for f in (paths.spec, paths.exit, paths.keeper)} == {0o600}
+
+
+def test_a_disk_that_takes_only_a_part_of_a_file_leaves_the_one_that_was_there(tmp_path: Path) -> None:
+    """In its place a limit of a file's size, at which a write is short and the next one fails."""
+    (tmp_path / "spec.json").write_text('{"engine": [], "steps": [], "first": 1}')
+    keeper = Keeper(str(tmp_path))
+    assert keeper.write_file("keeper.json", {"step": 1})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
+        with pytest.raises(OSError, match="too large"):
+            keeper.write_file_once("keeper.json", b'{"past": "%s"}' % (b"x" * 100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert json.loads((tmp_path / "keeper.json").read_bytes()) == {"step": 1}

@@ -76,3 +76,13 @@ def test_a_make_that_would_die_of_a_fifo_gets_none(tmp_path: Path, monkeypatch: 
     assert make_pool(tmp_path / "b", 16, {"MAKEFLAGS": "-j4"}) == {}
     flags = make_pool(tmp_path / "b", 16, {})
     assert flags == {"MAKEFLAGS": f" -j16 --jobserver-auth=fifo:{tmp_path / 'b'}"}
+
+
+@pytest.mark.parametrize("name", ["my home", "a\tb", "c$d", "e\\f"])
+def test_a_folder_that_makeflags_cannot_name_gets_no_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PATH", _fake_make(tmp_path / "new", "4.4.1")["PATH"])
+    (tmp_path / name).mkdir()
+    assert make_pool(tmp_path / name / "jobserver", 16, {}) == {}
+    assert list((tmp_path / name).iterdir()) == []

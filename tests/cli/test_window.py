@@ -49,6 +49,13 @@ def test_make_without_j_stays_serial_unless_a_person_gives_stoker_a_number() -> 
     assert prepared(["make", "all"], 24, 8, {}).words == ("make", "all", "-j24")
 
 
+def test_make_that_stays_serial_is_told_of_no_jobserver_and_keeps_a_persons_own_flags() -> None:
+    """From 4.4 on it would take slots and become parallel."""
+    assert prepared(["make"], 24, None, {}).environment == {"MAKEFLAGS": ""}
+    assert prepared(["make"], 24, None, {"MAKEFLAGS": "-j4"}).environment == {}
+    assert prepared(["make"], 24, 8, {}).environment == {}
+
+
 def test_what_starts_schedulers_itself_is_told_by_the_environment() -> None:
     result = prepared(["pip", "install", "."], 24, None, {})
     assert result.words == ("pip", "install", ".")

@@ -350,7 +350,10 @@ class Keeper:
         """Replace the file; not O_TRUNC, since exit.json.new holds a block reserved when the disk had room."""
         fd = os.open(self.path(name + ".new"), os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(fd, os.write(fd, data))
+            written = 0
+            while written < len(data):  # a disk that is nearly full takes a part, and then none
+                written += os.write(fd, data[written:])
+            os.ftruncate(fd, written)
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -150,7 +150,7 @@ def launch(spec: Spec) -> BuildPaths:
             file.write(str(socket_folder() / f"{paths.id}.sock"))
         _reserve(paths)
         save_environment(paths.environment, base)
-        environment = {**base, **spec.environment, **make_pool(paths.pool, spec.window, base)}
+        environment = {**base, **make_pool(paths.pool, spec.window, base), **spec.environment}
         environment |= log.environment(paths.cache_log)
     except OSError as err:
         raise LaunchError(

@@ -65,9 +65,11 @@ class Pool:
 def make_pool(path: Path, width: int, environ: Mapping[str, str]) -> Mapping[str, str]:
     """Make the FIFO; what has to be in a build's environment for its tools to use it, nothing if they must not.
 
-    A person's own MAKEFLAGS stay, and an older make on PATH would not survive the FIFO's name.
+    A person's own MAKEFLAGS stay, and an older make on PATH would not survive the FIFO's name. Nor can that hold what
+    MAKEFLAGS is split or expanded at: make and ninja do not agree how to escape it.
     """
-    if environ.get("MAKEFLAGS") or not _make_knows_fifos():
+    odd = any(c.isspace() or c in "$\\" for c in str(path))
+    if odd or environ.get("MAKEFLAGS") or not _make_knows_fifos():
         return {}
     try:
         os.mkfifo(path, 0o600)

@@ -70,7 +70,7 @@ def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mappi
     if _NINJA.fullmatch(name):
         return _ninja(words, window)
     if _MAKE.fullmatch(name):
-        return _make(words, window, jobs)
+        return _make(words, window, jobs, environ)
     given = [f"{name}={environ[name]}" for name in VARIABLES if environ.get(name)]
     added = {name: str(window) for name in VARIABLES if not environ.get(name)}
     note = f"{' and '.join(given)} is set: no more jobs than that; unset it to let stoker decide" if given else ""
@@ -86,8 +86,11 @@ def _ninja(words: Sequence[str], window: int) -> Prepared:
     return Prepared(_with_option(words, f"-j{window}"))  # -j0, which means no limit, too
 
 
-def _make(words: Sequence[str], window: int, jobs: int | None) -> Prepared:
-    """Make without -j runs one job at a time, and some makefiles rely on that; a bare -j means any number."""
+def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
+    """Make without -j runs one job at a time, and some makefiles rely on that; a bare -j means any number.
+
+    Told of a jobserver it would take slots for more: it is told of none.
+    """
     arguments = make_arguments(words)
     if arguments.builds_nothing:
         return Prepared(tuple(words))
@@ -95,7 +98,8 @@ def _make(words: Sequence[str], window: int, jobs: int | None) -> Prepared:
         return Prepared(tuple(words), note=_kept(arguments.width))
     if arguments.width_given or jobs is not None:
         return Prepared(_with_option(words, f"-j{window}"))
-    return Prepared(tuple(words), note="make without -j runs one job at a time; write make -j to let stoker decide")
+    note = "make without -j runs one job at a time; write make -j to let stoker decide"
+    return Prepared(tuple(words), {} if environ.get("MAKEFLAGS") else {"MAKEFLAGS": ""}, note)
 
 
 def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
