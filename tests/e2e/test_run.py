@@ -33,10 +33,11 @@ def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
     """Ninja's last failure is that of a job that was dropped from the deck, and the script hands it on."""
-    edges = [("bad", "sleep 1; exit 1"), *((f"o{n}", f"sleep 1; touch o{n}") for n in range(14))]
+    work = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
+    edges = [("bad", f"{work}; exit 1"), *((f"o{n}", f"{work}; {work}; touch o{n}") for n in range(9))]
     folder = write_ninja(tmp_path / "below", edges)
     script = folder / "build.sh"
-    script.write_text(f"#!/bin/sh\nset -e\n{ninja} -C {folder} -j15\n")
+    script.write_text(f"#!/bin/sh\nset -e\n{ninja} -C {folder} -j10\n")
     script.chmod(0o755)
     watched = stoker.run("run", "-j", "2", "--plain", "--", str(script))
     assert any(e["type"] == "job_finished" and e["outcome"] == "dropped" for e in stoker.events(stoker.status()["id"]))
