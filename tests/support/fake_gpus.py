@@ -30,7 +30,11 @@ int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 int nvmlShutdown(void) { return fails("shutdown", -1); }
 const char *nvmlErrorString(int s) { return getenv("FAKE_WORDS") ? "\xff" : "it is broken"; }
 int nvmlSystemGetDriverVersion(char *t, unsigned n) { strncpy(t, "570.86.15", n); return fails("driver", -1); }
-int nvmlSystemGetCudaDriverVersion_v2(int *v) { *v = 12080; return fails("cuda", -1); }
+int nvmlSystemGetCudaDriverVersion_v2(int *v) {
+  const char *told = getenv("FAKE_CUDA");
+  *v = told ? atoi(told) : 12080;
+  return fails("cuda", -1);
+}
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = getenv("FAKE_NONE") ? 0 : 2; return fails("count", -1); }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) {
   if (fails("hang", i)) pause();

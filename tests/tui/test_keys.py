@@ -97,6 +97,14 @@ async def test_a_burst_of_letters_answers_no_question(monkeypatch: pytest.Monkey
     assert source.commands == []
 
 
+async def test_a_tick_before_a_box_has_its_page_does_no_harm() -> None:
+    async with shown(live(), "s") as (app, pilot):
+        await app.screen.query("#box").remove()
+        app.redraw()
+        await pilot.pause()
+        assert app.is_running
+
+
 async def test_ctrl_c_twice_asks_once() -> None:
     async with shown(live(), "ctrl+c", "ctrl+c") as (app, _pilot):
         assert [type(s) for s in app.screen_stack] == [DashboardScreen, StopBox]

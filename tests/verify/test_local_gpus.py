@@ -230,8 +230,8 @@ def test_what_is_left_out_is_told_and_does_not_fail_the_verification(
 ) -> None:
     path = str(nvcc("hopper.so", "-shared", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_90,code=sm_90"))
 
-    assert stoker(path)[0] == 1
-    status, report = stoker(path, CUDA_VISIBLE_DEVICES="GPU-1000")
+    assert stoker(path, FAKE_CUDA="13000")[0] == 1
+    status, report = stoker(path, FAKE_CUDA="13000", CUDA_VISIBLE_DEVICES="GPU-1000")
 
     assert status == 0
     assert [d["name"] for d in report["devices"]] == ["NVIDIA H100"]

@@ -59,12 +59,12 @@ class Box(ModalScreen[T | None], Generic[T]):
 
     def redraw(self) -> None:
         """Draw the lines, which may have changed, in a box that is just large enough."""
-        if not self.is_mounted:
+        page = next(iter(self.query("#box").results(Page)), None)
+        if not self.is_mounted or page is None:  # a tick may come between a box's mounting and its page's
             return
         screen = self.app.size
         room = max(10, min(BOX_WIDTH, screen.width - 4))
         lines = list(self._make(room))[: max(1, screen.height - 2)]
-        page = self.query_one("#box", Page)
         page.styles.width = min(screen.width, max(24, *(width_of(line) for line in lines)) + 4)
         page.styles.height = len(lines) + 2
         page.border_subtitle = self.hint(len(lines))
