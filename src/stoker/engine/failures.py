@@ -23,8 +23,8 @@ HEARD_SECONDS = 2.0
 """How long a failure that the output tells waits for a look that finds a job of that name gone."""
 
 SURE_SECONDS = 3.0
-"""For how long a ninja must have slept, without a record of a job that is gone and without a new one, before that job
-counts as failed although no output tells of it. What follows cannot be taken back."""
+"""For how long a ninja must have slept and started nothing before a job that is gone without a record, while one that
+ended later has its own, counts as failed although no output tells of it. What follows cannot be taken back."""
 
 MAX_HEARD = 1000
 """Failures by name that are remembered: so many with -k only, where nothing is dropped."""
@@ -34,11 +34,16 @@ Hear = Callable[[ev.FailureFound], tuple[bool, list[ev.Event]]]
 
 @dataclass(slots=True)
 class _Silent:
-    """A job that has failed without a word, seen so since `since` (Unix seconds)."""
+    """A job that has failed without a word, seen so since `since` (Unix seconds).
+
+    `recorded` is how many jobs its ninja had recorded when that was first seen: a log that cannot be read, as that of a
+    ninja in a container, tells of none.
+    """
 
     sid: int
     output: str
     since: float
+    recorded: int | None = None
 
 
 class Failures:
@@ -114,7 +119,9 @@ class Failures:
             process = processes.get(book.scheduler.pid) if book is not None else None
             if book is None:
                 del self._silent[jid]
-            elif process is None or process.state != "S":
+                continue
+            silent.recorded = book.finished if silent.recorded is None else silent.recorded
+            if process is None or process.state != "S" or book.finished <= silent.recorded:
                 silent.since = now
             elif not 0 <= now - silent.since < SURE_SECONDS:
                 del self._silent[jid]

@@ -1,0 +1,91 @@
+"""When a job counts as failed although nothing was said of it, and when not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stoker.engine.failures import SURE_SECONDS, Failures
+from stoker.model import events as ev
+
+FAILED = ev.JobFinished(7, 1, "a.o", "cxx", 4.0, "failed")
+BEGUN = ev.JobStarted(9, 1, 99, "c.o", "cxx", 1000.0)
+
+
+class Watched:
+    """A ninja with jobs on deck, looked at once a second."""
+
+    def __init__(self, failures: int | None = 1) -> None:
+        self.dropped: list[str] = []
+        scheduler = SimpleNamespace(pid=5, failures=failures, tool="ninja")
+        self.book: Any = SimpleNamespace(
+            sid=1, scheduler=scheduler, finished=3, errors=0, keeps_log=True, drop=lambda _jids: set()
+        )
+        deck = SimpleNamespace(commands=lambda _jids: [])
+        governor: Any = SimpleNamespace(drop=self._drop, deck=deck)
+        output: Any = None
+        self.failures = Failures(output, governor)
+        self.now = 1000.0
+
+    def _drop(self, _sid: int, output: str, _why: str) -> tuple[list[int], list[ev.Event]]:
+        self.dropped.append(output)
+        return [8], []
+
+    def look(self, *events: ev.Event, recorded: int = 0, state: str = "S") -> None:
+        self.now += 1
+        self.book.finished += recorded
+        processes: Any = {5: SimpleNamespace(state=state)}
+        self.failures.look(events, [self.book], processes, self.now)
+
+
+@pytest.fixture
+def ninja() -> Watched:
+    return Watched()
+
+
+def test_a_job_without_a_record_has_failed_once_a_later_one_has_its_own(ninja: Watched) -> None:
+    ninja.look(FAILED)
+    ninja.look(recorded=1)
+    assert ninja.dropped == []
+    for _ in range(int(SURE_SECONDS)):
+        ninja.look()
+    assert ninja.dropped == ["a.o"]
+    for _ in range(10):
+        ninja.look(recorded=1)
+    assert ninja.dropped == ["a.o"]
+
+
+def test_a_log_that_tells_of_nothing_tells_of_no_failure(ninja: Watched) -> None:
+    """That of a ninja in a container, or on a disk that is not there any more."""
+    for _ in range(60):
+        ninja.look(FAILED)
+    assert ninja.dropped == []
+
+
+def test_a_ninja_that_starts_another_job_has_met_no_failure(ninja: Watched) -> None:
+    ninja.look(FAILED)
+    ninja.look(BEGUN, recorded=1)
+    for _ in range(60):
+        ninja.look()
+    assert ninja.dropped == []
+
+
+@pytest.mark.parametrize("state", ["R", "D", "T"])
+def test_a_ninja_that_is_busy_or_stopped_may_still_write_its_record(ninja: Watched, state: str) -> None:
+    ninja.look(FAILED)
+    for _ in range(60):
+        ninja.look(recorded=1, state=state)
+    ninja.look(ev.JobFinished(None, 1, "a.o", "cxx", 4.0, "ok"))
+    for _ in range(60):
+        ninja.look(recorded=1)
+    assert ninja.dropped == []
+
+
+def test_one_that_is_told_to_keep_going_goes_on() -> None:
+    ninja = Watched(failures=None)
+    ninja.look(FAILED)
+    for _ in range(60):
+        ninja.look(recorded=1)
+    assert ninja.dropped == []
