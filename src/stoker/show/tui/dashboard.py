@@ -41,16 +41,16 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     lines += meters.meters(m, width, g, rows)
     lines += banner(m, width, height, g)
     lines += [BLANK] * roomy
-    rest = height - len(lines)
+    rest = max(0, height - len(lines))
     if width >= WIDE:
         main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
-        side = [decisions_heading(SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, rest - 1, g, whole=True)]
+        side = [decisions_heading(SIDE_WIDTH, g), *views.decisions(m, SIDE_WIDTH, max(0, rest - 1), g, whole=True)]
         return lines + _beside(main, side, width - SIDE_WIDTH - 3)
     rows = decision_rows(m.state, height)
     if rows:
         lines += [decisions_heading(width, g), *views.decisions(m, width, rows, g)]
         lines += [BLANK] * (height >= 36)
-    return lines + work_panel(m, width, height - len(lines), g, cursor, tail)
+    return lines + work_panel(m, width, max(0, height - len(lines)), g, cursor, tail)
 
 
 def decisions_heading(width: int, g: Glyphs) -> Line:
