@@ -43,15 +43,15 @@ def at(state: BuildState, now: float = 3723, **options: object) -> Moment:
 
 
 @settings(deadline=None, max_examples=120)
-@given(st.integers(0, len(STATES) - 1), st.integers(1, 250), st.integers(1, 80))
-def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int) -> None:
-    m = at(STATES[which])
+@given(st.integers(0, len(STATES) - 1), st.integers(1, 250), st.integers(1, 80), st.booleans())
+def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int, ascii_only: bool) -> None:
+    m, g = at(STATES[which]), ASCII if ascii_only else UNICODE
     tail: list[Line] = [(Part("output " * 50),)] * 10
-    assert len(dashboard.dashboard(m, width, height, UNICODE, 3, tail)) <= max(height, 9)
-    for line in dashboard.dashboard(m, width, height, UNICODE, 3, tail):
+    assert len(dashboard.dashboard(m, width, height, g, 3, tail)) <= max(height, 9)
+    for line in dashboard.dashboard(m, width, height, g, 3, tail):
         assert width_of(fit(line, width)) == width
     for make in (dashboard.timeline, dashboard.summary):
-        for line in make(m, width, height, UNICODE):
+        for line in make(m, width, height, g):
             assert width_of(fit(line, width)) == width
 
 
