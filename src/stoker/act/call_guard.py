@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from stoker.act.tree import Key, start_ticks
-from stoker.config.paths import BuildPaths
+from stoker.config.paths import BuildPaths, private_opener
 
 KEEPER = Path(__file__).with_name("keeper.py")
 
@@ -30,7 +30,7 @@ class GuardCall:
         as well. Raises OSError."""
         if self._guard is not None and start_ticks(self._guard[0]) == self._guard[1]:
             return
-        with open(self._paths.engine_log, "ab", opener=_private) as log:
+        with open(self._paths.engine_log, "ab", opener=private_opener) as log:
             guard = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(KEEPER), str(self._paths.root), "--guard", str(os.getpid())],
                 stdin=subprocess.DEVNULL,
@@ -42,7 +42,7 @@ class GuardCall:
         self._guard = (guard.pid, start_ticks(guard.pid) or 0)
         # It outlives us on purpose; without this, Popen would warn about it.
         guard.returncode = 0
-        with open(self._paths.root / "guard.json", "w", encoding="ascii", opener=_private) as file:
+        with open(self._paths.root / "guard.json", "w", encoding="ascii", opener=private_opener) as file:
             json.dump({"pid": self._guard[0], "start": self._guard[1]}, file)
 
 
@@ -54,7 +54,3 @@ def _parent_that_guards(paths: BuildPaths) -> Key | None:
         if b"--guard" in words and os.fsencode(paths.root) in words:
             return pid, start_ticks(pid) or 0
     return None
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -19,7 +19,7 @@ from typing import Any
 
 from stoker.act.minder import read_gate
 from stoker.act.tree import Key, start_ticks
-from stoker.config.paths import BuildPaths
+from stoker.config.paths import BuildPaths, private_opener
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,6 @@ class Handover:
     def _write(self, name: str, value: object) -> None:
         """Whole or not at all, for a reader at any moment."""
         new = self._file(name + ".new")
-        with open(new, "wb", opener=_private) as file:
+        with open(new, "wb", opener=private_opener) as file:
             file.write(json.dumps(value).encode("ascii"))  # json.dump would take six times as long
         new.replace(self._file(name))
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

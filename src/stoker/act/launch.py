@@ -23,7 +23,7 @@ from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
 from stoker.act.tree import descendants, signal_tree
-from stoker.config.paths import BuildPaths, builds_dir, private_dir, socket_folder, state_dir
+from stoker.config.paths import BuildPaths, builds_dir, private_dir, private_opener, socket_folder, state_dir
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 10.0
@@ -144,9 +144,9 @@ def launch(spec: Spec) -> BuildPaths:
         spec = _with_ramdisk(spec, paths)
         base = os.environ if spec.environ is None else spec.environ
         log = cache_log_of({**base, **spec.environment}, spec.cwd)
-        with open(paths.spec, "w", encoding="ascii", opener=_private) as file:
+        with open(paths.spec, "w", encoding="ascii", opener=private_opener) as file:
             json.dump({**_spec_file(spec), **log.spec}, file)
-        with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
+        with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=private_opener) as file:
             file.write(str(socket_folder() / f"{paths.id}.sock"))
         _reserve(paths)
         save_environment(paths.environment, base)
@@ -229,7 +229,7 @@ def _with_ramdisk(spec: Spec, paths: BuildPaths) -> Spec:
 
 def _reserve(paths: BuildPaths) -> None:
     """Find out now, not in an hour, that the disk is full: the exit status needs a block of its own."""
-    with open(paths.exit.with_suffix(".json.new"), "wb", opener=_private) as file:
+    with open(paths.exit.with_suffix(".json.new"), "wb", opener=private_opener) as file:
         file.write(b" " * 4096)
         file.flush()
         os.fsync(file.fileno())
@@ -259,7 +259,7 @@ def _lingers() -> bool:
 
 def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Start the keeper in a session of its own; True once the build's process exists."""
-    with open(paths.engine_log, "ab", opener=_private) as log:
+    with open(paths.engine_log, "ab", opener=private_opener) as log:
         keeper = subprocess.Popen(
             [*prefix, sys.executable, "-I", "-S", str(KEEPER), str(paths.root)],
             stdin=subprocess.DEVNULL,
@@ -282,7 +282,3 @@ def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, s
     signal_tree([keeper.pid, *descendants(keeper.pid)], signal.SIGKILL)
     keeper.wait()
     return False
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

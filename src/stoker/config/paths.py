@@ -80,6 +80,11 @@ def _is_own_folder(path: str) -> bool:
     return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
 
 
+def private_opener(path: str, flags: int) -> int:
+    """For `open`: a new file is 0600, whatever the umask is."""
+    return os.open(path, flags, 0o600)
+
+
 def private_dir(path: Path) -> Path:
     """Create `path` as 0700 if need be and return it; raises UnsafeFolderError if others could reach into it."""
     path.parent.mkdir(parents=True, exist_ok=True)

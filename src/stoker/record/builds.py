@@ -96,7 +96,15 @@ class _Glance:
 
 def list_builds() -> list[BuildSummary]:
     """All builds, newest first. Reads only the head and the tail of each journal."""
-    summaries = [_summary(paths) for paths in _all_paths()]
+    return _newest_first(map(_summary, _all_paths()))
+
+
+def live_builds() -> list[BuildSummary]:
+    """Those of them that live, newest first. Of the others only the keeper's file is read."""
+    return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
+
+
+def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
 

@@ -6,11 +6,11 @@ Only a shortcut: it may be missing, stale or damaged, and the journal alone stay
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from stoker import __version__
+from stoker.config.paths import private_opener
 from stoker.config.regular import open_regular
 from stoker.model.codec import CodecError, decode, encode, whole
 from stoker.model.state import BuildState
@@ -36,7 +36,7 @@ def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
     new = path.with_suffix(".checkpoint.new")
     data = dump_line({"stoker": __version__, "offset": offset, "state": encode(state)})
     with contextlib.suppress(OSError):
-        with open(new, "wb", opener=_private) as file:
+        with open(new, "wb", opener=private_opener) as file:
             file.write(data)
         new.replace(path)
 
@@ -52,7 +52,3 @@ def load_checkpoint(journal: Path) -> Checkpoint | None:
         return Checkpoint(offset, decode(BuildState, data.get("state"), "state"))
     except (OSError, BadLineError, CodecError):
         return None
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
