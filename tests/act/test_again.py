@@ -37,6 +37,7 @@ def answer(again, off=0):
     woken = []
     signal.signal(signal.SIGUSR1, lambda *_: woken.append(1))
     ready()
+    note("listens", os.getpid())
     answered = 0
     while not os.path.exists(folder + "/exit.json"):
         try:
@@ -129,7 +130,7 @@ def test_an_engine_that_does_not_answer_is_not_waited_for_for_ever(start: Start)
 
 def test_an_engine_that_is_stopped_is_set_going_to_answer(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", f"until [ -e go ]; do sleep 0.05; done; {COUNTS.format(1)}", engine=ALWAYS)
-    until((paths.root / "gate.json").exists)
+    until((paths.root / "listens").exists)
     os.kill(engines_of(paths)[0], signal.SIGSTOP)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 0
