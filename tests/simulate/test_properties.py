@@ -33,7 +33,7 @@ class Watched(Stoker):
         return following
 
     def _act(self, machine: Machine, decision: Decision) -> None:
-        assert re.search(r"\(.*\d.*\)", decision.why), decision.why
+        assert re.search(r"\d", decision.why), decision.why
         if decision.action == "freeze":
             oldest = min(machine.running.values(), key=lambda j: (j.started, j.jid))
             assert decision.jid != oldest.jid, "the oldest was frozen"

@@ -74,7 +74,7 @@ class Deck:
                     continue  # its place and its room are kept: whoever starts there now would be in its way
                 self._gone.append(job)
                 why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
-                self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
+                self.decisions.append(Decision("thaw", job.jid, why))
             else:
                 self.promise.hold(job.rss)
                 waiting.append((job, rest))
@@ -101,7 +101,7 @@ class Deck:
     def _stopped_again(self, job: LiveJob) -> str:
         """Why the next look would stop a job, if this one too is let go now; empty if it would not."""
         act = stop(self.situation.letting_go((*self._gone, job)), self.now)
-        return "" if act is None else act.why.partition(" (")[2].removesuffix(")")
+        return "" if act is None else act.why
 
     def let_pass(self, frozen: Sequence[LiveJob], room: float) -> None:
         """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
@@ -113,7 +113,7 @@ class Deck:
         climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)
         if climb <= room and not self._stopped_again(job):
             why = f"needs ~{format_bytes(climb)} more to pass its peak, {format_bytes(self.view.available)} available"
-            self.decisions.append(Decision("thaw", job.jid, f"thaw {job.name} ({why})"))
+            self.decisions.append(Decision("thaw", job.jid, why))
             self.slots = 0
 
     def admit(self, candidates: Iterable[Candidate]) -> None:
@@ -152,7 +152,7 @@ class Deck:
         self.promise.add(job)
         self._gone.append(born)
         self.slots -= 1
-        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
+        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(job)))
 
     def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
         """The candidate as it will be seen once it has been let go."""
@@ -172,7 +172,7 @@ class Deck:
         if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
             return None
         why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
-        return Decision("admit", candidate.jid, f"admit {candidate.name} ({why})", early=True)
+        return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
         """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it
@@ -195,19 +195,19 @@ class Deck:
     def _free(self) -> float:
         return max(0.0, self.promise.free())
 
-    def _why_admitted(self, candidate: Candidate, job: Outlook) -> str:
+    def _why_admitted(self, job: Outlook) -> str:
         need, free = format_bytes(job.peak), format_bytes(self._free()) if self.waiting else ""
         if self.waiting:
-            return f"admit {candidate.name} (needs ~{need}; backfilled while {self.waiting} waits, {free} left)"
-        return f"admit {candidate.name} (needs ~{need} of {format_bytes(self.promise.capacity)})"
+            return f"needs ~{need}; backfilled while {self.waiting} waits, {free} left"
+        return f"needs ~{need} of {format_bytes(self.promise.capacity)}"
 
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
         if again:
-            return f"hold {candidate.name} (would be stopped at once: {again})"
+            return f"would be stopped at once: {again}"
         seconds = format_duration(candidate.curve.duration)
         return (
-            f"hold {candidate.name} (needs ~{format_bytes(job.peak)} within {seconds}, "
-            f"{format_bytes(self._free())} free above the reserve{self._for_ramdisk()})"
+            f"needs ~{format_bytes(job.peak)} within {seconds}, "
+            f"{format_bytes(self._free())} free above the reserve{self._for_ramdisk()}"
         )
 
     def _for_ramdisk(self) -> str:

@@ -51,19 +51,17 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     growing = climbing(situation)
     if growing:
         job = growing[-1]
-        return Decision(
-            "freeze", job.jid, f"freeze {job.name} ({reason}; it holds {format_bytes(job.rss)} and grows on)"
-        )
+        return Decision("freeze", job.jid, f"{reason}; it holds {format_bytes(job.rss)} and grows on")
     if view.ramdisk.rise > GROWING * view.budget and len(view.running) > 1:
         job, rise = situation.by_age[-1], format_bytes(view.ramdisk.rise)
         why = f"{reason}; the RAM disk grew by {rise} in a second, and any job may be what fills it"
-        return Decision("freeze", job.jid, f"freeze {job.name} ({why})")
+        return Decision("freeze", job.jid, why)
     rested = now - view.last_freeze >= FREEZE_SPACING and now - view.last_shed >= SHED_SPACING
     if not (view.frozen and rested and _sinks(situation)):
         return None
     job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
     why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs alone later"
-    return Decision("shed", job.jid, f"shed {job.name} ({why})")
+    return Decision("shed", job.jid, why)
 
 
 def _sinks(situation: Situation) -> bool:
@@ -97,7 +95,7 @@ def brake(situation: Situation) -> Decision | None:
         return None
     _, climb, *_, job = max(climbs)
     why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed" if most > line else short
-    return Decision("freeze", job.jid, f"freeze {job.name} ({why}; it would climb by {format_bytes(climb)})")
+    return Decision("freeze", job.jid, f"{why}; it would climb by {format_bytes(climb)}")
 
 
 def climbing(situation: Situation) -> list[LiveJob]:

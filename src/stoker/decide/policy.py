@@ -68,19 +68,17 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
         if not peaks.fit():
             return None
         need, free = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
-        decisions.append(Decision("admit", candidate.jid, f"admit {candidate.name} (needs ~{need}, {free} stay free)"))
+        decisions.append(Decision("admit", candidate.jid, f"needs ~{need}, {free} stay free"))
     return tuple(decisions)
 
 
 def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
     """Memory is ignored, as a person said: up to the level all go on, the oldest first, and then all start."""
     why = f"memory is ignored, {format_bytes(view.available)} available"
-    thawed = [
-        Decision("thaw", j.jid, f"thaw {j.name} ({why})") for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]
-    ]
+    thawed = [Decision("thaw", j.jid, why) for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]]
     left = slots - len(thawed)
     waiting = in_order(turn.candidates, math.inf, left) if left > 0 else []
-    return (*thawed, *(Decision("admit", c.jid, f"admit {c.name} ({why})") for c in waiting[:left]))
+    return (*thawed, *(Decision("admit", c.jid, why) for c in waiting[:left]))
 
 
 def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[Decision, ...]:
@@ -105,7 +103,7 @@ def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decisi
     if turn.frozen:
         job = min(turn.frozen, key=age_order)
         why = f"nothing else runs; {format_bytes(view.available)} available"
-        return (Decision("thaw", job.jid, f"thaw {job.name} ({why})"),)
+        return (Decision("thaw", job.jid, why),)
     first = waiting[0]
     why = f"nothing else runs; needs ~{format_bytes(first.curve.peak)}, {format_bytes(view.available)} available"
-    return (Decision("admit", first.jid, f"admit {first.name} ({why})"),)
+    return (Decision("admit", first.jid, why),)

@@ -56,7 +56,7 @@ def whose_turn(view: View) -> Turn:
     before = len(view.running) + len(frozen)
     if not before:
         return Turn((), (first,))
-    why = f"hold {first.name} (runs alone: {before} to end before it)"
+    why = f"runs alone: {before} to end before it"
     return Turn(frozen, (), () if first.held else (Decision("hold", first.jid, why),))
 
 
@@ -77,4 +77,4 @@ def _youngest_first(jobs: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def _stop(jobs: Iterable[LiveJob], why: str) -> tuple[Decision, ...]:
-    return tuple(Decision("freeze", j.jid, f"freeze {j.name} ({why})", by_word=True) for j in jobs)
+    return tuple(Decision("freeze", j.jid, why, by_word=True) for j in jobs)

@@ -362,8 +362,7 @@ class Governor:
         return ev.JobMoved(member.jid, member.state, self.deck.news(member), by, member.alone)
 
     def _decided(self, member: Member, decision: Decision) -> ev.Decided:
-        what = f"{decision.action} {member.job.label}"
-        return ev.Decided("governor", what, decision.why.removeprefix(what).strip().removeprefix("(").removesuffix(")"))
+        return ev.Decided("governor", f"{decision.action} {member.job.label}", decision.why)
 
     def drop(self, sid: int, failed: str, why: str) -> tuple[list[int], list[ev.Event]]:
         """The scheduler will start nothing more, since `failed` has: end what it has started only for our sake.
