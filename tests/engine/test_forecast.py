@@ -31,7 +31,7 @@ def plan_of(tmp_path: Path) -> Write:
         path = tmp_path / f"graph{len(list(tmp_path.iterdir()))}"
         with path.open("wb") as file:
             write_graph(file, planned, deps, [""], exact=exact)
-        summary = PlanSummary(len(planned), 0, len(planned), {"cxx": len(planned)}, 0.0, 0, "")
+        summary = PlanSummary(len(planned), 0, len(planned), {"cxx": len(planned)}, "")
         return Plan(summary, None, 0, PlanGraph.load(path))
 
     return write
@@ -309,7 +309,7 @@ def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
 
 
 def test_without_a_graph_jobs_are_counted(plan_of: Write) -> None:
-    plan = Plan(PlanSummary(44, 0, 44, {"cxx": 44}, 0.0, 0, ""), None, 0)
+    plan = Plan(PlanSummary(44, 0, 44, {"cxx": 44}, ""), None, 0)
     build = Build(Forecast(), plan)
     build.run(0.0, 10.0, *(f"d/{i}.o" for i in range(4)))
     assert build.left(10.0).seconds > 0.0

@@ -17,7 +17,7 @@ from stoker.sense.schedulers import Scheduler
 
 def book_with_plan(total: int) -> SchedulerBook:
     book = SchedulerBook(1, Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()), 0.0)
-    book.plan = Plan(PlanSummary(total, 0, total, {"cxx": total}, 0.0, 0, ""), None, 0)
+    book.plan = Plan(PlanSummary(total, 0, total, {"cxx": total}, ""), None, 0)
     return book
 
 

@@ -62,7 +62,7 @@ def test_the_plan_knows_better_than_a_name_which_tool_made_what_was_not_seen(tmp
     with (tmp_path / "graph").open("wb") as file:
         write_graph(file, [PlannedEdge(("k.o", "k.d"), "nvcc", UNKNOWN, 0)], [()], [""], exact=True)
     b = book()
-    b.plan = Plan(PlanSummary(1, 0, 1, {"nvcc": 1}, 0.0, 0, ""), None, 0, PlanGraph.load(tmp_path / "graph"))
+    b.plan = Plan(PlanSummary(1, 0, 1, {"nvcc": 1}, ""), None, 0, PlanGraph.load(tmp_path / "graph"))
     assert [f.tool for f in recorded(b, entry("k.o"), entry("other.o"))] == ["nvcc", "cxx"]
     b.plan.close()
     assert [f.tool for f in recorded(b, entry("k.o"))] == ["cxx"]
@@ -157,7 +157,7 @@ def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> No
 
 def test_a_ninja_whose_plan_holds_no_more_than_runs_starts_nothing() -> None:
     b = book()
-    b.plan = Plan(PlanSummary(3, 0, 3, {"cxx": 3}, 0.0, 0, ""), None, 0)
+    b.plan = Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0)
     assert [b.may_start(live) for live in (0, 2, 3)] == [True, True, False]
     b.runs(1, use("a.o"))
     recorded(b, entry("a.o"))

@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         plan = _plan(spec, stamp)
     except (PlanError, ShadowError, OSError) as err:
-        plan = _Plan(PlanSummary(None, 0, 0, {}, 0.0, 0, stamp, f"the total is not known beforehand: {err}"))
+        plan = _Plan(PlanSummary(None, 0, 0, {}, stamp, f"the total is not known beforehand: {err}"))
     if plan.edges:
         note = _write_graph(plan, Path(spec["directory"]), graph_path(out_path))
         plan.summary = replace(plan.summary, note=note)
@@ -158,9 +158,8 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
         tools[work_done.tool] += 1
         rows += _rows(command, output, work_done.tool)
         edges.append(_Planned(output, work_done.tool, log.history.get(output, UNKNOWN), kinds.number(command, output)))
-    known = [e.seconds for e in edges if e.seconds != UNKNOWN]
-    total, seconds = len(log.this_run) + len(edges), round(sum(known), 3)
-    summary = PlanSummary(total, len(log.this_run), len(edges), dict(+tools), seconds, len(known), stamp)
+    done = len(log.this_run)
+    summary = PlanSummary(done + len(edges), done, len(edges), dict(+tools), stamp)
     return _Plan(summary, rows, edges, kinds.texts, [*ninja, "-t", "graph", *targets])
 
 

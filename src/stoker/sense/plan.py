@@ -29,16 +29,13 @@ class PlanSummary:
     """The figures of a plan.
 
     `total` counts this run's edges: `finished` before the plan was made, and `planned` after. With restat rules it is
-    an upper bound. `tools` counts them by kind. `history_seconds` is the sum of the earlier durations of those
-    `history_count` planned edges that have one. `stamp` tells whether the manifest is still the one that was read.
+    an upper bound. `tools` counts them by kind. `stamp` tells whether the manifest is still the one that was read.
     """
 
     total: int | None
     finished: int
     planned: int
     tools: Mapping[str, int]
-    history_seconds: float
-    history_count: int
     stamp: str
     note: str = ""
 
@@ -161,7 +158,7 @@ def manifest_stamp(directory: str, manifest: str) -> str:
 
 def _summary(data: Mapping[str, Any]) -> PlanSummary:
     summary = PlanSummary(**data)
-    whole = [summary.finished, summary.planned, summary.history_count, *summary.tools.values()]
+    whole = [summary.finished, summary.planned, *summary.tools.values()]
     if not all(isinstance(n, int) for n in whole) or not isinstance(summary.total, int | None):
         raise TypeError("a plan's figures are whole numbers")
     return summary

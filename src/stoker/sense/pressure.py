@@ -11,8 +11,6 @@ from stoker.model.samples import Pressure
 from stoker.sense.processes import PROC
 from stoker.sense.procfs import read_once
 
-RESOURCES = ("cpu", "memory", "io")
-
 
 def read_pressure(resource: str, cgroup: Path | None = None, proc_root: Path = PROC) -> Pressure | None:
     """PSI of "cpu", "memory" or "io": the cgroup's own if it has one, else the machine's; None without PSI."""

@@ -14,11 +14,11 @@ from stoker.verify.source import Source, UnreadableError, exactly
 
 MAGIC = b"\x7fELF"
 
-ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+ET_REL = 1
 EM_CUDA = 190
-SHT_STRTAB, SHT_NOBITS = 3, 8
+SHT_NOBITS = 8
 SHF_COMPRESSED = 1 << 11
-PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+PT_LOAD, PT_DYNAMIC = 1, 2
 
 MACHINES = {
     3: "i686",

@@ -59,7 +59,6 @@ class Image(NamedTuple):
     arch: Arch
     version: tuple[int, int]
     size: int
-    raw_size: int
     kernels: int | None
     empty: bool
     doubtful: bool = False
@@ -147,7 +146,7 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     if arch > _MAX_ARCH:
         raise UnreadableError(f"the device code entry at {at} is for architecture {arch}, which makes no sense")
     variant = "a" if flags & _ARCH_ALONE else "f" if flags & _ARCH_FAMILY else ""
-    return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, raw, kernels, empty, doubtful)
+    return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, kernels, empty, doubtful)
 
 
 def count_kernels(cubin: Source) -> int | None:
@@ -188,5 +187,4 @@ def read_cubin(source: Source) -> Image:
         if name[-1:] in (b"a", b"f") and name[:-1] == str(number).encode():
             variant = name[-1:].decode()
     kernels = _code_sections(elf)
-    size = source.size
-    return Image(0, "cubin", arch_of(number, variant), (0, 0), size, size, kernels=kernels, empty=kernels == 0)
+    return Image(0, "cubin", arch_of(number, variant), (0, 0), source.size, kernels=kernels, empty=kernels == 0)
