@@ -20,10 +20,9 @@ from stoker.act.environment import load_environment
 from stoker.act.launch import Decided, Spec
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.remedy import remedied
-from stoker.cli.run import bytes_of, examined, show_own, start_build, window_of
 from stoker.cli.screen import pick_screen
+from stoker.cli.starting import bytes_of, examined, show_own, spec_of_command, start_build, window_of
 from stoker.cli.twin import check_alone
-from stoker.cli.window import prepared
 from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.model.diagnosis import words_of
 from stoker.model.state import BuildState
@@ -131,9 +130,7 @@ def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, 
     # Of a profile's build the memory may be the profile's word, which is asked again.
     memory = bytes_of(args.memory) or (old["memory"] if origin is None or origin.get("memory_by_hand") else None)
     if origin is None:
-        words, width = tuple(old["words"]), window_of(cwd, jobs, memory)
-        run = prepared(words, width, jobs, environ)
-        return Spec(run.words, cwd, name, words, run.environment, jobs, memory, width, note=run.note, environ=environ)
+        return spec_of_command(old["words"], cwd, name, jobs, memory, environ)
     from stoker.cli.steps import plan_of, spec_of
 
     by_path = len(old["words"]) > 3 and "/" in old["words"][3]

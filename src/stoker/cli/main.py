@@ -222,7 +222,7 @@ def _load(name: str) -> Callable[..., Any]:
 
 COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], str]] = {
     "run": ("run a build and watch it", _run, "stoker.cli.run:run"),
-    "demo": ("a small real build that fights for memory, made on the spot", _demo, "stoker.cli.run:demo"),
+    "demo": ("a small real build that fights for memory, made on the spot", _demo, "stoker.cli.demo:demo"),
     "attach": ("watch a build that runs or has ended", _attach, "stoker.cli.view:attach"),
     "ls": ("list the builds", _json, "stoker.cli.query:ls"),
     "status": ("what a build is doing", _id_json, "stoker.cli.query:status"),

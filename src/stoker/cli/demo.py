@@ -1,0 +1,44 @@
+"""`stoker demo`: a small real build that fights for memory, made on the spot and watched like any other."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from stoker.cli import early
+from stoker.cli.errors import LEFT, CliError
+from stoker.cli.screen import pick_screen
+from stoker.cli.starting import bytes_of, show_own, spec_of_command, start_build
+from stoker.record.builds import is_live
+
+
+def demo(args: argparse.Namespace) -> int:
+    """Write a small real build into a temporary folder and watch it."""
+    from stoker.demo import make_demo
+
+    if not 1.0 <= args.seconds <= 3600.0:
+        raise CliError("--seconds is a number from 1 to 3600")
+    screen = pick_screen(args)
+    memory = bytes_of(args.memory)
+    budget = min(_available_memory(), memory or sys.maxsize)
+    folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
+    command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
+    paths = start_build(lambda cwd: spec_of_command(command, cwd, "demo", args.jobs, memory), early.keep)
+    status: int | None = None
+    try:
+        status = show_own(paths, screen)
+        return status
+    finally:
+        if not is_live(paths) and status != LEFT:  # nor does one that goes on with it
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _available_memory() -> int:
+    """Bytes that the demo may plan with: the tightest limit around us."""
+    from stoker.sense.machine import MachineReader
+
+    return MachineReader(os.getpid(), os.getcwd()).read(0.0).memory_available
