@@ -111,21 +111,22 @@ def demo(args: argparse.Namespace) -> int:
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
-    paths = start_build(lambda cwd: _spec(command, cwd, "demo", args.jobs, memory), early.keep)
+    # In its own folder, so that "go on with the last build of this one" never means the demo.
+    paths = start_build(lambda _: _spec(command, str(folder), "demo", args.jobs, memory), early.keep)
     status: int | None = None
     try:
-        status = show_own(paths, screen)
+        status = show_own(paths, screen, lasting=False)
         return status
     finally:
         if not is_live(paths) and status != LEFT:  # nor does one that goes on with it
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def show_own(paths: BuildPaths, screen: Screen) -> int:
+def show_own(paths: BuildPaths, screen: Screen, *, lasting: bool = True) -> int:
     """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
     from stoker.cli.view import show_build
 
-    return show_build(paths, screen, owner=True)
+    return show_build(paths, screen, owner=True, lasting=lasting)
 
 
 def start_build(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda: None) -> BuildPaths:
