@@ -49,10 +49,24 @@ def test_the_builds_own_variables_come_back_and_the_rest_is_the_present_logins(t
     assert path.stat().st_mode & 0o777 == 0o600
     assert b"hf_then" not in path.read_bytes()
     now = {"CC": "gcc", "MAX_JOBS": "2", "HF_TOKEN": "hf_now", "HOME": "/now"}
-    assert load_environment(path, now) == {"CC": "clang", "ODD": odd, "HF_TOKEN": "hf_now", "HOME": "/now"}
+    kept = load_environment(path, now)
+    assert kept is not None
+    assert kept.environ == {"CC": "clang", "ODD": odd, "HF_TOKEN": "hf_now", "HOME": "/now"}
+    assert kept.missing == ()
 
 
-@pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1}', b"{", None])
+def test_it_tells_which_secrets_are_not_at_hand(tmp_path: Path) -> None:
+    path = tmp_path / "environment.json"
+    then = {"CC": "clang", "HF_TOKEN": "hf_then", "https_proxy": "http://ann:pw@proxy", "SSH_AUTH_SOCK": "/then"}
+    save_environment(path, then, missing=["NETRC_PASSWORD"])
+    kept = load_environment(path, {"HF_TOKEN": "hf_now"})
+    assert kept is not None
+    assert kept.missing == ("NETRC_PASSWORD", "https_proxy")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[1]", b'{"kept": {"a": 1}, "left_out": []}', b'{"kept": [], "left_out": []}', b"{", None]
+)
 def test_a_file_that_is_gone_or_damaged_is_no_environment(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "environment.json"
     if content is not None:

@@ -61,6 +61,14 @@ def test_a_secret_is_not_written_down_and_an_environment_goes_when_nobody_needs_
     until(lambda: not (stoker.folder(newest(stoker)) / "environment.json").exists(), "the environment's end")
 
 
+def test_secrets_that_are_missing_are_named_as_often_as_it_is_gone_on_with(stoker: Stoker) -> None:
+    build(stoker, "false", A_TOKEN="s3cr3t-value", FLAVOUR="plum")
+    told = "warning: secrets are not kept, and not set here: A_TOKEN; if the build needs them, stop it, export them"
+    for _ in range(2):
+        assert told in go_on(stoker)[1]
+    assert "not kept" not in go_on(stoker, A_TOKEN="now")[1]
+
+
 def test_the_last_lines_name_the_cause_and_the_command(stoker: Stoker) -> None:
     ran = stoker.run("run", "--plain", "--", "sh", "-c", "echo 'error: RPC failed; HTTP 429'; exit 1")
     said = ran.stderr.decode().splitlines()

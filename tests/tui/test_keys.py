@@ -218,6 +218,40 @@ async def test_the_end_does_not_take_a_reader_away_from_the_output() -> None:
         assert any("has ended" in n.message for n in app._notifications)
 
 
+@pytest.mark.parametrize("keys", [("escape",), ("o",)])
+async def test_who_comes_back_from_a_page_finds_the_end(keys: tuple[str, ...]) -> None:
+    source = live()
+    async with shown(source, "o") as (app, pilot):
+        source.put(builds.failed().state, "ended")
+        await settle(pilot)
+        await pilot.press(*keys)
+        await settle(pilot)
+        assert screen_of(app) is EndScreen
+
+
+@pytest.mark.parametrize("keys", [("s",), ("1",), ("down", "X")])
+async def test_a_question_about_a_build_that_has_ended_goes(keys: tuple[str, ...]) -> None:
+    source = FakeSource(builds.governed().state)
+    async with shown(source, *keys) as (app, pilot):
+        source.put(builds.failed().state, "ended")
+        await settle(pilot)
+        assert screen_of(app) is EndScreen
+    assert source.commands == []
+
+
+async def test_the_end_waits_for_whoever_reads_a_box() -> None:
+    source = live()
+    async with shown(source, "question_mark") as (app, pilot):
+        source.put(builds.failed().state, "ended")
+        await settle(pilot)
+        assert screen_of(app) is HelpBox
+        await pilot.press("escape")
+        await settle(pilot)
+        app.tick()
+        await settle(pilot)
+        assert screen_of(app) is EndScreen
+
+
 async def test_a_replay_is_steered_and_never_stopped() -> None:
     source = live(link="replay")
     async with shown(source, "space", "left", "right", "plus", "minus", "s") as (app, _pilot):

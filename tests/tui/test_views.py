@@ -86,6 +86,15 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
     assert status_of(state, START)["disk"]["write_rate"] is None
 
 
+def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
+    story = builds.running(3).add(3725, ev.StopRequested("ann", force=False))
+    story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "failed", 50 * GIB))
+    page = dashboard.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
+    [*rows] = [text_of(line) for line in page if "obj/long.o" in text_of(line)]
+    assert rows
+    assert all(row.startswith(UNICODE.warn) for row in rows)
+
+
 @given(texts, st.integers(0, 70))
 def test_elided_text_fits(text: str, width: int) -> None:
     for elide in (elide_end, elide_middle, elide_path):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.config.regular import open_regular
@@ -43,20 +44,31 @@ def is_kept(name: str, value: str) -> bool:
     return not _SECRET_NAME.search(name.upper()) and not _SECRET_VALUE.search(value)
 
 
-def save_environment(path: Path, environ: Mapping[str, str]) -> None:
-    """Write down what is kept of it. Raises OSError."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The environment to go on in, and the names of the secrets that the build had and that are not at hand now."""
+
+    environ: dict[str, str]
+    missing: tuple[str, ...]
+
+
+def save_environment(path: Path, environ: Mapping[str, str], missing: Iterable[str] = ()) -> None:
+    """Write down what is kept of it, and the names of the secrets in it and of those `missing`. Raises OSError."""
     kept = {name: value for name, value in environ.items() if is_kept(name, value)}
+    secrets = {name for name in environ if name not in kept and not _OF_LOGIN.fullmatch(name)}
     with open(path, "w", encoding="ascii", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
-        json.dump(kept, file)
+        json.dump({"kept": kept, "left_out": sorted(secrets.union(missing))}, file)
 
 
-def load_environment(path: Path, present: Mapping[str, str]) -> dict[str, str] | None:
-    """The environment to go on in: the build's own variables, the rest from the `present` login; None if it is gone."""
+def load_environment(path: Path, present: Mapping[str, str]) -> Kept | None:
+    """The build's own variables, the rest from the `present` login; None if they are gone."""
     try:
         with open_regular(path) as file:
             saved = json.loads(file.read(MAX_BYTES))
-    except (OSError, ValueError):
+        kept, left_out = saved["kept"], saved["left_out"]
+        if not all(isinstance(text, str) for text in (*kept.values(), *left_out)):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    if not isinstance(saved, dict) or not all(isinstance(value, str) for value in saved.values()):
-        return None
-    return {name: value for name, value in present.items() if not is_kept(name, value)} | saved
+    environ = {name: value for name, value in present.items() if not is_kept(name, value)} | kept
+    return Kept(environ, tuple(name for name in left_out if name not in environ))

@@ -108,8 +108,9 @@ class Spec:
     `jobs` is how many may run at once (None: automatic), `memory` how many bytes they may hold (None: what there is),
     `window` how wide schedulers were made, `note` a sentence that the person should read, `notices` warnings.
 
-    `environ` is the environment to which theirs is added (None: ours). `alone` are outputs that the first step makes
-    first and alone. `cache` is the compiler cache that was set up. `decided` is what a person decided before it began.
+    `environ` is the environment to which theirs is added (None: ours), `missing` names secrets that it lacks and
+    an earlier build had. `alone` are outputs that the first step makes first and alone. `cache` is the compiler cache
+    that was set up. `decided` is what a person decided before it began.
     """
 
     command: tuple[str, ...]
@@ -129,6 +130,7 @@ class Spec:
     since: float | None = None
     profile: Origin | None = None
     environ: Mapping[str, str] | None = None
+    missing: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     decided: Decided | None = None
     ramdisk: RamDisk | None = None
@@ -149,7 +151,7 @@ def launch(spec: Spec) -> BuildPaths:
         with open(paths.socket_note, "w", encoding="utf-8", errors="surrogateescape", opener=private_opener) as file:
             file.write(str(socket_folder() / f"{paths.id}.sock"))
         _reserve(paths)
-        save_environment(paths.environment, base)
+        save_environment(paths.environment, base, spec.missing)
         environment = {**base, **make_pool(paths.pool, spec.window, base), **spec.environment}
         environment |= log.environment(paths.cache_log)
     except OSError as err:

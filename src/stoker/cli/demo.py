@@ -27,10 +27,11 @@ def demo(args: argparse.Namespace) -> int:
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
     command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
-    paths = start_build(lambda cwd: spec_of_command(command, cwd, "demo", args.jobs, memory), early.keep)
+    # In its own folder, so that "go on with the last build of this one" never means the demo.
+    paths = start_build(lambda _: spec_of_command(command, str(folder), "demo", args.jobs, memory), early.keep)
     status: int | None = None
     try:
-        status = show_own(paths, screen)
+        status = show_own(paths, screen, lasting=False)
         return status
     finally:
         if not is_live(paths) and status != LEFT:  # nor does one that goes on with it

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from stoker.act.environment import load_environment
+from stoker.act.environment import Kept, load_environment
 from stoker.act.launch import Decided, Spec
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.remedy import remedied
@@ -30,6 +30,9 @@ from stoker.model.text import clean
 from stoker.record.builds import NoSuchBuildError, final_state, is_live, list_builds, read_object, resolve
 
 MAX_ID = 200
+
+MAX_NAMED = 4
+"""Missing variables that are named."""
 
 
 def go_on(args: argparse.Namespace) -> int:
@@ -105,13 +108,9 @@ def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spe
         raise CliError(f"{paths.spec} cannot be read; start the build anew", FAILURE)
     if not args.again:
         check_alone(old["words"], str(old["cwd"]), FAILURE)
-    environ = load_environment(paths.environment, os.environ)
-    lost = environ is None
-    known: Mapping[str, str] = os.environ if environ is None else environ
-    spec = _again(args, old, paths, known)
-    if lost:
-        note = f"{paths.id} kept no environment; it goes on in this one"
-        spec = replace(spec, note="; ".join(n for n in (spec.note, note) if n))
+    kept = load_environment(paths.environment, os.environ)
+    known: Mapping[str, str] = os.environ if kept is None else kept.environ
+    spec = _told_of(kept, paths.id, _again(args, old, paths, known))
     if not args.remedy:
         return replace(spec, decided=Decided(_login_name(), f"go on with {paths.id}", "asked for"))
     found = state.diagnosis
@@ -121,6 +120,19 @@ def _spec(args: argparse.Namespace, paths: BuildPaths, state: BuildState) -> Spe
     spec = remedied(spec, found.action, found.cause.rule, str(step["cwd"]), known)
     why = f"asked for, since {paths.id} failed: {found.cause.title}"
     return replace(spec, decided=Decided(_login_name(), words_of(found.action), why))
+
+
+def _told_of(kept: Kept | None, earlier: str, spec: Spec) -> Spec:
+    """With a word on what of the `earlier` build's environment is not at hand."""
+    if kept is None:
+        note = f"{earlier} kept no environment; it goes on in this one"
+        return replace(spec, note="; ".join(n for n in (spec.note, note) if n))
+    if not kept.missing:
+        return spec
+    more = f" and {len(kept.missing) - MAX_NAMED} more" if len(kept.missing) > MAX_NAMED else ""
+    names = ", ".join(kept.missing[:MAX_NAMED]) + more
+    text = f"secrets are not kept, and not set here: {names}; if the build needs them, stop it, export them, and go on"
+    return replace(spec, missing=kept.missing, notices=(*spec.notices, text))
 
 
 def _again(args: argparse.Namespace, old: Mapping[str, Any], paths: BuildPaths, environ: Mapping[str, str]) -> Spec:

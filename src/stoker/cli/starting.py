@@ -72,11 +72,11 @@ def start_build(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda:
         raise CliError(str(err), OWN_FAILURE) from err
 
 
-def show_own(paths: BuildPaths, screen: Screen) -> int:
+def show_own(paths: BuildPaths, screen: Screen, *, lasting: bool = True) -> int:
     """Watch a build that has been started here. What that takes is loaded while the engine starts beside it."""
     from stoker.cli.view import show_build
 
-    return show_build(paths, screen, owner=True)
+    return show_build(paths, screen, owner=True, lasting=lasting)
 
 
 def window_of(cwd: str, jobs: int | None, memory: int | None) -> int:

@@ -56,8 +56,13 @@ def find(build_id: str | None) -> BuildPaths:
         raise CliError(str(err), FAILURE) from err
 
 
-def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False) -> int:
-    """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it."""
+def show_build(
+    paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False, lasting: bool = True
+) -> int:
+    """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it.
+
+    What is not `lasting` loses its folder afterwards.
+    """
     full_screen = isinstance(screen, TuiOptions)
     if isinstance(screen, TuiOptions):
         if not early.came():
@@ -72,7 +77,7 @@ def show_build(paths: BuildPaths, screen: Screen, *, read_only: bool = False, ow
     if full_screen:
         print(_last_line(state), file=sys.stderr)
     if screen != "json":
-        for line in closing_lines(state):
+        for line in closing_lines(state, lasting=lasting and Path(state.cwd).is_dir()):
             print(f"stoker: {line}", file=sys.stderr)
     return exit_status(state)
 

@@ -12,8 +12,11 @@ from stoker.model.text import clean
 MAX_WORDS = 300
 
 
-def closing_lines(state: BuildState) -> list[str]:
-    """What a person reads last; empty for a build that ended well or still runs."""
+def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
+    """What a person reads last; empty for a build that ended well or still runs.
+
+    How to go on is told of one that is `lasting`: whose folder is there and stays.
+    """
     if state.outcome not in ("failed", "stopped"):
         return []
     found, name = state.diagnosis, clean(state.id)
@@ -24,6 +27,8 @@ def closing_lines(state: BuildState) -> list[str]:
         lines += [clean(fact, MAX_WORDS) for fact in found.facts[:1]]
     elif state.outcome == "failed":
         lines.append(f"the cause is not known; look at: stoker log {name}")
+    if not lasting:
+        return lines
     if found is not None and found.action is not None:
         lines.append(f"to {clean(words_of(found.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
     else:

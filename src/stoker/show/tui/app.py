@@ -86,7 +86,7 @@ class StokerApp(ControlApp):
         self._tick_seconds = tick
         self._monotonic = clock
         self._clock = Clock()
-        self._end_shown = False
+        self._end_shown = self._end_told = False
         self._pages: dict[str, PageScreen] = {}
 
     @property
@@ -152,17 +152,23 @@ class StokerApp(ControlApp):
                 break
 
     def _turn_to_end(self) -> None:
-        """Show the end screen once when the build is over; take it back when a replay goes on."""
+        """Show the end screen once when the build is over, as soon as nothing else is looked at.
+
+        It is taken back when a replay goes on.
+        """
         if not self.newest.state.over:
-            self._end_shown = False
+            self._end_told = self._end_shown = False
             if isinstance(self.screen, EndScreen):
                 self.pop_screen()
-        elif not self._end_shown:
-            self._end_shown = True
-            if isinstance(self.screen, DashboardScreen):
-                self.push_screen("end")
-            else:
-                self.tell(f"The build has ended: {self.newest.state.outcome}")
+            return
+        if isinstance(self.screen, Box) and self.screen.ends_with_build:
+            self.screen.dismiss(None)
+        if isinstance(self.screen, DashboardScreen) and not self._end_shown:
+            self._end_told = self._end_shown = True
+            self.push_screen("end")
+        elif not self._end_told:
+            self._end_told = True
+            self.tell(f"The build has ended: {self.newest.state.outcome}")
 
     def _open(self, name: str) -> None:
         """Show a page in place of the one shown, or go back if it is shown already."""
@@ -171,6 +177,7 @@ class StokerApp(ControlApp):
             self.pop_screen()
         if not shown:
             self.push_screen(name)
+        self._turn_to_end()
 
     def action_output(self) -> None:
         """The output."""
@@ -206,6 +213,7 @@ class StokerApp(ControlApp):
             screen.forget_cursor()
         elif isinstance(screen, PageScreen) and not (isinstance(screen, OutputScreen) and screen.undo()):
             self.pop_screen()
+            self._turn_to_end()
 
 
 def _at_once(update: Update) -> tuple[object, ...]:

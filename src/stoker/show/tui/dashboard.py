@@ -260,21 +260,25 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     slowest = list(state.slowest)
     if room < 4 or not slowest:
         return []
+    # What a stop has ended did not fail, and who fell in its last second cannot be told from it.
+    bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
     if width >= 110 and heaviest:
         half = (width - 3) // 2
-        left = _ranking("heaviest jobs", heaviest, half, room - 1, g)
-        right = _ranking("slowest jobs", slowest, width - half - 3, room - 1, g)
+        left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
+        right = _ranking("slowest jobs", slowest, bad, width - half - 3, room - 1, g)
         return [BLANK, *_beside(left, right, half)]
     both = bool(heaviest) and room >= 9
     lines = (
-        [BLANK, *_ranking("heaviest jobs", heaviest, width, room // 2 - 1 if both else room - 1, g)] if heaviest else []
+        [BLANK, *_ranking("heaviest jobs", heaviest, bad, width, room // 2 - 1 if both else room - 1, g)]
+        if heaviest
+        else []
     )
     if both or not heaviest:
-        lines += [BLANK, *_ranking("slowest jobs", slowest, width, room - len(lines) - 1, g)]
+        lines += [BLANK, *_ranking("slowest jobs", slowest, bad, width, room - len(lines) - 1, g)]
     return lines
 
 
-def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:
+def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
     lines = [views.section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:
@@ -285,6 +289,6 @@ def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyp
             Part(pad(peak, 10, right=True)),
         ]
         room = width - width_of(cells) - 2
-        mark = Part(f"{g.fail} ", "error") if job.outcome == "failed" else Part("  ")
+        mark = bad if job.outcome == "failed" else Part("  ")
         lines.append((mark, Part(pad(elide_path(clean(job.output), room, g.ellipsis), room)), *cells))
     return lines

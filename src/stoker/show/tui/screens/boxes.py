@@ -29,6 +29,9 @@ T = TypeVar("T")
 class Box(ModalScreen[T | None], Generic[T]):
     """A titled box of lines in the middle; the page behind it stays alive. It may answer with a T."""
 
+    ends_with_build: ClassVar[bool] = False
+    """Whether there is nothing left to ask once the build is over."""
+
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     Box { align: center middle; background: transparent; }

@@ -52,6 +52,8 @@ class Question(Box[Answer]):
 class StopBox(Question):
     """Asks before it stops a build."""
 
+    ends_with_build = True
+
     BINDINGS: ClassVar[list[BindingType]] = [
         # Not "s": the key that asks must not answer, or a burst of letters meant for a search would stop the build.
         Binding("y", "answer('gracefully')", "Stop", show=False),
@@ -64,6 +66,8 @@ class StopBox(Question):
 
 class KillBox(Question):
     """Asks before it kills one job."""
+
+    ends_with_build = True
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('now')", "Kill", show=False)]
 
@@ -120,6 +124,8 @@ def _answers(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
 
 class LevelBox(Box[int]):
     """Takes a number, digit by digit; nothing happens before Enter."""
+
+    ends_with_build = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(digit, f"digit('{digit}')", show=False) for digit in "0123456789"),
