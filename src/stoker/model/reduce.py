@@ -20,7 +20,6 @@ from stoker.model.state import (
     MAX_KILLED,
     MAX_NOTICES,
     MAX_RECENT,
-    MAX_TIMELINE,
     BuildState,
     Decision,
     Estimate,
@@ -36,6 +35,7 @@ from stoker.model.state import (
     TimelinePoint,
     ToolStats,
 )
+from stoker.model.timeline import with_point
 
 MAX_HEAVIEST = 10
 
@@ -114,7 +114,9 @@ def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState
 
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
-    scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
+    scheduler = Scheduler(
+        e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time, start_ticks=e.start_ticks
+    )
     known = without(state.schedulers, lost(state.schedulers, state.step, e))
     schedulers, retired = with_oldest_retired({**known, e.sid: scheduler}, state.retired)
     level, step = state.level, state.step
@@ -153,7 +155,16 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
     else:
         since = None if e.state == "on_deck" else e.started
         job = Job(
-            e.jid, e.sid, e.pid, e.output, e.tool, e.started, state=e.state, expected=e.expected, running_since=since
+            e.jid,
+            e.sid,
+            e.pid,
+            e.output,
+            e.tool,
+            e.started,
+            state=e.state,
+            expected=e.expected,
+            running_since=since,
+            start_ticks=e.start_ticks,
         )
     return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 
@@ -245,7 +256,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     running = sum(job.state == "running" for job in jobs.values())
     on_deck = sum(job.state == "on_deck" for job in jobs.values())
     point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent, on_deck)
-    timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
+    timeline, spacing = with_point(state.timeline, state.timeline_spacing, point)
     return evolve(
         state,
         jobs=jobs,
@@ -272,33 +283,6 @@ def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> Machi
     if machine.ramdisk is not None or before is None or before.ramdisk is None:
         return machine
     return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))
-
-
-def _with_point(
-    timeline: tuple[TimelinePoint, ...], spacing: float, point: TimelinePoint
-) -> tuple[tuple[TimelinePoint, ...], float]:
-    """Keep the timeline bounded: within one spacing the larger value of each series stays, so no peak is lost."""
-    if timeline and point.time - timeline[-1].time < spacing * 0.999:
-        last = timeline[-1]
-        return (*timeline[:-1], _merged(last, point)), spacing
-    timeline = (*timeline, point)
-    if len(timeline) > MAX_TIMELINE:
-        timeline = tuple(_merged(*timeline[i : i + 2]) for i in range(0, len(timeline), 2))
-        spacing *= 2
-    return timeline, spacing
-
-
-def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> TimelinePoint:
-    if second is None:
-        return first
-    return TimelinePoint(
-        first.time,
-        max(first.memory_used, second.memory_used),
-        max(first.build_rss, second.build_rss),
-        max(first.running, second.running),
-        max(first.cpu_percent, second.cpu_percent),
-        max(first.on_deck, second.on_deck),
-    )
 
 
 def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
