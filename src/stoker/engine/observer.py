@@ -56,8 +56,8 @@ class Observer:
         self._unready: dict[int, Process] = {}
         self._exits = ExitWatch(self._exited)
         self._exited_at: dict[Key, float] = {}
-        self.stir: Callable[[], None] = lambda: None
-        """Called when a job's process has ended: others may start, and the scheduler will start its next."""
+        self.left: Callable[[int], None] = lambda _jid: None
+        """Called when a job's process has ended, before its end is told."""
         self._output = OutputWatch(output, state)
         self.failures = Failures(self._output, governor)
         self._tracked: dict[Key, Tracked] = {}
@@ -68,7 +68,7 @@ class Observer:
         self._met_any = state.step is not None and state.step.schedulers > 0
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
-        self._jobs_before = {job.pid: job for job in state.jobs.values()}
+        self._jobs_before = {job.pid: job for job in (*state.jobs.values(), *state.leaving.values())}
         self.sampler = Sampler(machine, roots.top, state.build_written, orphaned=roots.top == roots.build)
 
         self._processes: Mapping[int, Process] = {}
@@ -296,7 +296,8 @@ class Observer:
     def _exited(self, key: Key) -> None:
         self._exited_at[key] = time.time()
         self._governor.exited(key)
-        self.stir()
+        if (jid := self._jids.get(key)) is not None:
+            self.left(jid)
 
     def _used(self, report: JobReport) -> list[ev.Event]:
         """What the jobs use now, for their schedulers' books and for the governor."""
@@ -315,6 +316,7 @@ class Observer:
             self._exits.forget(use.job.key)
             last_seen = self._exited_at.pop(use.job.key, self._last_look)
             self._governor.gone(jid)
+            self.left(jid)
             if tracked is not None:
                 events += tracked.book.vanished(jid, use, last_seen)
         return events

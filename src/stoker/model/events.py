@@ -185,6 +185,14 @@ class LevelSet:
 
 
 @dataclass(frozen=True, slots=True)
+class JobsExited:
+    """The processes of these jobs have ended: they run no more. What became of each is told by its JobFinished."""
+
+    kind: ClassVar[str] = "jobs_exited"
+    jids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobFinished:
     """A job ended. `jid` is None when it was too short to be seen running.
 
@@ -348,6 +356,7 @@ Event = (
     | JobStarted
     | JobMoved
     | LevelSet
+    | JobsExited
     | JobFinished
     | Sampled
     | CacheUsed

@@ -139,15 +139,15 @@ def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) 
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
-    jobs = {jid: job for jid, job in state.jobs.items() if job.sid != e.sid}
+    jobs, leaving = ({jid: job for jid, job in of.items() if job.sid != e.sid} for of in (state.jobs, state.leaving))
     left = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
     # What comes behind the last one (a link, a wheel) is of no plan: what was estimated says nothing of it.
     estimate = state.estimate if left else None
-    return _with_scheduler(evolve(state, jobs=jobs, estimate=estimate), e.sid, ended=time)
+    return _with_scheduler(evolve(state, jobs=jobs, leaving=leaving, estimate=estimate), e.sid, ended=time)
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
-    if e.sid not in state.schedulers:
+    if e.sid not in state.schedulers or e.jid in state.leaving:
         return state
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
@@ -185,17 +185,28 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     return evolve(state, jobs={**state.jobs, e.jid: moved})
 
 
+def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
+    gone = {jid: state.jobs[jid] for jid in e.jids if jid in state.jobs}
+    left = {jid: job for jid, job in state.jobs.items() if jid not in gone}
+    return evolve(state, jobs=left, leaving={**state.leaving, **gone})
+
+
+def _without_job(state: BuildState, jid: int | None) -> BuildState:
+    if jid in state.leaving:
+        return evolve(state, leaving={other: job for other, job in state.leaving.items() if other != jid})
+    if jid in state.jobs:
+        return evolve(state, jobs={other: job for other, job in state.jobs.items() if other != jid})
+    return state
+
+
 def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
-    jobs = state.jobs
-    if e.jid is not None and e.jid in jobs:
-        jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
+    state = _without_job(state, e.jid)
     if e.outcome == "dropped":
         before = state.schedulers.get(e.sid)
-        return _with_scheduler(evolve(state, jobs=jobs), e.sid, dropped=before.dropped + 1 if before else 0)
+        return _with_scheduler(state, e.sid, dropped=before.dropped + 1 if before else 0)
     finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
     state = evolve(
         state,
-        jobs=jobs,
         recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
         heaviest=_with_heaviest(state.heaviest, finished),
         slowest=_ranked(state.slowest, finished, lambda j: j.seconds),
@@ -344,6 +355,7 @@ def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState
         build_written=e.written if e.written is not None else state.build_written,
         log_size=e.log_size if e.log_size is not None else state.log_size,
         jobs={},
+        leaving={},
         activity="",
         estimate=None,
     )
@@ -360,6 +372,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.JobStarted: _job_started,
     ev.JobMoved: _job_moved,
     ev.LevelSet: _level_set,
+    ev.JobsExited: _jobs_exited,
     ev.JobFinished: _job_finished,
     ev.Sampled: _sampled,
     ev.CacheUsed: _cache_used,

@@ -270,6 +270,8 @@ class BuildState:
     schedulers: Mapping[int, Scheduler] = field(default_factory=dict)
     retired: Retired = field(default_factory=Retired)
     jobs: Mapping[int, Job] = field(default_factory=dict)
+    leaving: Mapping[int, Job] = field(default_factory=dict)
+    """Jobs whose process has ended, until it is told how: a ninja records it a moment later."""
     last_jid: int = 0
     level: Level = field(default_factory=Level)
     machine: MachineSample | None = None
