@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from stoker.model.codec import decode_record
+from stoker.model.progress import progress_of
+from stoker.model.reduce import reduce_all
 from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja, write_project
 
 
@@ -90,6 +95,24 @@ def test_the_counts_are_true_at_every_moment(stoker: Stoker, project: Path, ninj
     assert p["finished"] == p["total"] == 9
     finished = [e["output"] for e in stoker.events(build) if e["type"] == "job_finished"]
     assert len(finished) == len(set(finished)) == 9
+
+
+def test_a_job_that_has_ended_runs_no_more_although_its_ninja_has_yet_to_say_so(stoker: Stoker, tmp_path: Path) -> None:
+    edges = [(f"o{n}", f"until [ -e {n}.go ]; do sleep 0.05; done; touch o{n}") for n in range(2)]
+    folder = write_ninja(tmp_path / "two", edges)
+    build = stoker.detach("ninja", "-C", str(folder), "-j2", jobs=2)
+    until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
+    ninja = next(e["pid"] for e in stoker.events(build) if e["type"] == "scheduler_started")
+    os.kill(ninja, signal.SIGSTOP)
+    (folder / "0.go").touch()
+    until(lambda: any(e["type"] == "job_finished" for e in stoker.events(build)), "word of its end, as it must be dead")
+    os.kill(ninja, signal.SIGCONT)
+    (folder / "1.go").touch()
+    stoker.ended(build)
+    told = [decode_record(event) for event in stoker.events(build)]
+    before = next(n for n, record in enumerate(told) if record.event.kind == "job_finished")
+    counts = progress_of(reduce_all(told[:before]))
+    assert (counts.running, counts.total) == (1, 2)
 
 
 def test_a_failure_is_told_with_its_command_and_output(stoker: Stoker, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act.tree import descendants, start_ticks
-from support.burn import burns, write_burns
+from support.burn import burns, write_burn_makefile, write_burns
 from support.overlap import Overlap
 from support.procs import below
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
@@ -89,6 +89,36 @@ def test_a_killed_engine_loses_no_job_and_the_build_ends_as_it_would(stoker: Sto
     assert (status["progress"]["finished"], status["progress"]["total"]) == (8, 8)
     sequence = [e["seq"] for e in stoker.events(build)]
     assert sequence == list(range(1, len(sequence) + 1))
+
+
+def set_back(journal: Path, seconds: float) -> None:
+    """As if the clock had been set forward by so many seconds since all of this was written down."""
+    records = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    for record in records:
+        record["t"] -= seconds
+        if "started" in record:
+            record["started"] -= seconds
+    journal.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.mark.parametrize("tool", ["ninja", "make"])
+def test_a_clock_that_is_set_while_the_engine_is_replaced_costs_no_job(
+    stoker: Stoker, tmp_path: Path, tool: str
+) -> None:
+    write = {"ninja": write_burns, "make": write_burn_makefile}[tool]
+    build = stoker.detach(tool, "-C", str(write(tmp_path / "b", burns(3, 600))), "-j3", jobs=3)
+    until(lambda: stoker.status(build)["progress"]["running"] == 3, "three jobs")
+    engine = stoker.engine_pid(build)
+    os.kill(engine, signal.SIGSTOP)
+    set_back(stoker.folder(build) / "journal.jsonl", 30)
+    os.kill(engine, signal.SIGKILL)
+    until(lambda: stoker.engine_pid(build) != engine, "another engine")
+    looks = len(stoker.events(build)) + 8
+    until(lambda: len(stoker.events(build)) > looks, "some looks of it")
+    events = stoker.events(build)
+    assert not [event for event in events if event["type"] == "job_finished"]
+    assert {event["jid"] for event in events if event["type"] == "job_started"} == {1, 2, 3}
+    assert len([event for event in events if event["type"] == "scheduler_started"]) == 1
 
 
 def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker: Stoker, slow: Path) -> None:

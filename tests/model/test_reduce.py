@@ -76,6 +76,19 @@ def test_a_job_is_running_until_it_is_finished() -> None:
     assert finished.heaviest[0].output == "a.o"
 
 
+def test_a_job_whose_process_has_ended_runs_no_more_but_is_counted_once_it_is_told_how() -> None:
+    began = [*BEGIN, *(ev.JobStarted(n, 1, 200 + n, f"{n}.o", "cxx", 1004.0) for n in (1, 2))]
+    exited: list[ev.Event] = [*began, ev.JobsExited((1,)), ev.JobsExited((1, 7))]
+    for told in (exited, [*exited, ev.JobStarted(1, 1, 201, "its/name.o", "cxx", 1004.0), ev.JobMoved(1, "running")]):
+        found = progress_of(reduce_all(records(told)))
+        assert (found.running, found.finished, found.total) == (1, 0, 2)
+    found = progress_of(reduce_all(records([*exited, ev.JobFinished(1, 1, "1.o", "cxx", 2.0, "ok")])))
+    assert (found.running, found.finished, found.total) == (1, 1, 2)
+    gone = reduce_all(records([*exited, ev.SchedulerEnded(1)]))
+    assert not gone.jobs
+    assert not gone.leaving
+
+
 def test_a_record_seen_twice_counts_once() -> None:
     end = ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok")
     all_records = records([*BEGIN, end])

@@ -92,6 +92,9 @@ def _remaining(state: BuildState, now: float, left: Mapping[str, int], width: fl
     seconds = {tool: _seconds(state.tool_stats, tool, n, end) for tool, n in left.items()}
     waiting = dict(left)
     running: list[float] = []
+    for job in state.leaving.values():
+        if job.tool in seconds:
+            waiting[job.tool] -= 1
     for job in state.jobs.values():
         if job.tool in seconds:
             waiting[job.tool] -= 1

@@ -1,15 +1,10 @@
-"""How a build ended, from what its keeper wrote down, and the wait for room for the last words.
-
-Unaware of processes.
-"""
+"""How a build ended, from what its keeper wrote down. Unaware of processes."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import signal
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -18,20 +13,8 @@ from stoker.config.paths import BuildPaths
 from stoker.engine.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
 from stoker.model.state import BuildState, Scheduler
-from stoker.record.journal import JournalWriter
-
-ROOM_SECONDS, TRY_SECONDS = 20.0, 0.1
-"""How long the last records wait where the disk is full, and how often it is tried."""
 
 KILLED = 128 + signal.SIGKILL
-
-
-async def wait_for_room(journal: JournalWriter) -> None:
-    """Until all is written: a disk that a build has filled often has room again when its temporary files are gone."""
-    give_up_at = time.monotonic() + ROOM_SECONDS
-    while journal.problem and time.monotonic() < give_up_at:
-        await asyncio.sleep(TRY_SECONDS)
-        journal.flush()
 
 
 def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) -> BuildEnded:

@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from stoker.decide.deaths import Again
 from stoker.engine.beginning import beginning_of, decided_before
 from stoker.engine.bell import Bell, LogsPace, Pace
 from stoker.engine.caching import CacheMeter
-from stoker.engine.ending import ending_of, true_status, wait_for_room
+from stoker.engine.ending import ending_of, true_status
 from stoker.engine.expectations import Expectations
 from stoker.engine.failures import RECORD_SECONDS
 from stoker.engine.findings import findings
@@ -31,6 +30,7 @@ from stoker.engine.forecast import Forecast
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out, counts, let_go
 from stoker.engine.keeper_link import KeeperLink
+from stoker.engine.ledger import Ledger
 from stoker.engine.lending import Lender
 from stoker.engine.observer import Observer
 from stoker.engine.people import login_name
@@ -38,11 +38,9 @@ from stoker.engine.ramdisk import reader_of
 from stoker.engine.recovery import Recovery
 from stoker.engine.steps import Steps, changes, known_run
 from stoker.model import events as ev
-from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.history import History
-from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.machine import MachineReader
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
@@ -78,9 +76,10 @@ class Engine:
         self._spec: dict[str, Any] = json.loads(paths.spec.read_bytes())
         self._steps = Steps(self._spec)
         self._keeper = KeeperLink(paths)
-        self._journal = JournalWriter(paths.journal)
-        self._state: BuildState = load_state(paths.journal)
+        self._ledger = Ledger(paths)
+        self._write = self._ledger.write
         self._server = Server(paths.socket, self._command, lambda: self._state)
+        self._ledger.publish = self._server.publish
         self._bell = Bell()
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace, self._logs_pace = Pace(), LogsPace()
@@ -92,8 +91,12 @@ class Engine:
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._forecast.on_unseen = self._expectations.unseen
+        self._ledger.heard = self._forecast.heard
         self._estimated_at = 0.0
-        self._journal_problem: str | None = None
+
+    @property
+    def _state(self) -> BuildState:
+        return self._ledger.state
 
     async def run(self) -> None:
         """Until the build is over; raises nothing that the keeper would not answer with a new engine."""
@@ -104,7 +107,7 @@ class Engine:
         await self._open_socket()
         plans = self._empty_scratch()
         observer = self._observer(plans)
-        self._write(await self._cache.begin(), time.time())
+        self._write(await self._cache.begin())
         self._keeper.beat()
         self._tell_ready()
         self._following.start(self._bell.ring)
@@ -128,6 +131,7 @@ class Engine:
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
+        self._ledger.learn = governor.finished
         governor.on_kill = self._recovery.killed_by_stoker
         governor.alone = self._recovery.must_run_alone()
         governor.cores = machine.cores
@@ -135,7 +139,7 @@ class Engine:
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
             governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
         observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
-        observer.stir = self._stirred
+        observer.left = self._left
         observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
         observer.planner.on_plan = self._forecast.planned
         self._set_limits()
@@ -157,8 +161,9 @@ class Engine:
             self._forecast.ask_again()
         return [*news, *self._governor.level_told(), *self._governor.step()]
 
-    def _stirred(self) -> None:
-        """A job has ended: another may start now, and its scheduler will start one in a moment."""
+    def _left(self, jid: int) -> None:
+        """A job's process has ended: another may start now, and its scheduler will start one in a moment."""
+        self._ledger.left(jid)
         self._deaths = True
         self._pace.hurry()
         self._bell.ring()
@@ -185,7 +190,7 @@ class Engine:
         try:
             await self._server.start()
         except (UnsafeFolderError, EngineAliveError, OSError) as err:
-            self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")], time.time())
+            self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
 
     def _listen_to_signals(self) -> None:
         """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another.
@@ -219,31 +224,7 @@ class Engine:
         if not adopted:
             events += [ev.Noticed("warning", text) for text in self._spec.get("notices", ())]
             events += [ev.Noticed("info", note) for note in (self._spec["note"],) if note]
-        self._write(events, self._keeper.started if not adopted else time.time())
-
-    def _write(self, events: Iterable[ev.Event], now: float) -> None:
-        """Journal, state, viewers: in this order, so that nobody sees what is not written down."""
-        lines, records = [], []
-        for event in events:
-            if isinstance(event, ev.JobFinished):
-                event = self._governor.finished(event)
-            record, line = self._journal.append(event, now)
-            self._state = reduce(self._state, record)
-            records.append(record)
-            lines.append(line)
-        self._forecast.heard((record.event for record in records), now)
-        self._journal.flush()
-        self._journal.checkpoint(self._state)
-        self._server.publish(lines, records)
-        self._report_journal_problem(now)
-
-    def _report_journal_problem(self, now: float) -> None:
-        """A journal that cannot be written is told to viewers once; it is in memory, and written when there is room."""
-        problem = self._journal.problem
-        if problem != self._journal_problem:
-            self._journal_problem = problem
-            event = ev.Noticed("error", problem) if problem else ev.Noticed("info", "the journal can be written again")
-            self._write([event], now)
+        self._write(events, None if adopted else self._keeper.started)
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
@@ -305,9 +286,9 @@ class Engine:
         ended = self._keeper.asked()
         if ended is None:
             return
-        self._write(observer.end_command(time.time()), time.time())
+        self._write(observer.end_command(time.time()))
         found, events = self._recovery.verdict(self._state)
-        self._write(events, time.time())
+        self._write(events)
         again = isinstance(found, Again)
         self._governor.alone = self._recovery.must_run_alone()
         self._keeper.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
@@ -360,9 +341,9 @@ class Engine:
             self._pace.hurry()
             self._logs_pace.recorded(time.monotonic())
         events += births
-        if self._logs_pace.is_time(time.monotonic()):
+        if looks := self._logs_pace.is_time(time.monotonic()):
             events += observer.read_logs(now)
-        if events:
+        if events or (looks and self._ledger.owes):
             self._write(events, now)
 
     async def _end(self, observer: Observer) -> None:
@@ -374,11 +355,10 @@ class Engine:
         alone = self._recovery.was_run_alone()
         async with self._keeper.beating():
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
-                self._write(events, time.time())
-        self._write([*self._steps.ended(self._state, ending.exit_code), ending], time.time())
+                self._write(events)
+        self._write([*self._steps.ended(self._state, ending.exit_code), ending])
         async with self._keeper.beating():
-            await wait_for_room(self._journal)
-        self._journal.close()
+            await self._ledger.close()
         if ending.outcome == "done":
             self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it
 
@@ -387,7 +367,7 @@ class Engine:
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
         """Carry out what a viewer asks for; raises CommandRefused."""
         if verb != "stop":
-            self._write(carry_out(self._governor, verb, arguments, login_name(uid)), time.time())
+            self._write(carry_out(self._governor, verb, arguments, login_name(uid)))
             self._bell.ring()
             return
         force = arguments.get("force", False) is True
@@ -397,4 +377,4 @@ class Engine:
             stop_build(self._paths, force)
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
-        self._write([ev.StopRequested(login_name(uid), force)], time.time())
+        self._write([ev.StopRequested(login_name(uid), force)])

@@ -129,6 +129,8 @@ class Forecast:
                 self._met(event)
             elif isinstance(event, ev.JobMoved):
                 self._clock.move(event)
+            elif isinstance(event, ev.JobsExited):
+                self._clock.rest(event.jids)
             elif isinstance(event, ev.JobFinished):
                 self._finished(event, now)
             elif isinstance(event, ev.Sampled):

@@ -128,8 +128,9 @@ class Governor:
     def _started(self, m: Member) -> ev.JobStarted:
         job = m.job
         expected = self.deck.news(m) if m.counts else None
+        started = round(job.started, 2)
         return ev.JobStarted(
-            m.jid, m.sid, job.pid, job.label, job.tool, round(job.started, 2), state=m.state, expected=expected
+            m.jid, m.sid, job.pid, job.label, job.tool, started, m.state, expected, start_ticks=job.start_ticks
         )
 
     def observe(self, uses: Mapping[int, JobUse]) -> list[ev.Event]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from stoker.engine.deck import Birth
 from stoker.engine.failures import Failures
@@ -34,8 +35,7 @@ from stoker.sense.processes import Process, ProcessTable, again, children_of, st
 from stoker.sense.scheduler_args import ninja_arguments
 from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
-SAME_PROCESS_SECONDS = 1.0
-"""Two starts of one pid that differ by less are one process: starts are kept to a hundredth of a second."""
+_Told = TypeVar("_Told", state_of.Job, state_of.Scheduler)
 
 
 class Observer:
@@ -56,8 +56,8 @@ class Observer:
         self._unready: dict[int, Process] = {}
         self._exits = ExitWatch(self._exited)
         self._exited_at: dict[Key, float] = {}
-        self.stir: Callable[[], None] = lambda: None
-        """Called when a job's process has ended: others may start, and the scheduler will start its next."""
+        self.left: Callable[[int], None] = lambda _jid: None
+        """Called when a job's process has ended, before its end is told."""
         self._output = OutputWatch(output, state)
         self.failures = Failures(self._output, governor)
         self._tracked: dict[Key, Tracked] = {}
@@ -68,7 +68,7 @@ class Observer:
         self._met_any = state.step is not None and state.step.schedulers > 0
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
-        self._jobs_before = {job.pid: job for job in state.jobs.values()}
+        self._jobs_before = {job.pid: job for job in (*state.jobs.values(), *state.leaving.values())}
         self.sampler = Sampler(machine, roots.top, state.build_written, orphaned=roots.top == roots.build)
 
         self._processes: Mapping[int, Process] = {}
@@ -197,7 +197,7 @@ class Observer:
         for scheduler in sorted(schedulers.values(), key=lambda s: s.start_ticks):
             if scheduler.key in self._tracked:
                 continue
-            before = self._schedulers_before.pop(scheduler.pid, None)
+            before = _taken(self._schedulers_before, scheduler.key)
             tracked = self._track(scheduler, before, start_wall(scheduler.start_ticks, now))
             if before is None:
                 outer = schedulers.get(scheduler.parent) if scheduler.parent is not None else None
@@ -282,13 +282,9 @@ class Observer:
     def _birth(self, job: Job, process: Process) -> Birth | None:
         """A new job's number, or the one that an engine before this one gave to the same process."""
         tracked = self._tracked.get(job.scheduler)
-        before = self._jobs_before.get(job.pid)
-        if before is not None and abs(before.started - job.started) < SAME_PROCESS_SECONDS:
-            del self._jobs_before[job.pid]
-            jid = before.jid
-        else:
-            before, jid = None, self._next_jid
-            self._next_jid += 1
+        before = _taken(self._jobs_before, job.key)
+        jid = before.jid if before is not None else self._next_jid
+        self._next_jid = max(self._next_jid, jid + 1)
         self._jids[job.key] = jid
         self._exits.watch(job.key)
         # Read again: what was read before its exec may be older than its process group.
@@ -300,7 +296,8 @@ class Observer:
     def _exited(self, key: Key) -> None:
         self._exited_at[key] = time.time()
         self._governor.exited(key)
-        self.stir()
+        if (jid := self._jids.get(key)) is not None:
+            self.left(jid)
 
     def _used(self, report: JobReport) -> list[ev.Event]:
         """What the jobs use now, for their schedulers' books and for the governor."""
@@ -319,6 +316,7 @@ class Observer:
             self._exits.forget(use.job.key)
             last_seen = self._exited_at.pop(use.job.key, self._last_look)
             self._governor.gone(jid)
+            self.left(jid)
             if tracked is not None:
                 events += tracked.book.vanished(jid, use, last_seen)
         return events
@@ -369,4 +367,10 @@ class Observer:
 
 def _started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
     s = book.scheduler
-    return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent)
+    return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks)
+
+
+def _taken(before: dict[int, _Told], key: Key) -> _Told | None:
+    """What the journal tells of this very process, by its pid and start: clocks are set, and pids used again."""
+    told = before.get(key[0])
+    return before.pop(key[0]) if told is not None and told.start_ticks in (None, key[1]) else None

@@ -181,9 +181,10 @@ class Recovery:
 
     def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
         """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""
-        living = {job.output: job.peak_rss for job in state.jobs.values() if job.output in outputs}
+        living = (*state.leaving.values(), *state.jobs.values())
+        known = {job.output: job.peak_rss for job in living if job.output in outputs}
         seen = [job for job in (*state.heaviest, *state.recent) if job.output in outputs]
-        return living | {job.output: job.peak_rss or 0 for job in seen}
+        return known | {job.output: job.peak_rss or 0 for job in seen}
 
     def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:
         lines = self._lines(failure.log_start, failure.log_end, header=2 if failure.command else 0)

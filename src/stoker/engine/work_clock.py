@@ -90,6 +90,12 @@ class WorkClock:
             clock.age, clock.since = self.age(event.jid), self._time if event.state == "running" else None
             self._running += clock.since is not None
 
+    def rest(self, jids: Iterable[int]) -> None:
+        """These jobs run no more."""
+        for clock, jid in ((self._jobs[jid], jid) for jid in jids if jid in self._jobs):
+            self._running -= clock.since is not None
+            clock.age, clock.since = self.age(jid), None
+
     def age(self, jid: int) -> float:
         """How long the job has run; 0 for one that is not known."""
         clock = self._jobs.get(jid)

@@ -96,7 +96,8 @@ class SchedulerStarted:
     """A ninja, samurai or make was found below the build. `sid` numbers it within this journal, from 1.
 
     `width` is its -j as far as its command line or its default tells. `parent` is the scheduler (sid) below which
-    it runs, for an ExternalProject or a sub-make.
+    it runs, for an ExternalProject or a sub-make. `start_ticks` is when its process started, in clock ticks since
+    boot: that and its pid tell it from all others, however clocks are set; None in older journals.
     """
 
     kind: ClassVar[str] = "scheduler_started"
@@ -107,6 +108,7 @@ class SchedulerStarted:
     version: str
     width: int | None
     parent: int | None = None
+    start_ticks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class SchedulerEnded:
 class JobStarted:
     """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1.
 
-    `expected` is the memory it is predicted to need at its peak, if anything predicts it.
+    `expected` is the memory it is predicted to need at its peak, if anything predicts it. `start_ticks` is as in
+    SchedulerStarted.
     """
 
     kind: ClassVar[str] = "job_started"
@@ -149,6 +152,7 @@ class JobStarted:
     started: float
     state: JobState = "running"
     expected: int | None = None
+    start_ticks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,14 @@ class LevelSet:
     target: int
     paused: Paused = "no"
     guarded: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JobsExited:
+    """The processes of these jobs have ended: they run no more. What became of each is told by its JobFinished."""
+
+    kind: ClassVar[str] = "jobs_exited"
+    jids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +356,7 @@ Event = (
     | JobStarted
     | JobMoved
     | LevelSet
+    | JobsExited
     | JobFinished
     | Sampled
     | CacheUsed

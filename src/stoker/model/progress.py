@@ -40,6 +40,8 @@ def progress_of(state: BuildState) -> Progress:
     """The counts of a build, over all its schedulers."""
     running = on_deck = frozen = 0
     per_scheduler: dict[int, int] = {}
+    for job in state.leaving.values():
+        per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
     for job in state.jobs.values():
         per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
         on_deck += job.state == "on_deck"

@@ -20,7 +20,6 @@ from stoker.model.state import (
     MAX_KILLED,
     MAX_NOTICES,
     MAX_RECENT,
-    MAX_TIMELINE,
     BuildState,
     Decision,
     Estimate,
@@ -36,6 +35,7 @@ from stoker.model.state import (
     TimelinePoint,
     ToolStats,
 )
+from stoker.model.timeline import with_point
 
 MAX_HEAVIEST = 10
 
@@ -114,7 +114,9 @@ def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState
 
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
-    scheduler = Scheduler(e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time)
+    scheduler = Scheduler(
+        e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time, start_ticks=e.start_ticks
+    )
     known = without(state.schedulers, lost(state.schedulers, state.step, e))
     schedulers, retired = with_oldest_retired({**known, e.sid: scheduler}, state.retired)
     level, step = state.level, state.step
@@ -137,15 +139,15 @@ def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) 
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
-    jobs = {jid: job for jid, job in state.jobs.items() if job.sid != e.sid}
+    jobs, leaving = ({jid: job for jid, job in of.items() if job.sid != e.sid} for of in (state.jobs, state.leaving))
     left = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
     # What comes behind the last one (a link, a wheel) is of no plan: what was estimated says nothing of it.
     estimate = state.estimate if left else None
-    return _with_scheduler(evolve(state, jobs=jobs, estimate=estimate), e.sid, ended=time)
+    return _with_scheduler(evolve(state, jobs=jobs, leaving=leaving, estimate=estimate), e.sid, ended=time)
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
-    if e.sid not in state.schedulers:
+    if e.sid not in state.schedulers or e.jid in state.leaving:
         return state
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
@@ -153,7 +155,16 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
     else:
         since = None if e.state == "on_deck" else e.started
         job = Job(
-            e.jid, e.sid, e.pid, e.output, e.tool, e.started, state=e.state, expected=e.expected, running_since=since
+            e.jid,
+            e.sid,
+            e.pid,
+            e.output,
+            e.tool,
+            e.started,
+            state=e.state,
+            expected=e.expected,
+            running_since=since,
+            start_ticks=e.start_ticks,
         )
     return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 
@@ -174,17 +185,28 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     return evolve(state, jobs={**state.jobs, e.jid: moved})
 
 
+def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
+    gone = {jid: state.jobs[jid] for jid in e.jids if jid in state.jobs}
+    left = {jid: job for jid, job in state.jobs.items() if jid not in gone}
+    return evolve(state, jobs=left, leaving={**state.leaving, **gone})
+
+
+def _without_job(state: BuildState, jid: int | None) -> BuildState:
+    if jid in state.leaving:
+        return evolve(state, leaving={other: job for other, job in state.leaving.items() if other != jid})
+    if jid in state.jobs:
+        return evolve(state, jobs={other: job for other, job in state.jobs.items() if other != jid})
+    return state
+
+
 def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
-    jobs = state.jobs
-    if e.jid is not None and e.jid in jobs:
-        jobs = {jid: job for jid, job in jobs.items() if jid != e.jid}
+    state = _without_job(state, e.jid)
     if e.outcome == "dropped":
         before = state.schedulers.get(e.sid)
-        return _with_scheduler(evolve(state, jobs=jobs), e.sid, dropped=before.dropped + 1 if before else 0)
+        return _with_scheduler(state, e.sid, dropped=before.dropped + 1 if before else 0)
     finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
     state = evolve(
         state,
-        jobs=jobs,
         recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
         heaviest=_with_heaviest(state.heaviest, finished),
         slowest=_ranked(state.slowest, finished, lambda j: j.seconds),
@@ -245,7 +267,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     running = sum(job.state == "running" for job in jobs.values())
     on_deck = sum(job.state == "on_deck" for job in jobs.values())
     point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent, on_deck)
-    timeline, spacing = _with_point(state.timeline, state.timeline_spacing, point)
+    timeline, spacing = with_point(state.timeline, state.timeline_spacing, point)
     return evolve(
         state,
         jobs=jobs,
@@ -272,33 +294,6 @@ def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> Machi
     if machine.ramdisk is not None or before is None or before.ramdisk is None:
         return machine
     return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))
-
-
-def _with_point(
-    timeline: tuple[TimelinePoint, ...], spacing: float, point: TimelinePoint
-) -> tuple[tuple[TimelinePoint, ...], float]:
-    """Keep the timeline bounded: within one spacing the larger value of each series stays, so no peak is lost."""
-    if timeline and point.time - timeline[-1].time < spacing * 0.999:
-        last = timeline[-1]
-        return (*timeline[:-1], _merged(last, point)), spacing
-    timeline = (*timeline, point)
-    if len(timeline) > MAX_TIMELINE:
-        timeline = tuple(_merged(*timeline[i : i + 2]) for i in range(0, len(timeline), 2))
-        spacing *= 2
-    return timeline, spacing
-
-
-def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> TimelinePoint:
-    if second is None:
-        return first
-    return TimelinePoint(
-        first.time,
-        max(first.memory_used, second.memory_used),
-        max(first.build_rss, second.build_rss),
-        max(first.running, second.running),
-        max(first.cpu_percent, second.cpu_percent),
-        max(first.on_deck, second.on_deck),
-    )
 
 
 def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
@@ -360,6 +355,7 @@ def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState
         build_written=e.written if e.written is not None else state.build_written,
         log_size=e.log_size if e.log_size is not None else state.log_size,
         jobs={},
+        leaving={},
         activity="",
         estimate=None,
     )
@@ -376,6 +372,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.JobStarted: _job_started,
     ev.JobMoved: _job_moved,
     ev.LevelSet: _level_set,
+    ev.JobsExited: _jobs_exited,
     ev.JobFinished: _job_finished,
     ev.Sampled: _sampled,
     ev.CacheUsed: _cache_used,

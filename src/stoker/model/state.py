@@ -102,6 +102,7 @@ class Scheduler:
     dropped: int = 0
     finished_by_tool: Mapping[str, int] = field(default_factory=dict)
     log_offset: int | None = None
+    start_ticks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Job:
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
     was let go, None while it waits on deck; `started` is its process's birth. `moved_by` and `alone` are as in
-    events.JobMoved.
+    events.JobMoved, `start_ticks` as in events.JobStarted.
     """
 
     jid: int
@@ -136,6 +137,7 @@ class Job:
     running_since: float | None = None
     moved_by: MovedBy = ""
     alone: bool = False
+    start_ticks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,8 @@ class BuildState:
     schedulers: Mapping[int, Scheduler] = field(default_factory=dict)
     retired: Retired = field(default_factory=Retired)
     jobs: Mapping[int, Job] = field(default_factory=dict)
+    leaving: Mapping[int, Job] = field(default_factory=dict)
+    """Jobs whose process has ended, until it is told how: a ninja records it a moment later."""
     last_jid: int = 0
     level: Level = field(default_factory=Level)
     machine: MachineSample | None = None
