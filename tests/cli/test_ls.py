@@ -34,6 +34,7 @@ def test_the_command_and_the_folder_tell_builds_apart(stoker: Stoker, tmp_path: 
         shown = terminal.display.strip().splitlines()
         assert len(shown) == 2, "a line each, on 80 columns"
         assert "sh -c" in shown[1]
-        assert shown[1].endswith("length")
+        assert "in …/a-" in shown[1]
+        assert shown[1].endswith("ngth")
     finally:
         terminal.close()

@@ -45,7 +45,14 @@ def test_rough_durations(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(1440, 1860, "24–31 min"), (50, 120, "50 s–2 min"), (300, 300, "5 min"), (5700, 7200, "1 h 35 min–2 h 00 min")],
+    [
+        (1440, 1860, "24–31 min"),
+        (50, 120, "50 s–2 min"),
+        (84, 300, "1–5 min"),
+        (70, 85, "70–85 s"),
+        (300, 300, "5 min"),
+        (5700, 7200, "1 h 35 min–2 h 00 min"),
+    ],
 )
 def test_bands(low: float, high: float, text: str) -> None:
     assert format_band(low, high) == text

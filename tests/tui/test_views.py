@@ -14,7 +14,7 @@ from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.plain import PlainRenderer
-from stoker.show.tui import dashboard, meters, views
+from stoker.show.tui import cause, dashboard, meters, views
 from stoker.show.tui.chart import sample
 from stoker.show.tui.glyphs import ASCII, UNICODE
 from stoker.show.tui.jobs import details, moved, ordered
@@ -93,6 +93,18 @@ def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
     [*rows] = [text_of(line) for line in page if "obj/long.o" in text_of(line)]
     assert rows
     assert all(row.startswith(UNICODE.warn) for row in rows)
+
+
+@pytest.mark.parametrize("rows", range(9, 30))
+def test_on_a_small_screen_the_remedy_outlives_the_why(rows: int) -> None:
+    found = builds.killed().state.diagnosis
+    assert found is not None
+    assert found.cause is not None
+    page = [text_of(line) for line in cause.details(found, found.cause, ("r", "c"), 60, rows, UNICODE)]
+    assert len(page) <= rows
+    assert any("31414" in line for line in page)
+    assert [line.split(" ")[0] for line in page if line.startswith(("r ", "c "))] == ["r", "c"]
+    assert any(line.startswith("remedy") for line in page)
 
 
 @given(texts, st.integers(0, 70))

@@ -72,8 +72,10 @@ def format_rough(seconds: float) -> str:
 
 
 def format_band(low: float, high: float) -> str:
-    """A band of remaining seconds, in one unit where both ends share it: 24-31 min, 50 s-2 min."""
+    """A band of remaining seconds, in one unit where both ends share it: 24-31 min, 50 s-2 min, 1-5 min."""
     first, last = format_rough(low), format_rough(high)
+    if 60 <= low < 90 and last.endswith("min"):
+        first = "1 min"  # "84 s" beside minutes is more than anybody knows
     if first == last:
         return last
     if first.rsplit(" ", 1)[-1] == last.rsplit(" ", 1)[-1] and " h " not in first + last:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import signal
 import stat
@@ -24,7 +23,7 @@ from stoker.model.codec import CodecError, decode_record, real, whole
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
-from stoker.model.text import clean
+from stoker.record.in_words import in_words
 from stoker.record.journal import JournalError, load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
@@ -46,8 +45,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_CANDIDATES = 5
 _CANDIDATE = 60
 """Candidates named in an error, and characters of what each runs and where: it must stay one line."""
-
-_MAX_TOLD = 10_000
 
 
 class NoSuchBuildError(Exception):
@@ -121,10 +118,8 @@ def _told_phase(build: BuildSummary) -> Phase:
 
 
 def what_and_where(build: BuildSummary, width: int) -> str:
-    """The command and its folder in at most `width` characters, cut in the middle: both ends tell the most."""
-    text = clean(f"{shlex.join(build.command)} in {build.cwd}", _MAX_TOLD)
-    tail = (width - 1) // 2
-    return text if len(text) <= width else f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+    """Its command and folder in at most `width` characters."""
+    return in_words(build.command, build.cwd, width)
 
 
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:

@@ -15,8 +15,19 @@ from stoker.show.tui.lines import BLANK, Line, Part, elide_end, elide_middle, fi
 LABEL = 8
 """Cells of `why`, `remedy` and their like."""
 
-PROSE_LINES = 4
 FACT_LINES = 2
+SHARES = (
+    (9, 2, 4, 4),
+    (9, 2, 2, 4),
+    (9, 2, 1, 2),
+    (2, 2, 1, 2),
+    (1, 2, 1, 2),
+    (1, 2, 1, 1),
+    (1, 1, 0, 1),
+    (0, 0, 0, 1),
+)
+"""How many figures are told, in how many lines each, and lines of why and of remedy: the first that fit."""
+
 LEAST_CONTEXT = 3
 """Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
 
@@ -25,6 +36,7 @@ ROOMY = 30
 """Screen height from which there are blank lines between the parts."""
 
 MAX_TEXT = 500
+MAX_PROSE = 2000
 
 
 def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool) -> Line:
@@ -55,20 +67,29 @@ def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, r
     """
     first = found.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
-    below = list(gap)
-    for number, fact in enumerate(found.facts if first else ()):
-        below += _labelled("" if number else "figures", wrap(clean(fact, MAX_TEXT), width - LABEL, FACT_LINES))
-    below += [*_prose("why", cause.why, width), *_prose("remedy", cause.remedy, width)]
-    if first:
-        below += [*gap, *_keys(found, keys, width, g)]
-    above = [*gap, _place_line(cause, width, g)]
-    room = rows - len(above) - len(below)
-    context = _context(cause, width, max(LEAST_CONTEXT, room), g)
+    above, tail = [*gap, _place_line(cause, width, g)], [*gap, *_keys(found, keys, width, g)] if first else []
+    least = len(above) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
+    for share in SHARES:
+        told = _told(cause, found.facts if first else (), share, width)
+        if least + len(gap) + len(told) <= rows:
+            break
+    below = [*gap, *told, *tail]
+    context = _context(cause, width, max(LEAST_CONTEXT, rows - len(above) - len(below)), g)
     lines = [*above, *context, *below]
     if len(lines) > rows and first:  # the keys are the last thing to go
-        tail = len(_keys(found, keys, width, g))
-        lines = [*lines[: max(0, rows - tail)], *lines[len(lines) - tail :]]
+        lines = [*lines[: max(0, rows - len(tail))], *tail]
     return lines[: max(0, rows)]
+
+
+def _told(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
+    """The figures, why, and what to do, in about so many lines each."""
+    figures, each, why, remedy = share
+    lines: list[Line] = []
+    for number, fact in enumerate(facts[:figures]):
+        lines += _labelled("" if number else "figures", wrap(clean(fact, MAX_TEXT), width - LABEL, each))
+    for label, text, most in (("why", cause.why, why), ("remedy", cause.remedy, remedy)):
+        lines += _labelled(label, wrap(clean(text, MAX_PROSE), width - LABEL, most))
+    return lines
 
 
 def _place_line(cause: Cause, width: int, g: Glyphs) -> Line:
@@ -82,15 +103,18 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
         text = clean(cause.text, MAX_TEXT)
         return [(Part(elide_end(text, width, g.ellipsis)),)] if text else []
     at = cause.line - cause.context_line
-    first = max(0, min(at - rows // 3, len(cause.context) - rows))
     numbers = len(str(cause.context_line + len(cause.context)))
+    head = f"{g.pointer} {pad(str(cause.line), numbers, right=True)}  "
+    here = _here(head, clean(cause.context[at], MAX_TEXT), width) if 0 <= at < len(cause.context) else []
+    rows = max(1, rows - max(0, len(here) - 1))
+    first = max(0, min(at - rows // 3, len(cause.context) - rows))
     shown = enumerate(cause.context[first : first + rows], first)
     lines: list[Line] = []
     for i, text in shown:
-        head = f"{g.pointer if i == at else ' '} {pad(str(cause.context_line + i), numbers, right=True)}  "
         if i == at:
-            lines += _here(head, clean(text, MAX_TEXT), width)
+            lines += here
         else:
+            head = f"  {pad(str(cause.context_line + i), numbers, right=True)}  "
             body = elide_end(clean(text, MAX_TEXT), width - width_of((Part(head),)), g.ellipsis)
             lines.append((Part(head, "text_dim"), Part(body)))
     return lines
@@ -102,10 +126,6 @@ def _here(head: str, text: str, width: int) -> list[Line]:
     pieces = wrap(text, room, HERE_LINES) or [""]
     heads = [head, *[" " * (width - room)] * len(pieces)]
     return [(Part(heads[n], "error bold"), Part(piece, "error bold")) for n, piece in enumerate(pieces)]
-
-
-def _prose(label: str, text: str, width: int) -> list[Line]:
-    return _labelled(label, wrap(clean(text, 2000), width - LABEL, PROSE_LINES))
 
 
 def _labelled(label: str, pieces: list[str]) -> list[Line]:

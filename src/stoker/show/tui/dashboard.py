@@ -155,7 +155,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
     top = max(1.0, max(used), max(own), budget * 1.04)
-    lines.append(_legend(state, g, budget))
+    lines.append(_legend(state, width, g, budget))
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
     label = format_bytes(budget if top < budget * 1.1 else top)
     lines += chart(areas, top, memory_rows, g, label, limit=budget, limit_ink="memory_limit")
@@ -176,20 +176,20 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     return [*lines, *time_axis(columns, labels, g)]
 
 
-def _legend(state: BuildState, g: Glyphs, budget: float) -> Line:
+def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
     """What is drawn how, and how much it is now; of an ended build how much it was at most."""
-    most = "at most " if state.over else ""
     own = state.build_peak_rss if state.over else state.build_rss
     used = state.memory_peak if state.over else state.machine.memory_used if state.machine else 0
     parts = [
-        Part(" " * AXIS_WIDTH),
-        Part(f"{g.block} build {most}{format_bytes(own)}", "memory_build"),
+        Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
+        Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
         GAP,
-        Part(f"{g.edges[1]} all {most}{format_bytes(used)}", "memory"),
+        Part(f"{g.edges[1]} all {format_bytes(used)}", "memory"),
         GAP,
-        Part(f"{g.dash} budget {format_bytes(budget)}", "memory_limit"),
+        Part(f"{g.dash} budget", "memory_limit"),
     ]
-    return tuple(parts)
+    size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis tells it too
+    return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
 
 
 def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
@@ -236,9 +236,9 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ("command", views.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
     ]
-    lines += [
-        (Part(pad(label, 9), "text_dim"), Part(elide_middle(value, width - 9, g.ellipsis))) for label, value in facts
-    ]
+    for label, value in facts:
+        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning tells the most
+        lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
     room = height - len(lines)
     if state.failures and room >= 4:
         shown = state.failures[: max(1, min(len(state.failures), room // 3))]

@@ -78,11 +78,12 @@ class FailuresScreen(PageScreen):
 
     def _list(self, width: int, rows: int) -> list[Line]:
         """Causes and failures, each kind below its heading; the chosen one in view."""
-        g, lines, at = self.glyphs, list[Line](), 0
+        g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
         for number, item in enumerate(self._items()):
             chosen = number == self.chosen
             kind = type(item) if number == 0 or type(item) is not type(self._items()[number - 1]) else None
             if kind is not None:
+                headings.add(len(lines))
                 lines.append(self._heading(item, width))
             if isinstance(item, Failure):
                 lines.append(failure_line(item, width, g, chosen=chosen))
@@ -90,7 +91,8 @@ class FailuresScreen(PageScreen):
                 lines.append(cause.cause_line(item, width, g, first=number == 0, chosen=chosen))
             at = len(lines) - 1 if chosen else at
         first = max(0, min(at - rows + 1 if at >= rows else 0, len(lines) - rows))
-        return lines[first : first + rows]
+        end = first + rows
+        return lines[first : end - 1 if end - 1 in headings else end]
 
     def _heading(self, item: Cause | Failure, width: int) -> Line:
         if isinstance(item, Failure):
