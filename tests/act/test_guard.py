@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.launch import KEEPER
+from stoker.act.program import KEEPER
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
@@ -23,6 +23,7 @@ from support.keepers import (
     engines_of,
     finish,
     given_up,
+    guards_of,
     job,
     job_pid,
     keeper_of,
@@ -64,12 +65,6 @@ note("last-words", "")
 Orphan = Callable[..., BuildPaths]
 
 
-def guards(paths: BuildPaths) -> set[int]:
-    """The guards that were ever started."""
-    file = paths.root / "guards"
-    return {int(pid) for pid in file.read_text().split()} if file.exists() else set()
-
-
 @pytest.fixture
 def orphan(start: Start, tmp_path: Path) -> Orphan:
     """A ninja of two jobs, the second stopped, whose keeper was killed and which has a guard."""
@@ -78,7 +73,7 @@ def orphan(start: Start, tmp_path: Path) -> Orphan:
         paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
         until((paths.root / "gate.json").exists)
         os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
-        until(lambda: guards(paths))
+        until(lambda: guards_of(paths))
         return paths
 
     return make
@@ -92,7 +87,7 @@ def test_an_engine_that_is_killed_comes_back_without_a_keeper(orphan: Orphan, tm
     until(lambda: len(engines_of(paths)) == 3)
     assert alive(keeper_of(paths)["build_pid"])
     assert stopped(tmp_path, [0, 1]) == [1]
-    assert len(guards(paths)) == 1
+    assert len(guards_of(paths)) == 1
 
 
 def test_an_engine_that_is_stopped_is_set_going_by_the_death_of_its_keeper(start: Start, tmp_path: Path) -> None:
@@ -103,7 +98,7 @@ def test_an_engine_that_is_stopped_is_set_going_by_the_death_of_its_keeper(start
     os.kill(engine, signal.SIGSTOP)
     until(lambda: state_of(engine) == "T")
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
-    until(lambda: guards(paths))
+    until(lambda: guards_of(paths))
     assert engines_of(paths) == [engine]
     assert stopped(tmp_path, [0, 1]) == [1]
 
@@ -115,8 +110,27 @@ def test_an_engine_that_rests_begins_when_its_keeper_dies(start: Start, tmp_path
     until(lambda: given_up(paths))
     assert stopped(tmp_path, [0, 1]) == [1]
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
-    until(lambda: guards(paths))
+    until(lambda: guards_of(paths))
     assert len(engines_of(paths)) == 8
+
+
+def test_an_engine_that_is_born_to_rest_as_its_keeper_dies_does_not_rest(start: Start, tmp_path: Path) -> None:
+    """It asks the kernel to be told of that death when it is too late for it."""
+    waits, late = 'while start_ticks(keeper("keeper_pid")):', tmp_path / "late"
+    engine = STARTS_GUARD.replace(waits, f'if start_ticks(keeper("keeper_pid")): sys.exit(1)\n{waits}')
+    figures = {
+        "minder.REST_SECONDS": 6000.0,
+        "wait": f"lambda: [minder.time.sleep(0.01) for _ in iter(lambda: os.path.exists({str(late)!r}), True)]",
+        "become": "minder.Minder._become_engine",
+        "minder.Minder._become_engine": "lambda self, rest, parent: (rest and wait(), become(self, rest, parent))",
+    }
+    paths = start(*ninja(tmp_path, 2), engine=engine, figures=figures)
+    until(lambda: given_up(paths))
+    keeper = keeper_of(paths)["keeper_pid"]
+    os.kill(keeper, signal.SIGKILL)
+    until(lambda: not alive(keeper))
+    late.touch()
+    until(lambda: guards_of(paths))
 
 
 def test_the_guard_ends_with_the_build_and_nothing_of_it_stays(orphan: Orphan, tmp_path: Path) -> None:
@@ -126,39 +140,33 @@ def test_the_guard_ends_with_the_build_and_nothing_of_it_stays(orphan: Orphan, t
         finish(tmp_path, n)
     until(lambda: not alive(keeper_of(paths)["build_pid"]))
     until((paths.root / "last-words").exists)
-    until(lambda: not any(map(alive, {*guards(paths), *engines_of(paths)})))
+    until(lambda: not any(map(alive, {*guards_of(paths), *engines_of(paths)})))
 
 
 def test_an_engine_that_is_calling_for_a_guard_gets_one_only(orphan: Orphan) -> None:
     paths = orphan()
     lines = (paths.root / "guards").stat().st_size
     until(lambda: (paths.root / "guards").stat().st_size > 3 * lines)
-    assert len(guards(paths)) == 1
+    assert len(guards_of(paths)) == 1
 
 
-def test_a_guard_that_cannot_be_written_down_is_no_reason_for_a_second_one(start: Start, tmp_path: Path) -> None:
-    """As on a full disk; also for the engine that it starts, which knows it as its parent."""
-    paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
-    (paths.root / "guard.json").mkdir()
-    until((paths.root / "gate.json").exists)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
-    until(lambda: guards(paths))
+def test_an_engine_that_a_guard_has_started_knows_it_and_calls_for_another_when_it_dies(orphan: Orphan) -> None:
+    paths = orphan()
     os.kill(engines_of(paths)[0], signal.SIGKILL)
     until(lambda: len(engines_of(paths)) == 2)
     lines = (paths.root / "guards").stat().st_size
     until(lambda: (paths.root / "guards").stat().st_size > lines + 40)
-    (guard,) = guards(paths)
+    (guard,) = guards_of(paths)
     os.kill(guard, signal.SIGKILL)
-    (paths.root / "guard.json").rmdir()  # so that the test finds the one that follows
-    until(lambda: (paths.root / "guard.json").exists() and len(guards(paths)) == 2)
+    until(lambda: len(guards_of(paths)) == 2)
 
 
 def test_a_guard_that_is_killed_is_replaced(orphan: Orphan) -> None:
     paths = orphan()
-    first = min(guards(paths))
+    first = min(guards_of(paths))
     os.kill(first, signal.SIGKILL)
-    until(lambda: len(guards(paths)) == 2)
-    assert start_ticks(max(guards(paths) - {first}))
+    until(lambda: len(guards_of(paths)) == 2)
+    assert start_ticks(max(guards_of(paths) - {first}))
 
 
 def test_an_engine_that_cannot_come_back_leaves_the_level_to_the_guard(orphan: Orphan, tmp_path: Path) -> None:
@@ -175,7 +183,7 @@ def test_a_build_without_its_keeper_but_with_a_guard_can_be_stopped(orphan: Orph
     paths = orphan()
     stop_build(paths, force=False)
     until(lambda: not alive(keeper_of(paths)["build_pid"]))
-    until(lambda: not any(map(alive, [job_pid(tmp_path, 0), job_pid(tmp_path, 1), *guards(paths)])))
+    until(lambda: not any(map(alive, [job_pid(tmp_path, 0), job_pid(tmp_path, 1), *guards_of(paths)])))
     with pytest.raises(NothingToStopError):
         stop_build(paths, force=False)
 
@@ -184,7 +192,7 @@ def test_jobs_that_outlive_the_build_are_not_left_stopped(orphan: Orphan, tmp_pa
     paths = orphan()
     os.kill(keeper_of(paths)["build_pid"], signal.SIGKILL)
     until(lambda: stopped(tmp_path, [0, 1]) == [])
-    until(lambda: not any(map(alive, guards(paths))))
+    until(lambda: not any(map(alive, guards_of(paths))))
     finish(tmp_path, 0)  # the kernel has hung up on the other, which was stopped and lost its last tie to its session
 
 
@@ -195,7 +203,7 @@ def test_a_make_with_stopped_jobs_does_not_die_with_its_keeper(start: Start, tmp
     paths = start("make", "-j2", engine=STARTS_GUARD)
     until((paths.root / "gate.json").exists)
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
-    until(lambda: guards(paths))
+    until(lambda: guards_of(paths))
     assert stopped(tmp_path, [0, 1]) == [1]
     os.kill(job_pid(tmp_path, 1), signal.SIGCONT)
     for n in (0, 1):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act import launch as launch_module
+from stoker.act import program as program_module
 from stoker.act.keeper import Keeper
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.act.stop import NothingToStopError, stop_build
@@ -240,7 +241,7 @@ def test_a_keeper_that_does_not_get_going_leaves_no_build_behind(
     fake.write_text(
         f"import os; os.fork() or os.setpgid(0, 0); open('{tmp_path}/' + str(os.getpid()), 'w')\nwhile 1: pass"
     )
-    monkeypatch.setattr(launch_module, "KEEPER", fake)
+    monkeypatch.setattr(program_module, "KEEPER", fake)
     with pytest.raises(LaunchError, match="keeper did not start"):
         launch(Spec(("true",), str(tmp_path), "x"))
     pids = [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]

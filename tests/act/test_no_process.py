@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from stoker.act.launch import LaunchError, Step
+from stoker.record.journal import load_state
 from support.keepers import (
     GOVERNOR,
-    IDLE_ENGINE,
     READY,
     Start,
     alive,
@@ -38,6 +38,11 @@ while not os.path.exists(folder + "/exit.json"):
     time.sleep(0.05)
 """
 )
+
+REAL_ENGINE = """
+import os, sys
+os.execv(sys.executable, [sys.executable, "-P", "-m", "stoker.engine", sys.argv[1]])
+"""
 
 QUICK = {"minder.RETRY_SECONDS": 0.2, "command.FORK_PAUSES": (0.1, 0.1, 0.0)}
 
@@ -99,9 +104,15 @@ def test_a_next_step_that_cannot_be_started_ends_the_build_with_126_and_says_why
     steps = [
         Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in (("a", "touch crowded"), ("b", "exit 3"))
     ]
-    paths = start(*steps[0].command, engine=IDLE_ENGINE, figures=QUICK, steps=steps, crowded=crowded)
+    paths = start(*steps[0].command, engine=REAL_ENGINE, figures=QUICK, steps=steps, crowded=crowded)
     assert exit_of(paths)["exit_code"] == 126
     assert b"stoker: sh: Resource temporarily unavailable" in paths.output.read_bytes()
+    told = keeper_of(paths)
+    assert (told["step"], told["pid"]) == (2, 0)
+    assert told["build_pid"] > 0, "below process 0 is all the machine"
+    until(lambda: load_state(paths.journal).over)
+    end = load_state(paths.journal)
+    assert (end.outcome, end.step and end.step.name, end.reason) == ("failed", "b", "step b: exit status 126")
 
 
 def test_a_first_command_that_cannot_be_started_is_told_at_once(start: Start, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,11 +18,15 @@ from stoker.engine.lending import Lender
 from stoker.sense.schedulers import Key
 
 TAKES = """
-import os, sys
+import os, signal, subprocess, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 pool = os.open(sys.argv[1], os.O_RDWR | os.O_NONBLOCK)
 taken = os.read(pool, int(sys.argv[2]))
+jobs = [subprocess.Popen(["sleep", "600"], pass_fds=[]) for _ in range(len(taken) + 1)]
 print(len(taken), flush=True)
 sys.stdin.read()
+for job in jobs:
+    job.kill()
 os.write(pool, taken)
 """
 
@@ -38,9 +43,9 @@ class Borrowers:
         self.tools: list[subprocess.Popen[bytes]] = []
 
     def take(self, count: int) -> subprocess.Popen[bytes]:
-        """A tool that has taken so many, if they are there, and gives them back when its input ends."""
+        """A tool that has taken so many, if they are there, and uses them; it gives them back when its input ends."""
         words = [sys.executable, "-I", "-S", "-c", TAKES, str(self.path), str(count)]
-        tool = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        tool = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         self.tools.append(tool)
         assert tool.stdout is not None
         assert int(tool.stdout.readline()) == count
@@ -57,7 +62,8 @@ def borrowers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Borro
     found = Borrowers(tmp_path)
     yield found
     for tool in found.tools:
-        tool.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(tool.pid, signal.SIGKILL)
         tool.communicate()
 
 
@@ -84,6 +90,20 @@ def test_what_a_killed_tool_held_can_be_taken_again(borrowers: Borrowers) -> Non
     assert borrowers.lender.used == 0
     borrowers.lender.offer(3)
     borrowers.take(3)
+
+
+def test_what_a_killed_tool_held_can_be_taken_again_while_another_one_works(borrowers: Borrowers) -> None:
+    borrowers.lender.offer(6)
+    killed, works = borrowers.take(4), borrowers.take(2)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    borrowers.lender.offer(0)
+    used = borrowers.lender.used
+    assert 2 <= used < 4, "as many as the other one's jobs can stand for"
+    borrowers.lender.offer(4)
+    borrowers.take(4)
+    works.communicate()
+    assert borrowers.lender.used == used + 4 - 2
 
 
 def test_what_comes_back_of_itself_is_not_used_any_more(borrowers: Borrowers) -> None:

@@ -13,8 +13,10 @@ from typing import Any, Protocol
 import pytest
 
 from stoker.act import launch as launch_module
-from stoker.act.launch import KEEPER, Spec, Step, launch
-from stoker.act.tree import descendants, signal_tree, start_ticks
+from stoker.act import program as program_module
+from stoker.act.launch import Spec, Step, launch
+from stoker.act.program import KEEPER
+from stoker.act.tree import Processes, descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
 from support.program import PYPI_NINJA, write_ninja
 
@@ -119,7 +121,7 @@ class Keepers:
             lines = "\n".join(f"{name} = {value}" for name, value in (figures or {}).items())
             lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
             program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
-            self._patch.setattr(launch_module, "KEEPER", program)
+            self._patch.setattr(program_module, "KEEPER", program)
         paths = launch(Spec(command, str(self._folder), "test", steps=tuple(steps), first=first))
         self._started.append(paths)
         return paths
@@ -128,10 +130,8 @@ class Keepers:
         for paths in self._started:
             keeper = keeper_of(paths)
             keys = [(keeper[f"{who}_pid"], keeper[f"{who}_start"]) for who in ("keeper", "build")]
-            keys += [(pid, start_ticks(pid) or 0) for pid in engines_of(paths) if str(paths.root) in words_of(pid)]
-            if (file := paths.root / "guard.json").exists():
-                guard = json.loads(file.read_bytes())
-                keys.append((guard["pid"], guard["start"]))
+            others = {*guards_of(paths), *engines_of(paths)}
+            keys += [(pid, start_ticks(pid) or 0) for pid in others if str(paths.root) in words_of(pid)]
             for pid, start in keys:
                 if start_ticks(pid) == start:
                     signal_tree([pid, *descendants(pid)], signal.SIGKILL)
@@ -182,6 +182,12 @@ def engines_of(paths: BuildPaths) -> list[int]:
     """The engines that were started, by their pids."""
     file = paths.root / "engines"
     return [int(word) for word in file.read_text().split()] if file.exists() else []
+
+
+def guards_of(paths: BuildPaths) -> set[int]:
+    """The guards that were ever called, as far as the engines noted it."""
+    file = paths.root / "guards"
+    return {int(pid) for pid in file.read_text().split()} if file.exists() else set()
 
 
 GOVERNOR = (
@@ -245,5 +251,8 @@ def finish(folder: Path, n: int) -> None:
 
 
 def given_up(paths: BuildPaths) -> bool:
-    """Whether the engine has died too often and rests."""
-    return len(engines_of(paths)) == 7 and not any("-c" in words_of(pid) for pid in engines_of(paths))
+    """Whether the engine has died too often, and the next one rests."""
+    if len(engines_of(paths)) < 7 or any("-c" in words_of(pid) for pid in engines_of(paths)):
+        return False
+    keeper = keeper_of(paths)
+    return set(Processes().children(keeper["keeper_pid"])) > {keeper["build_pid"]}

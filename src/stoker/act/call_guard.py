@@ -6,20 +6,17 @@ Unaware of what a guard does (guard.py) and of jobs.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+from stoker.act.program import keeper_argv
 from stoker.act.tree import Key, start_ticks
 from stoker.config.paths import BuildPaths, private_opener
 
-KEEPER = Path(__file__).with_name("keeper.py")
-
 
 class GuardCall:
-    """Whom this engine has called. What is on disk tells only others of it: a full disk must not bring a second one."""
+    """Whom this engine has called, or who has started it. Kept in memory: a full disk must not bring a second one."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
@@ -32,7 +29,7 @@ class GuardCall:
             return
         with open(self._paths.engine_log, "ab", opener=private_opener) as log:
             guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(KEEPER), str(self._paths.root), "--guard", str(os.getpid())],
+                keeper_argv(self._paths.root, "--guard", str(os.getpid())),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -42,8 +39,6 @@ class GuardCall:
         self._guard = (guard.pid, start_ticks(guard.pid) or 0)
         # It outlives us on purpose; without this, Popen would warn about it.
         guard.returncode = 0
-        with open(self._paths.root / "guard.json", "w", encoding="ascii", opener=private_opener) as file:
-            json.dump({"pid": self._guard[0], "start": self._guard[1]}, file)
 
 
 def _parent_that_guards(paths: BuildPaths) -> Key | None:

@@ -68,6 +68,7 @@ class Keeper:
         self.log_start = 0
         self.past: list[dict[str, object]] = []
         self.build_pid = 0
+        self.last_command: Key = (0, 0)
         self.ramdisk = str((self.spec.get("ramdisk") or {}).get("folder", ""))
         self.exit_code: int | None = None
         self.build_signal: int | None = None
@@ -124,9 +125,11 @@ class Keeper:
         self.log_start = self.log_size()
         self.build_pid = command.start(self.steps[self.step - 1], self.path("output.log"), ready, watching)
         if self.build_pid:
-            self.write_keeper_file()
+            self.last_command = (self.build_pid, start_ticks(self.build_pid) or 0)
         else:
             self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
+        if self.build_pid or self.past:  # not of a build that has not begun: whoever launches it waits for this file
+            self.write_keeper_file()
 
     def log_size(self) -> int:
         """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
@@ -297,14 +300,14 @@ class Keeper:
     # -- files -------------------------------------------------------------------------------------------------
 
     def write_keeper_file(self) -> None:
-        """Who is who, for engines and viewers that come later."""
+        """Who is who, for engines and viewers that come later; the last command that was a process."""
         self.write_file(
             "keeper.json",
             {
                 "keeper_pid": os.getpid(),
                 "keeper_start": start_ticks(os.getpid()),
-                "build_pid": self.build_pid,
-                "build_start": start_ticks(self.build_pid),
+                "build_pid": self.last_command[0],
+                "build_start": self.last_command[1],
                 "started": self.started,
                 "past": self.past,
                 **self.run_now(),

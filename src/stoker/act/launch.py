@@ -22,10 +22,10 @@ from stoker.act import ramdisk
 from stoker.act.cache_log import cache_log_of
 from stoker.act.environment import save_environment
 from stoker.act.pool import make_pool
+from stoker.act.program import keeper_argv
 from stoker.act.tree import descendants, signal_tree
 from stoker.config.paths import BuildPaths, builds_dir, private_dir, private_opener, socket_folder, state_dir
 
-KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 10.0
 """How long the keeper may take to say that it has started; on a machine that swaps even Python is slow."""
 
@@ -263,7 +263,7 @@ def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, s
     """Start the keeper in a session of its own; True once the build's process exists."""
     with open(paths.engine_log, "ab", opener=private_opener) as log:
         keeper = subprocess.Popen(
-            [*prefix, sys.executable, "-I", "-S", str(KEEPER), str(paths.root)],
+            [*prefix, *keeper_argv(paths.root)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -136,6 +136,7 @@ class Minder:
         now = time.monotonic()
         self._ready_fd = self._ready_fd if ready_fd is None else ready_fd
         self._adopted = None
+        mine = os.getpid()
         try:
             self.pid = os.fork()
         except OSError:
@@ -143,20 +144,20 @@ class Minder:
             self._set_going_what_is_not_known()
             return
         if self.pid == 0:
-            self._become_engine(rest)
+            self._become_engine(rest, mine)
         self._silence, self._listened_at, self._rests_until = 0.0, now, now + rest
         if self._ready_fd is not None:
             os.close(self._ready_fd)
             self._ready_fd = None
 
-    def _become_engine(self, rest: float) -> None:
-        """In the child."""
+    def _become_engine(self, rest: float, parent: int) -> None:
+        """In the child. One whose `parent` has died before the kernel was asked to tell of that does not rest."""
         try:
             environment = dict(os.environ)
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_BLOCK, WAKES_ENGINE)
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
-            if rest:
+            if rest and os.getppid() == parent:
                 signal.sigtimedwait(WAKES_ENGINE, rest)
             log = os.open(self.path("engine.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 from stoker.act.pool import Pool
-from stoker.sense.processes import PROC
-from stoker.sense.procfs import read_link
+from stoker.sense.processes import PROC, parse_stat
+from stoker.sense.procfs import read_link, read_once
 from stoker.sense.schedulers import Key
 
 CHECK_SECONDS = 5.0
@@ -46,8 +47,8 @@ class Lender:
         used = self.used
         if used and time.monotonic() - self._checked >= CHECK_SECONDS:
             self._checked = time.monotonic()
-            if not self._has_borrower({key[0] for key, client in self._clients.items() if client}):
-                self._pool.lose(used)
+            schedulers = {key[0] for key, client in self._clients.items() if client}
+            self._pool.lose(max(0, used - self._most_held({*schedulers, os.getpid()})))
 
     def _on_deck(self, living: Mapping[Key, int]) -> int:
         """Each scheduler has its first job for nothing, as every tool has."""
@@ -55,10 +56,17 @@ class Lender:
         self._clients = {key: known[key] if key in known else self._holds(key[0]) for key in living}
         return sum(jobs - 1 for key, jobs in living.items() if jobs and self._clients[key])
 
-    def _has_borrower(self, schedulers: set[int]) -> bool:
-        """Whether anybody but us and those schedulers has the pool open."""
-        pids = (int(name) for name in os.listdir(self._proc) if name.isdigit())
-        return any(pid not in schedulers and pid != os.getpid() and self._holds(pid) for pid in pids)
+    def _most_held(self, others: Container[int]) -> int:
+        """How many slots all who have the pool open, but for those others, can hold at most.
+
+        A slot stands for a job, and a job is a child or a thread; each tool has its first one for nothing.
+        """
+        names = (name for name in os.listdir(self._proc) if name.isdigit())
+        stats = (parse_stat(read_once(f"{self._proc}/{name}/stat") or b"") for name in names)
+        processes = [process for process in stats if process is not None]
+        children = Counter(process.ppid for process in processes)
+        tools = (process for process in processes if process.pid not in others and self._holds(process.pid))
+        return sum(children[tool.pid] + tool.nthreads - 1 for tool in tools)
 
     def _holds(self, pid: int) -> bool:
         """Whether a process has the pool open. One that we may not look into has not."""
