@@ -131,6 +131,24 @@ def test_a_library_without_any_kernel_has_none(nvcc: Compile) -> None:
     assert not only_file(path).has_code
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [("-G", "-arch=sm_80"), ("-rdc=true", "-lineinfo", "-gencode=arch=compute_90,code=sm_90"),
+     ("-rdc=true", "-gencode=arch=compute_100,code=sm_100"), ("-G", "-gencode=arch=compute_120,code=sm_120")],
+)  # fmt: skip
+def test_a_compressed_object_without_any_kernel_has_none_however_it_was_compiled(
+    nvcc: Compile, flags: tuple[str, ...]
+) -> None:
+    name = "-".join(flags).replace("=", "-").replace(",", "-")
+
+    empty = only_file(nvcc(f"host{name}.o", "-c", "--compress-mode=size", *flags, sources=("host.cu",)))
+    full = only_file(nvcc(f"full{name}.o", "-c", "--compress-mode=size", *flags))
+
+    assert empty.archs
+    assert not empty.has_code
+    assert full.has_code
+
+
 def test_device_code_that_was_never_linked_is_told(nvcc: Compile, tmp_path: Path) -> None:
     import subprocess
 

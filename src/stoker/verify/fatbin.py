@@ -23,6 +23,7 @@ PTX, CUBIN, OLD_CUBIN, LTO_IR = 1, 2, 4, 8
 KINDS = {PTX: "ptx", CUBIN: "cubin", OLD_CUBIN: "cubin", LTO_IR: "lto"}
 
 _ARCH_ALONE, _ARCH_FAMILY = 1 << 20, 1 << 21
+_DEBUG = 0x2
 _COMPRESSED = 0x1000 | 0x2000 | 0x8000
 """LZ4 in two generations, zstd."""
 
@@ -33,16 +34,27 @@ _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
 _MAX_ARCH = 999
 
-EMPTY_CUBIN, EMPTY_OLD_CUBIN = 1700, 1500
-"""A compressed cubin that was no larger than this holds no kernel; the second is for capabilities below 7.0.
 
-The stub that nvcc 13.0 links into every library has 1456 to 1632 bytes (older ones had 624 to 880). The smallest kernel
-that ptxas 11.7 to 13.0 makes has 2088 bytes from sm_70 on, 1544 for sm_50.
+class Stub(NamedTuple):
+    """How large, before compression, a cubin without any kernel may be, for architectures from `first` on.
+
+    Up to `surely` bytes it holds none, up to `perhaps` none either unless a larger one for another architecture is
+    beside it; `debug` is the bound of one with debug information (-G).
+    """
+
+    first: int
+    surely: int
+    perhaps: int
+    debug: int
+
+
+STUBS = (Stub(100, 4000, 4000, 9000), Stub(90, 1700, 2300, 4400), Stub(70, 1700, 1950, 4400), Stub(0, 1500, 1500, 1500))
+"""Measured with ptxas 12.4 to 13.0, with -c, -g and -lineinfo: without kernels and with an empty one.
+
+From 10.0 on none have up to 3632 bytes, the smallest kernel 4752; with -g 6304 and 11744. For 9.0 2224 and 2608; with
+-g 3264 and 7088. From 7.0 on 1944 (what nvcc 13.0 links into every library has 1456 to 1824) and 2176, by ptxas 11.7
+2088; with -g 3112 and 5696. Before 7.0 the smallest kernel has 1544.
 """
-
-DOUBTFUL_CUBIN = 1950
-"""One up to this size, from sm_70 on, holds none either unless a larger one for another architecture is beside it:
-the stub of a link with -G has 1728 to 1824 bytes, and what nvcc 12.4 makes of a source without kernels up to 1912."""
 
 EMPTY_PTX = 80
 """PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
@@ -138,9 +150,10 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     empty = doubtful = False
     if kind == "cubin":
         kernels = None if compressed else count_kernels(Part(source, at + header, size))
-        least = EMPTY_CUBIN if arch >= 70 else EMPTY_OLD_CUBIN
-        empty = raw <= least if kernels is None else kernels == 0
-        doubtful = kernels is None and not empty and arch >= 70 and raw <= DOUBTFUL_CUBIN
+        stub = next(s for s in STUBS if arch >= s.first)
+        surely, perhaps = (stub.debug, stub.debug) if flags & _DEBUG else (stub.surely, stub.perhaps)
+        empty = raw <= surely if kernels is None else kernels == 0
+        doubtful = kernels is None and surely < raw <= perhaps
     elif kind == "ptx":
         empty = raw <= EMPTY_PTX
     if arch > _MAX_ARCH:
