@@ -217,7 +217,8 @@ class PlainRenderer:
     def _new_schedulers(self, state: BuildState, now: float) -> list[Dated]:
         new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
         self._schedulers.update(s.sid for s in new)
-        return _burst([_line(now, _scheduler(s)) for s in new], "scheduler")
+        # Its plan may come late: what failed in it is not told before it.
+        return _burst([_line(min(now, s.started), _scheduler(s)) for s in new], "scheduler")
 
     def _notices(self, state: BuildState) -> list[Dated]:
         new = newer(state.notices, self._last_notice)
