@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from stoker.config.themes import Theme
 from stoker.model import events as ev
+from stoker.model.state import BuildState
 from stoker.model.update import Link
 from stoker.show.tui import actions
 from stoker.show.tui.app import StokerApp
@@ -227,6 +228,15 @@ async def test_who_comes_back_from_a_page_finds_the_end(keys: tuple[str, ...]) -
         await pilot.press(*keys)
         await settle(pilot)
         assert screen_of(app) is EndScreen
+
+
+async def test_keys_that_come_before_the_build_is_known_ask_for_nothing() -> None:
+    source = FakeSource(BuildState())
+    async with shown(source, "P", "plus", "a") as (app, pilot):
+        source.put(builds.done().state, "ended")
+        await settle(pilot)
+        assert screen_of(app) is EndScreen
+    assert source.commands == []
 
 
 @pytest.mark.parametrize("keys", [("s",), ("1",), ("down", "X")])
