@@ -17,7 +17,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
-from stoker.model.units import format_band, format_bytes, format_duration
+from stoker.model.units import format_band, format_bytes, format_duration, format_share
 from stoker.model.update import Update
 from stoker.show import cache
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
@@ -316,7 +316,7 @@ def _progress_text(state: BuildState, now: float) -> str:
     if state.schedulers:
         parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
         if p.share is not None:
-            parts.append(f"{100 * p.share:.0f} %")
+            parts.append(format_share(p.share))
         parts.append(f"{p.running} running")
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
