@@ -330,6 +330,9 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         assert "Stop the build (asks first)" in titles
         assert "Theme: light" in titles
         assert "Pause or go on with the replay" not in titles
+        hints = [command.hint for command in app.commands(app.screen)]
+        assert "level up  key +" in hints
+        assert "level down  key -" in hints
 
 
 @pytest.mark.parametrize(

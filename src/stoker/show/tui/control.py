@@ -233,8 +233,9 @@ class ControlApp(App[int], inherit_bindings=False):
         for action in actions.TABLE:
             if action.palette and action.scope in ("app", scope) and self.offers(action):
                 names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
+                name = names[1] if action.beside else names[0]  # the footer's name is that of both
                 run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
-                yield Command(names, action.help, f"{names[0]}  key {keys}", run)
+                yield Command(names, action.help, f"{name}  key {keys}", run)
         for name in self.themes:
             yield Command(
                 (f"theme {name}", name), f"Theme: {name}", "Change the colours", partial(self.use_theme, name)
