@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 from support.program import PYPI_NINJA, Stoker, write_ninja
@@ -15,6 +16,24 @@ def test_the_output_of_a_build_by_its_name(stoker: Stoker) -> None:
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["matches"][0]["rule"] == "unsupported-gpu-architecture"
     assert stoker.run("diagnose", "nothing-of-this-name").returncode == 2
+
+
+def test_without_a_name_the_newest_build_is_meant_or_what_is_piped_in(stoker: Stoker) -> None:
+    assert b"there is no build yet" in stoker.run("diagnose").stderr
+    for word in ("virtual memory exhausted: Cannot allocate memory", "error: RPC failed; HTTP 429"):
+        stoker.run("run", "--plain", "--name", "b", "--", "sh", "-c", f"echo '{word}'; exit 1")
+    (newest, _) = json.loads(stoker.run("ls", "--json").stdout)
+    told = stoker.run("diagnose")
+    assert told.stderr == f"stoker: {newest['id']}:\n".encode()
+    assert b"HTTP 429" in told.stdout
+    piped = subprocess.run(
+        stoker.argv("diagnose"),
+        env=stoker.env,
+        input=b"a.c:1:1: error: no such name\n",
+        capture_output=True,
+        check=False,
+    )
+    assert piped.stdout.startswith(b"The source does not compile")
 
 
 def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: Stoker, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.model.units import format_band, format_bytes, format_duration, format_rough, parse_size
+from stoker.model.units import format_band, format_bytes, format_duration, format_rough, format_share, parse_size
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,8 @@ def test_rough_durations(seconds: float, text: str) -> None:
 )
 def test_bands(low: float, high: float, text: str) -> None:
     assert format_band(low, high) == text
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.57, "57 %"), (0.999, "99 %"), (15 / 61, "24 %"), (1.0, "100 %")])
+def test_a_share_is_not_rounded_up(share: float, text: str) -> None:
+    assert format_share(share) == text

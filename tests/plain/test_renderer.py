@@ -24,6 +24,12 @@ def tell(renderer: PlainRenderer, s: BuildState, after: float = 0.0, link: Link 
     return [CLOCK.sub("", line) for line in renderer.update(Update(s, link, note), START + after)]
 
 
+def test_a_scheduler_whose_plan_comes_late_is_told_before_what_failed_in_it() -> None:
+    failure = Failure(START + 1, "f.o", "", 1, (), 0, 0)
+    lines = tell(PlainRenderer(), state(failures=(failure,)), 2)
+    assert lines[-2:] == ["ninja 1.13.2 in out: 100 jobs", "FAILED f.o (exit 1)"]
+
+
 def test_the_start_tells_how_to_see_more() -> None:
     renderer = PlainRenderer()
     assert tell(renderer, state()) == [
@@ -231,7 +237,7 @@ def test_lines_come_in_the_order_of_their_times() -> None:
     failures = (Failure(START + 30, "b.o", "g++ b.cpp", 1, (), 0, 0),)
     late = replace(late, failures=failures, notices=(Notice(START + 40, "info", "hello"),))
     lines = renderer.update(Update(late, "live", ""), START + 51)[2:]
-    words = ("freeze a.o", "FAILED b.o", "hello", "pause", "level 16", "ninja 1.13.2")
+    words = ("ninja 1.13.2", "freeze a.o", "FAILED b.o", "hello", "pause", "level 16")
     assert [word for line in lines for word in words if word in line] == list(words), lines
     known_late = replace(late, notices=(*late.notices, Notice(START + 47, "info", "more")))
     lines += renderer.update(Update(known_late, "live", ""), START + 52)

@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from stoker.config.themes import Theme
 from stoker.model import events as ev
+from stoker.model.state import BuildState
 from stoker.model.update import Link
 from stoker.show.tui import actions
 from stoker.show.tui.app import StokerApp
@@ -187,7 +188,7 @@ async def test_a_lost_engine_is_said_and_a_found_one_forgotten() -> None:
         await settle(pilot)
         text = text_of(app)
         assert "engine lost, reconnecting" in text
-        assert "The build goes on" in text
+        assert "The build goes on without it (no answer for 5 s)" in text
         source.put(source.last.state, "live")
         await settle(pilot)
         assert "engine lost" not in text_of(app)
@@ -227,6 +228,15 @@ async def test_who_comes_back_from_a_page_finds_the_end(keys: tuple[str, ...]) -
         await pilot.press(*keys)
         await settle(pilot)
         assert screen_of(app) is EndScreen
+
+
+async def test_keys_that_come_before_the_build_is_known_ask_for_nothing() -> None:
+    source = FakeSource(BuildState())
+    async with shown(source, "P", "plus", "a") as (app, pilot):
+        source.put(builds.done().state, "ended")
+        await settle(pilot)
+        assert screen_of(app) is EndScreen
+    assert source.commands == []
 
 
 @pytest.mark.parametrize("keys", [("s",), ("1",), ("down", "X")])
@@ -320,6 +330,9 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         assert "Stop the build (asks first)" in titles
         assert "Theme: light" in titles
         assert "Pause or go on with the replay" not in titles
+        hints = [command.hint for command in app.commands(app.screen)]
+        assert "level up  key +" in hints
+        assert "level down  key -" in hints
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ async def test_keys_typed_into_the_search_are_words_not_commands() -> None:
     async with shown(source, "o", "slash", "q", "s", "e") as (app, pilot):
         assert app.is_running
         assert source.commands == []
+        assert text_of(app).splitlines()[-1].startswith("/ qse")
         await pilot.press("escape")
         await settle(pilot)
         output(app)

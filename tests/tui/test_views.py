@@ -174,7 +174,7 @@ def test_failures_are_counted_with_a_mark() -> None:
     ("estimate", "now", "words"),
     [
         (None, 3723, "ETA after the first jobs"),
-        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 60 s–3 min"),
+        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 1–3 min"),
         (Estimate(100, 60, 180, START + 3700), 3760, "ETA 0 s–2 min"),
         (Estimate(100, 60, 180, START + 3700), 9999, "ETA any moment"),
     ],

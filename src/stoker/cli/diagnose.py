@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +28,12 @@ NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker diagnose`."""
-    parser.add_argument("file", metavar="FILE|-|ID", help="a log, - for stdin, or a build's ID or name")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE|-|ID",
+        help="a log, - for stdin, or a build's ID or name; without it what is piped in, else the newest build",
+    )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
@@ -39,9 +46,10 @@ def run(args: argparse.Namespace) -> int:
     from stoker.diagnose.rule import shipped_rules
     from stoker.show.diagnosis import render
 
-    name = clean(args.file)
+    meant = args.file if args.file is not None else _meant()
+    name = clean(meant)
     try:
-        causes = _causes(args.file)
+        causes = _causes(meant)
     except OSError as err:
         raise CliError(f"{name}: {err.strerror}; name a log, - for stdin, or an ID of 'stoker ls'", USAGE) from err
     if args.json:
@@ -49,6 +57,22 @@ def run(args: argparse.Namespace) -> int:
     else:
         sys.stdout.write(render(causes) if causes else f"{name}: {NOTHING}\n")
     return FOUND if causes else NOTHING_KNOWN
+
+
+def _meant() -> str:
+    """What is meant where nothing is named: a log that comes in, else the build that other commands mean too."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        mode = 0
+    if stat.S_ISFIFO(mode) or stat.S_ISREG(mode):
+        return "-"
+    try:
+        name = resolve(None).id
+    except NoSuchBuildError as err:
+        raise CliError(str(err), USAGE) from err
+    print(f"stoker: {clean(name)}:", file=sys.stderr)
+    return name
 
 
 def _causes(name: str) -> Sequence[Cause]:

@@ -22,7 +22,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of, time_left
 from stoker.model.text import clean, sgr, spans
-from stoker.model.units import format_band, format_bytes, format_duration
+from stoker.model.units import format_band, format_bytes, format_duration, format_share
 from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
@@ -115,7 +115,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     took = format_duration((state.ended or now) - state.started)
     lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
     total = str(p.total) if p.total_known else "?"
-    share = "" if p.share is None else f"  {100 * p.share:.0f} %"
+    share = "" if p.share is None else f"  {format_share(p.share)}"
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed")

@@ -47,6 +47,11 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
+def format_share(share: float) -> str:
+    """0..1 as whole percent, rounded down: 100 % is what is done."""
+    return f"{int(100 * share + 1e-9)} %"
+
+
 def format_duration(seconds: float) -> str:
     """Seconds as a clock: 0:07, 12:34, 1:02:03, 2d 03:04:05."""
     whole = max(0, int(seconds))

@@ -115,7 +115,7 @@ class BuildSource:
         except TimeoutError:
             return "the engine does not answer; looking again"
         except OSError:
-            return "the engine is away; the build goes on" if self._state.seq else "the engine is starting"
+            return "the engine is away" if self._state.seq else "the engine is starting"
         self._pause = FIRST_RETRY_SECONDS
         self._met_engine = True
         async with client:
@@ -124,7 +124,7 @@ class BuildSource:
                 await self._be_told(client)
             finally:
                 self._client = None
-        return client.bye or "the engine is away; the build goes on"
+        return client.bye or "the engine is away"
 
     async def _be_told(self, client: EngineClient) -> None:
         if client.hello.snapshot is not None:

@@ -17,7 +17,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
-from stoker.model.units import format_band, format_bytes, format_duration
+from stoker.model.units import format_band, format_bytes, format_duration, format_share
 from stoker.model.update import Update
 from stoker.show import cache
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
@@ -217,7 +217,8 @@ class PlainRenderer:
     def _new_schedulers(self, state: BuildState, now: float) -> list[Dated]:
         new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
         self._schedulers.update(s.sid for s in new)
-        return _burst([_line(now, _scheduler(s)) for s in new], "scheduler")
+        # Its plan may come late: what failed in it is not told before it.
+        return _burst([_line(min(now, s.started), _scheduler(s)) for s in new], "scheduler")
 
     def _notices(self, state: BuildState) -> list[Dated]:
         new = newer(state.notices, self._last_notice)
@@ -315,7 +316,7 @@ def _progress_text(state: BuildState, now: float) -> str:
     if state.schedulers:
         parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
         if p.share is not None:
-            parts.append(f"{100 * p.share:.0f} %")
+            parts.append(format_share(p.share))
         parts.append(f"{p.running} running")
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:

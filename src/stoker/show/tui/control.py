@@ -68,8 +68,10 @@ class ControlApp(App[int], inherit_bindings=False):
         if action.needs == "replay":
             return self.newest.link == "replay"
         if action.needs == "control":
-            live = self.newest.link in ("live", "lost")
-            return live and not self.source.read_only and not self.newest.state.over
+            live = self.newest.link in ("live", "lost") and not self.newest.state.over
+            # Before anything is known it may have ended long ago: then there is only the question whether to stop it.
+            met = self.newest.state.seq > 0 or action.id == "stop"
+            return live and met and not self.source.read_only
         if action.needs == "going-on":
             return self._may_go_on and (action.id != "remedy" or self._remedy is not None)
         return True
@@ -231,8 +233,9 @@ class ControlApp(App[int], inherit_bindings=False):
         for action in actions.TABLE:
             if action.palette and action.scope in ("app", scope) and self.offers(action):
                 names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
+                name = names[1] if action.beside else names[0]  # the footer's name is that of both
                 run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
-                yield Command(names, action.help, f"{names[0]}  key {keys}", run)
+                yield Command(names, action.help, f"{name}  key {keys}", run)
         for name in self.themes:
             yield Command(
                 (f"theme {name}", name), f"Theme: {name}", "Change the colours", partial(self.use_theme, name)

@@ -72,7 +72,8 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     state = m.state
     texts = []
     if m.link == "lost":
-        texts.append(f"engine lost, reconnecting. The build goes on without it. {clean(m.update.note, 200)}")
+        note = f" ({clean(m.update.note, 200)})" if m.update.note else ""
+        texts.append(f"engine lost, reconnecting. The build goes on without it{note}")
     if state.phase == "paused":
         texts.append(f"paused: nothing new starts; what runs goes on to its end ({progress_of(state).running} now)")
     elif state.phase == "frozen":

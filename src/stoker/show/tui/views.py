@@ -14,7 +14,7 @@ from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Decision, Notice
 from stoker.model.status import time_left
 from stoker.model.text import clean
-from stoker.model.units import format_band, format_duration
+from stoker.model.units import format_band, format_duration, format_share
 from stoker.show.governing import is_person
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import (
@@ -124,7 +124,7 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
     elif state.schedulers:
         tail.append(Part(f"{p.finished} done", "text bold"))
     if share is not None:
-        tail += [GAP, Part(f"{int(100 * share)} %", "text bold")]
+        tail += [GAP, Part(format_share(share), "text bold")]
     if p.failed:
         tail += [GAP, Part(f"{g.fail} {p.failed} failed", "error bold")]
     eta = eta_text(m, p)

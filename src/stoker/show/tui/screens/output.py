@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from stoker.diagnose.dropped import told_of_dropped
 from stoker.model.text import PLAIN_INK, spans
@@ -44,6 +44,7 @@ class OutputScreen(PageScreen):
     BINDINGS = bindings("output")
     DEFAULT_CSS = """
     OutputScreen #search { height: 1; dock: bottom; display: none; }
+    OutputScreen Label { width: 2; background: $surface; color: $accent; text-style: bold; }
     OutputScreen Input { height: 1; border: none; padding: 0; background: $surface; color: $foreground; }
     OutputScreen Input:focus { border: none; }
     """
@@ -66,7 +67,10 @@ class OutputScreen(PageScreen):
         """The page, and the search line that is hidden at first."""
         yield Page(id="page", ascii_only=self.glyphs.ascii)
         with Horizontal(id="search"):
-            entry = Input(placeholder="search", id="words", select_on_focus=True, compact=True)
+            yield Label("/", markup=False)
+            entry = Input(
+                placeholder="words to find, then Enter; Esc leaves", id="words", select_on_focus=True, compact=True
+            )
             entry.cursor_blink = False
             yield entry
 
