@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pwd
 import resource
@@ -11,6 +12,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,9 +77,10 @@ def test_a_starter_that_ignores_its_childrens_ends_changes_nothing(start: Start)
     assert exit_of(paths)["exit_code"] == 3
 
 
-def test_a_hangup_touches_nothing(start: Start) -> None:
-    paths = start("sh", "-c", "sleep 0.3; exit 5")
+def test_a_hangup_touches_nothing(start: Start, tmp_path: Path) -> None:
+    paths = start("sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 5")
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGHUP)
+    (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
 
 
@@ -236,17 +239,21 @@ def test_a_keeper_that_does_not_get_going_leaves_no_build_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(launch_module, "START_SECONDS", 1.0)
     fake = tmp_path / "keeper.py"
     fake.write_text(
         f"import os; os.fork() or os.setpgid(0, 0); open('{tmp_path}/' + str(os.getpid()), 'w')\nwhile 1: pass"
     )
     monkeypatch.setattr(program_module, "KEEPER", fake)
+
+    def pids() -> list[int]:
+        return [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]
+
+    patience = SimpleNamespace(**{**vars(time), "monotonic": lambda: math.inf if len(pids()) == 2 else 0.0})
+    monkeypatch.setattr(launch_module, "time", patience)  # it is over once both are there
     with pytest.raises(LaunchError, match="keeper did not start"):
         launch(Spec(("true",), str(tmp_path), "x"))
-    pids = [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]
-    assert len(pids) == 2
-    until(lambda: not any(map(alive, pids)))
+    assert len(pids()) == 2
+    until(lambda: not any(map(alive, pids())))
 
 
 def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) -> None:

@@ -3,32 +3,65 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stoker.act import minder
-from stoker.act.minder import Minder
+from stoker.act.minder import LAST_WORDS_SECONDS, LONGEST_WORDS_SECONDS, Minder
+from support.keepers import state_of, until
 
 ENGINE = """
 import os, sys, time
-for _ in range(30):
-    if "{beats}":
-        open(sys.argv[1] + "/heartbeat", "w").close()
-        os.utime(sys.argv[1] + "/heartbeat")
-    time.sleep(0.1)
-open(sys.argv[1] + "/said", "w").close()
+folder = sys.argv[1]
+for second in range(1, {seconds} + 1):
+    while not os.path.exists(folder + "/second"):
+        time.sleep(0.001)
+    if {beats}:
+        open(folder + "/heartbeat", "w").close()
+        os.utime(folder + "/heartbeat", (second, second))
+    if second == {seconds}:
+        open(folder + "/said", "w").close()
+    os.unlink(folder + "/second")
 """
+"""It has said its last words after so many seconds of the minder's clock, which goes on when it has heard of each."""
 
 
-@pytest.mark.parametrize("beats", ["yes", ""], ids=["at work", "silent"])
-@pytest.mark.parametrize("longest", [600.0, 1.0])
+class Clock:
+    """The minder's clock: its pauses are a second each, of which the engine hears."""
+
+    def __init__(self, second: Path) -> None:
+        self._second = second
+        self.now = 0.0
+        self.engine = 0
+
+    def sleep(self, _seconds: float) -> None:
+        self.now += 1.0
+        self._second.touch()
+        until(lambda: not self._second.exists() or state_of(self.engine) in ("", "Z"))
+
+
+@pytest.mark.parametrize(
+    ("beats", "seconds", "said"),
+    [
+        (True, round(LONGEST_WORDS_SECONDS) - 2, True),
+        (True, round(LONGEST_WORDS_SECONDS) + 2, False),
+        (False, round(LAST_WORDS_SECONDS) - 2, True),
+        (False, round(LAST_WORDS_SECONDS) + 2, False),
+    ],
+    ids=["at work", "at work for ever", "silent", "silent for long"],
+)
 def test_an_engine_may_take_its_time_over_the_end_while_it_shows_that_it_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beats: str, longest: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beats: bool, seconds: int, said: bool
 ) -> None:
-    monkeypatch.setattr(minder, "LAST_WORDS_SECONDS", 1.5)
-    monkeypatch.setattr(minder, "LONGEST_WORDS_SECONDS", longest)
-    engine = Minder(str(tmp_path), [sys.executable, "-c", ENGINE.format(beats=beats)], list)
+    clock = Clock(tmp_path / "second")
+    times = SimpleNamespace(**{**vars(time), "monotonic": lambda: clock.now, "sleep": clock.sleep})
+    monkeypatch.setattr(minder, "time", times)
+    script = ENGINE.format(seconds=seconds, beats=beats)
+    engine = Minder(str(tmp_path), [sys.executable, "-I", "-S", "-c", script], list)
     engine.start()
+    clock.engine = engine.pid
     engine.await_last_words()
-    assert (tmp_path / "said").exists() is (bool(beats) and longest > 3.0)
+    assert (tmp_path / "said").exists() is said

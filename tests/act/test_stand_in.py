@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from stoker.act import minder
+from stoker.config.paths import BuildPaths
 from support.keepers import (
     GOVERNOR,
     Start,
@@ -30,11 +33,8 @@ from support.program import PYPI_NINJA, write_ninja
 
 DIES = "sys.exit(1)"
 STOPS = "os.kill(os.getpid(), signal.SIGSTOP)"
-BEATS = """
-while not os.path.exists(folder + "/exit.json"):
-    note("heartbeat", "")
-    time.sleep(0.05)
-"""
+NEVER = {"minder.DEAF_SECONDS": 600}
+"""The keeper does not stand in: the test's own minder does."""
 
 
 def holds(jobs: int, stopped: Sequence[int], level: int, then: str, *, gate: str = "") -> str:
@@ -56,11 +56,11 @@ def test_while_the_engine_rests_a_stopped_job_goes_on_for_each_that_ends_in_the_
 ) -> None:
     paths = start(*ninja(tmp_path, 4), engine=holds(4, [2, 1, 3], 1, DIES))
     until(lambda: given_up(paths))
-    time.sleep(1)
+    time.sleep(0.6)
     assert stopped(tmp_path, [0, 1, 2, 3]) == [1, 2, 3]
     finish(tmp_path, 0)
     until(lambda: stopped(tmp_path, [1, 2, 3]) == [1, 3])
-    time.sleep(1)
+    time.sleep(0.6)
     assert stopped(tmp_path, [1, 3]) == [1, 3]
     for n in (2, 1, 3):
         finish(tmp_path, n)
@@ -124,12 +124,33 @@ def test_an_engine_that_held_jobs_and_had_no_time_for_a_word_leaves_none_stopped
     assert exit_of(paths)["exit_code"] == 0
 
 
-def test_an_engine_whose_heart_beats_is_left_to_decide(start: Start, tmp_path: Path) -> None:
-    figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
-    paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, BEATS), figures=figures)
-    until(lambda: (paths.root / "heartbeat").exists())
-    time.sleep(2)
+class Watched:
+    """A minder whose looks are seconds apart, by a clock of its own."""
+
+    def __init__(self, paths: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._heartbeat, self._clock = paths.root / "heartbeat", 0.0
+        monkeypatch.setattr(minder, "time", SimpleNamespace(**{**vars(time), "monotonic": lambda: self._clock}))
+        self._minder = minder.Minder(str(paths.root), [], list)
+        self._minder.adopt(engines_of(paths)[0])
+
+    def look(self, times: int, *, beats: bool) -> None:
+        for _ in range(times):
+            self._clock += 1.0
+            if beats:
+                os.utime(self._heartbeat, (self._clock, self._clock))
+            self._minder.look()
+
+
+def test_an_engine_whose_heart_beats_is_left_to_decide(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, STOPS), figures=NEVER)
+    until((paths.root / "heartbeat").exists)
+    watched = Watched(paths, monkeypatch)
+    watched.look(100, beats=True)
     assert stopped(tmp_path, [0, 1]) == [0, 1]
+    watched.look(20, beats=False)
+    until(lambda: stopped(tmp_path, [0, 1]) == [1])
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
     assert exit_of(paths)["stopped"] is True
 
@@ -193,13 +214,13 @@ def test_a_gate_file_that_makes_no_sense_holds_nothing(start: Start, tmp_path: P
     assert exit_of(paths)["exit_code"] == 0
 
 
-def test_a_process_that_got_the_pid_of_a_stopped_job_is_not_meant(start: Start, tmp_path: Path) -> None:
+def test_a_process_that_got_the_pid_of_a_stopped_job_is_not_meant(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = "key = lambda pid: [pid, 1]; gate(1, [], [pids[0]], [pids[0]])"
-    engine = holds(2, [0], 1, STOPS, gate=gate)
-    figures = {"minder.DEAF_SECONDS": 0.5, "minder.LISTEN_SECONDS": 0.2}
-    paths = start(*ninja(tmp_path, 2), engine=engine, figures=figures)
-    until((paths.root / "gate.json").exists)
-    time.sleep(2)
+    paths = start(*ninja(tmp_path, 2), engine=holds(2, [0], 1, STOPS, gate=gate), figures=NEVER)
+    until((paths.root / "heartbeat").exists)
+    Watched(paths, monkeypatch).look(100, beats=False)
     assert stopped(tmp_path, [0]) == [0]
     os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
     assert exit_of(paths)["stopped"] is True
@@ -212,7 +233,8 @@ def test_jobs_that_are_stopped_when_the_command_ends_well_are_not_left_stopped(s
     paths = start("sh", "-c", f"{sys.executable} -I -S daemon.py & until [ -e go ]; do sleep 0.05; done")
     daemon = job_pid(tmp_path, 0)
     os.kill(daemon, signal.SIGSTOP)
+    until(lambda: state_of(daemon) == "T")
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 0
-    assert state_of(daemon) == "S"
+    until(lambda: state_of(daemon) == "S")
     os.kill(daemon, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -36,11 +37,27 @@ def test_a_hang_up_before_there_is_a_viewer_says_that_the_build_goes_on(stoker: 
     assert b"the build goes on; look again with: stoker attach" in stderr
 
 
-def test_on_a_terminal_the_screen_is_left_before_it_has_opened(stoker: Stoker) -> None:
-    terminal = Terminal(stoker.argv("run", "--", "sleep", "600"), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
+SLOW_TO_OPEN = """
+import os, sys, time
+class Held:
+    def find_spec(self, name, path=None, target=None):
+        if name == "stoker.show.tui.app":
+            while not os.path.exists("open"):
+                time.sleep(0.01)
+sys.meta_path.insert(0, Held())
+"""
+"""What Python runs at its start: a screen opens once the file `open` is there."""
+
+
+def test_on_a_terminal_the_screen_is_left_before_it_has_opened(stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_TO_OPEN)
+    env = {**stoker.env, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(tmp_path)}
+    terminal = Terminal(stoker.argv("run", "--", "sleep", "600"), env, stoker.root)
     try:
         started(stoker)
         terminal.send("\x03")
+        terminal.wait_for("^C")
+        (tmp_path / "open").touch()
         terminal.wait_for("the build goes on; look again with: stoker attach")
         assert terminal.wait() == 75
     finally:

@@ -121,7 +121,7 @@ def test_resume_sets_everything_going_where_no_engine_is_left(stoker: Stoker, bu
     os.kill(known["keeper_pid"], signal.SIGSTOP)  # it starts no other engine; and an engine would be woken by its death
     os.kill(engine, signal.SIGKILL)
     os.kill(known["keeper_pid"], signal.SIGKILL)
-    assert len(stopped(descendants(known["build_pid"]))) >= COUNT
+    until(lambda: len(stopped(descendants(known["build_pid"]))) >= COUNT, "all of them stopped")
     for words in (["jobs", build, "3"], ["pause", build]):
         assert "no engine answers; the build goes on" in refused(stoker, 1, *words)
     told = stoker.run("jobs", build)

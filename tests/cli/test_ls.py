@@ -10,7 +10,7 @@ from support.terminal import Terminal
 
 
 def test_a_frozen_build_is_frozen_everywhere(stoker: Stoker) -> None:
-    build = stoker.detach("sleep", "60")
+    build = stoker.detach("sleep", "600")
     assert stoker.run("pause", "--now", build).returncode == 0
     (row,) = json.loads(stoker.run("ls", "--json").stdout)
     assert row["state"] == stoker.status(build)["state"] == "frozen"

@@ -9,7 +9,7 @@ import pytest
 from support.program import Stoker
 from support.terminal import Terminal
 
-COMMAND = ("sleep", "60")
+COMMAND = ("sleep", "600")
 
 
 @pytest.mark.parametrize("how", ["--plain", "--json", "--detach"])
@@ -36,7 +36,7 @@ def test_on_a_terminal_nothing_is_asked(stoker: Stoker) -> None:
 def test_another_command_another_folder_and_one_that_has_ended_are_none(stoker: Stoker, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     stoker.detach(*COMMAND)
-    assert stoker.detach("sleep", "61")
+    assert stoker.detach("sleep", "601")
     assert stoker.detach(*COMMAND, cwd=tmp_path / "other")
     assert stoker.run("run", "--again", "--detach", "--", *COMMAND).returncode == 0
     for _ in range(2):

@@ -215,7 +215,9 @@ async def test_a_saved_theme_is_loaded_anew(tmp_path: Path) -> None:
         colour, shown = 0, ""
         while shown != f"#{colour:06x}" or not colour:  # the watch begins at some later time: save until it is seen
             colour += 1
-            path.write_text(f'extends: dark\ncolors:\n  text: "#{colour:06x}"\n')
+            new = tmp_path / "mine.new"
+            new.write_text(f'extends: dark\ncolors:\n  text: "#{colour:06x}"\n')
+            new.replace(path)
             try:
                 shown = (await asyncio.wait_for(seen.get(), 3))["mine"].colors["text"]
             except TimeoutError:

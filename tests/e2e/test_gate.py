@@ -82,7 +82,8 @@ def test_ninja_never_waits_for_a_newborn_that_was_stopped_too_early(
     def look() -> None:
         nonlocal longest
         now = time.monotonic()
-        stuck = [p.pid for p in stoker.ninjas() if p.state == "D"]
+        held = {p.parent for p in stoker.inside() if p.state == "T"}  # it waits for the disk, too
+        stuck = [p.pid for p in stoker.ninjas() if p.state == "D" and p.pid in held]
         for pid in [*waiting]:
             if pid not in stuck:
                 del waiting[pid]

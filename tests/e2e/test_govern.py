@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -127,11 +128,13 @@ ERROR = "#include <map>\nint main() { return no_such_name; }\n"
 
 
 def erring(folder: Path) -> Path:
-    """A compile error among jobs of a second; nothing depends on anything."""
+    """A compile error among jobs of a second, of which the first ends after it; nothing depends on anything."""
     compile_burner(folder)
     (folder / "bad.cpp").write_text(ERROR)
     jobs = [(f"o{n}", f"./burn o{n} 1") for n in range(12)]
-    return write_ninja(folder, [jobs[0], ("bad.o", "g++ -c bad.cpp -o bad.o"), *jobs[1:]])
+    first = ("o0", "until [ -e failed ]; do sleep 0.05; done; ./burn o0 1")
+    bad = ("bad.o", "g++ -c bad.cpp -o bad.o; status=$?; touch failed; exit $status")
+    return write_ninja(folder, [first, bad, *jobs[1:]])
 
 
 def built(folder: Path) -> set[str]:
@@ -212,7 +215,8 @@ def test_a_compiler_that_is_killed_every_time_ends_the_build_with_the_truth(grou
     def hunt() -> None:
         while not over.wait(0.02):
             for pid in compilers(stoker, VICTIM):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     hunter = threading.Thread(target=hunt)
     hunter.start()

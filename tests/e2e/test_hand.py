@@ -90,7 +90,10 @@ def test_pause_now_stops_every_process_of_every_job_and_resume_goes_on(stoker: G
     status = stoker.status(build)
     assert status["state"] == "frozen"
     assert status["level"]["paused"] == "hard"
-    assert status["progress"]["frozen"] == LEVEL
+    progress = status["progress"]
+    assert progress["running"] == 0
+    assert progress["frozen"] > 0
+    assert progress["frozen"] + progress["on_deck"] + progress["finished"] == COUNT
     assert told(status, "pause now")
     assert all(p.state != "T" for p in stoker.ninjas())
     assert stoker.run("resume", build).returncode == 0
@@ -107,10 +110,10 @@ def test_a_stop_sets_frozen_jobs_going_and_leaves_nothing(stoker: Grouped, build
     assert status["state"] == "stopped"
 
 
-@pytest.mark.parametrize("words", [("jobs", "0"), ("jobs", "many"), ("jobs", "-1")])
-def test_a_level_that_is_none_is_refused_in_one_line(stoker: Grouped, build: str, words: tuple[str, ...]) -> None:
-    refused = stoker.run(*words)
-    assert refused.returncode == 2
-    assert refused.stderr.count(b"\n") == 1
-    assert stoker.status(build)["level"]["target"] == LEVEL
+def test_a_level_that_is_none_is_refused_in_one_line(stoker: Grouped, build: str) -> None:
+    for level in ("0", "many", "-1"):
+        refused = stoker.run("jobs", level)
+        assert refused.returncode == 2
+        assert refused.stderr.count(b"\n") == 1
+        assert stoker.status(build)["level"]["target"] == LEVEL
     assert stoker.run("stop", "--force", build).returncode == 0

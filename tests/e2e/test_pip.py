@@ -1,4 +1,4 @@
-"""A real package built by pip: ninja is found below it and told truly, although pip shows nothing of it."""
+"""A package built by pip: ninja is found below it and told truly, although pip shows nothing of it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,31 @@ from typing import Any
 
 import pytest
 
-from support.program import Stoker, write_ninja
+from support.program import PATIENCE, UNIT, Stoker, until, write_ninja
 
 PACKAGE = "levenshtein==0.27.3"
 """Built by scikit-build-core with Cython, CMake and ninja: two compiles and a link, half a minute in all."""
+
+UNITS = 2
+CMAKE = """\
+cmake_minimum_required(VERSION 3.18)
+project(small CXX)
+add_library(units OBJECT {sources})
+set_target_properties(units PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(small MODULE last.cpp $<TARGET_OBJECTS:units>)
+add_custom_target(held COMMAND sh -c "until [ -e {go} ]; do sleep 0.05; done" VERBATIM)
+add_dependencies(small held)
+install(TARGETS small DESTINATION small)
+"""
+PYPROJECT = """\
+[build-system]
+requires = ["scikit-build-core"]
+build-backend = "scikit_build_core.build"
+[project]
+name = "small"
+version = "1"
+"""
+"""A package of our own, built by scikit-build-core and CMake as many are; one job in its midst waits for a file."""
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
@@ -32,6 +53,50 @@ def sdist(stoker: Stoker, tmp_path: Path) -> Path:
     return found[0]
 
 
+@pytest.fixture
+def package(stoker: Stoker, tmp_path: Path) -> Path:
+    """The package of our own; it waits for `go` in its folder."""
+    stoker.env["PIP_CACHE_DIR"] = str(tmp_path / "cache")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    names = [f"unit{n}.cpp" for n in range(UNITS)]
+    for n, name in enumerate(names):
+        (folder / name).write_text(UNIT.format(n=n))
+    (folder / "last.cpp").write_text(UNIT.format(n=UNITS))
+    (folder / "CMakeLists.txt").write_text(CMAKE.format(sources=" ".join(names), go=folder / "go"))
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    return folder
+
+
+def in_mid_build(status: dict[str, Any]) -> bool:
+    """Some compilers have ended; another, and the linker, wait for the job that waits."""
+    p = status["progress"]
+    return bool(p["total_known"] and (p["finished"], p["running"], p["total"]) == (UNITS, 1, UNITS + 3))
+
+
+@pytest.mark.timeout(300)
+def test_the_ninja_below_pip_is_counted_though_pip_hides_it(stoker: Stoker, package: Path) -> None:
+    target = package.parent / "target"
+    install = [*PIP, "install", "--no-deps", "--target", str(target), str(package)]
+    process = stoker.start("run", "--plain", "--", *install)
+    until(lambda: any(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    while not in_mid_build(stoker.status()):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    (ninja,) = (s for s in stoker.status()["schedulers"] if s["running"])
+    assert ninja["tool"] == "ninja"
+    (package / "go").touch()
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, out + err
+    assert b"Building CXX object" not in out
+    end = stoker.status()
+    assert (end["state"], end["exit_code"], end["failures"]) == ("done", 0, [])
+    assert end["progress"]["finished"] == end["progress"]["total"] == UNITS + 3
+    told = [e for e in stoker.events(end["id"]) if e["type"] == "job_finished" and e["tool"] == "cxx"]
+    assert sorted(Path(e["output"]).name for e in told) == ["last.cpp.o", "unit0.cpp.o", "unit1.cpp.o"]
+    assert list(target.glob("small/*small*"))
+
+
 def watched(stoker: Stoker) -> list[dict[str, Any]]:
     """Every status of the build that starts now, to its end."""
     seen: list[dict[str, Any]] = []
@@ -42,8 +107,9 @@ def watched(stoker: Stoker) -> list[dict[str, Any]]:
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
-def test_the_ninja_below_pip_is_counted_though_pip_hides_it(stoker: Stoker, sdist: Path) -> None:
+def test_the_ninja_of_a_real_package_is_counted_at_every_moment(stoker: Stoker, sdist: Path) -> None:
     target = sdist.parent / "target"
     install = [*PIP, "install", "--no-deps", "--target", str(target), str(sdist)]
     process = stoker.start("run", "--plain", "--", *install)

@@ -51,9 +51,10 @@ def notices(stoker: Stoker, build: str) -> list[dict[str, Any]]:
 
 
 def slow_assembler(folder: Path) -> Path:
-    """What g++ -B finds before the real one: while it waits, the assembler source is there to be measured."""
+    """What g++ -B finds before the real one: while it waits for `go`, its source is there to be measured."""
     folder.mkdir()
-    (folder / "as").write_text(f'#!/bin/sh\nsleep 2\nexec {shutil.which("as")} "$@"\n')
+    waits = f"until [ -e {folder}/go ]; do sleep 0.05; done"
+    (folder / "as").write_text(f'#!/bin/sh\n{waits}\nexec {shutil.which("as")} "$@"\n')
     (folder / "as").chmod(0o700)
     return folder
 
@@ -66,6 +67,8 @@ def test_gccs_temporaries_are_in_memory_and_not_on_disk(stoker: Stoker, profile:
     build = start(stoker, tmp_path)
     folder = folder_of(stoker, build)
     assert os.stat(folder).st_mode & 0o777 == 0o700
+    until(lambda: stoker.status(build)["ramdisk"]["peak"] > 64 * 1024, "a measurement")
+    (tmp_path / "bin" / "go").touch()
     status = stoker.ended(build)
     assert status["state"] == "done", status
     assert not folder.exists()

@@ -183,8 +183,10 @@ def test_of_two_ninjas_after_each_other_in_one_folder_each_has_its_own_jobs(stok
     first, second = (" ".join(o for o, _ in jobs if o[0] == letter) for letter in "ab")
     script = f"{PYPI_NINJA} -j1 {first} && {PYPI_NINJA} -j1 {second} b-slow"
     with (folder / "build.ninja").open("a") as file:
-        file.write("build b-slow: sh\n  cmd = sleep 2; touch b-slow\n")
+        file.write("build b-slow: sh\n  cmd = until [ -e go ]; do sleep 0.05; done; touch b-slow\n")
     build = stoker.detach("sh", "-c", script, cwd=folder)
+    until(lambda: [e["sid"] for e in stoker.events(build) if e["type"] == "scheduler_started"] == [1, 2], "two ninjas")
+    (folder / "go").touch()
     assert stoker.ended(build)["progress"]["finished"] == 26
     finished = [(e["sid"], e["output"][0]) for e in stoker.events(build) if e["type"] == "job_finished"]
     assert sorted(finished) == [(1, "a")] * 5 + [(2, "b")] * 21

@@ -23,8 +23,13 @@ from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
-    """Eight jobs of half a second and more, two at a time."""
-    return write_ninja(tmp_path / "slow", [(f"o{n}", f"sleep 0.7; echo did {n}; touch o{n}") for n in range(8)])
+    """Eight jobs, of which the last ones wait until the test touches `go`."""
+    waits = {n: "until [ -e go ]; do sleep 0.05; done" if n > 4 else "sleep 0.3" for n in range(8)}
+    return write_ninja(tmp_path / "slow", [(f"o{n}", f"{waits[n]}; echo did {n}; touch o{n}") for n in range(8)])
+
+
+def let_go(slow: Path) -> None:
+    (slow / "go").touch()
 
 
 def running(stoker: Stoker, build: str) -> bool:
@@ -45,7 +50,7 @@ def fill(path: Path) -> None:
 
 
 def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(stoker: Stoker) -> None:
-    build = stoker.run("run", "--detach", "--name", "s", "--", "sleep", "30").stdout.decode().strip()
+    build = stoker.run("run", "--detach", "--name", "s", "--", "sleep", "600").stdout.decode().strip()
     socket_file = stoker.socket(build)
     until(socket_file.exists, "a socket")
     shutil.rmtree(stoker.runtime)
@@ -62,7 +67,7 @@ def test_a_runtime_folder_that_somebody_else_made_first_does_not_cost_the_contro
     stoker.state = stoker.runtime / "state"  # a test's own folder is too long a path for a socket
     stoker.env["XDG_STATE_HOME"] = str(stoker.state)
     (stoker.runtime / "stoker").write_text("planted")
-    build = stoker.detach("sleep", "30")
+    build = stoker.detach("sleep", "600")
     told = stoker.run("jobs", build, "1")
     assert told.returncode == 0, told.stderr
     assert stoker.run("stop", build).returncode == 0
@@ -71,9 +76,13 @@ def test_a_runtime_folder_that_somebody_else_made_first_does_not_cost_the_contro
 def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "many", [(f"o{n}", f"sleep 1; touch o{n}") for n in range(5000)])
     build = stoker.detach("ninja", "-C", str(folder), "-j2")
-    until(lambda: list(stoker.folder(build).glob("plans/*/plan-*.work")), "a plan in the making")
+
+    def planned() -> bool:
+        return any(e["type"] == "scheduler_planned" and e["source"] == "dry-run" for e in stoker.events(build))
+
+    until(lambda: planned() or list(stoker.folder(build).glob("plans/*/plan-*.work")), "a plan in the making")
     os.kill(stoker.engine_pid(build), signal.SIGKILL)
-    until(lambda: any(e["type"] == "scheduler_planned" and e["source"] == "dry-run" for e in stoker.events(build)))
+    until(planned, "a plan")
     assert stoker.status(build)["progress"]["total"] == 5000
 
 
@@ -83,6 +92,7 @@ def test_a_killed_engine_loses_no_job_and_the_build_ends_as_it_would(stoker: Sto
     os.kill(stoker.engine_pid(build), signal.SIGKILL)
     until(lambda: len(finished_outputs(stoker, build)) >= 4, "jobs after the kill")
     os.kill(stoker.engine_pid(build), signal.SIGKILL)
+    let_go(slow)
     status = stoker.ended(build)
     assert (status["state"], status["exit_code"]) == ("done", 0)
     assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
@@ -125,6 +135,7 @@ def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker
     build = stoker.detach("ninja", "-C", str(slow), "-j8")
     engine = stoker.engine_pid(build)
     os.kill(engine, signal.SIGSTOP)
+    let_go(slow)
     until((stoker.folder(build) / "exit.json").exists, "the build's end")
     os.kill(engine, signal.SIGKILL)
     stoker.ended(build)
@@ -138,6 +149,7 @@ def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: S
     until(lambda: running(stoker, stoker.status()["id"]), "a running job")
     viewer.send_signal(signum)
     viewer.communicate(timeout=60)
+    let_go(slow)
     status = stoker.ended(stoker.status()["id"])
     assert (status["state"], status["progress"]["finished"]) == ("done", 8)
 
@@ -162,6 +174,7 @@ def test_a_second_viewer_sees_the_same_state_at_once(stoker: Stoker, slow: Path)
     assert seen["progress"]["finished"] >= 2
     first.kill()
     first.communicate()
+    let_go(slow)
     assert stoker.run("attach", "--plain", build).returncode == 0
 
 
@@ -209,6 +222,7 @@ def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> 
         file.flush()
         reply = next(m for m in map(json.loads, file) if m["type"] == "reply")
     assert reply["ok"] is False
+    let_go(slow)
     assert stoker.ended(build)["state"] == "done"
 
 
@@ -243,6 +257,7 @@ def test_a_killed_keeper_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     until(lambda: running(stoker, build), "a running job")
     os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGKILL)
+    let_go(slow)
     status = stoker.ended(build)
     assert status["state"] == "failed"
     assert "status is lost" in status["reason"]
@@ -257,6 +272,7 @@ def test_a_full_disk_under_the_journal_does_not_touch_the_build(stoker: Stoker, 
         stoker.engine_pid(build)
         filler = stoker.state / "filler"
         fill(filler)
+        let_go(slow)
         until(lambda: (slow / "o7").exists(), "the last job")
         until((stoker.folder(build) / "exit.json").exists, "the end")
         time.sleep(2)  # the engine has nothing left to do but to write that down
@@ -314,7 +330,7 @@ exec {PYPI_NINJA} "$@"
 TIDIES_UP = """
 import os, signal, sys, time
 def tidy(*_):
-    for _ in range(20):
+    for _ in range(10):
         time.sleep(0.1)
     open(sys.argv[1] + ".tidied", "w").close()
     os._exit(1)

@@ -28,8 +28,11 @@ class Watcher:
 
     def _run(self) -> None:
         for _ in watch_files(lambda: [self.path], self.stop):
-            text = self.path.read_text() if self.path.exists() else "gone"
-            if self.seen[-1:] != [text]:
+            try:
+                text = self.path.read_text()
+            except FileNotFoundError:
+                text = "gone"
+            if text and self.seen[-1:] != [text]:  # it is empty while it is being written
                 self.seen.append(text)
             self.looks += 1
 

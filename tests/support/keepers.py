@@ -206,6 +206,8 @@ def jobs(count):
     return [int(open(name).read()) for name in names]
 def stop(pid):
     os.killpg(pid, signal.SIGSTOP) if os.getpgid(pid) == pid else os.kill(pid, signal.SIGSTOP)
+    while open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[0] not in (b"T", b"D"):
+        time.sleep(0.001)
 def write(name, value):
     with open(folder + "/" + name + ".mine", "w") as file:
         json.dump(value, file)
@@ -217,7 +219,7 @@ def gate(level, schedulers=(), stopped=(), jobs=()):
 first = len(open(folder + "/engines").read().split()) == 1
 """
 )
-"""An engine that can stop jobs and write down which."""
+"""An engine that can stop jobs and write down which. A busy machine takes its time to stop one (D: over a vfork)."""
 
 
 def job(n: int, before: str = "") -> str:

@@ -139,6 +139,8 @@ class Stoker:
             keeper = json.loads(file.read_bytes())
             for pid, start in (("keeper_pid", "keeper_start"), ("build_pid", "build_start")):
                 if start_ticks(keeper[pid]) == keeper[start] is not None:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(keeper[pid], signal.SIGSTOP)  # or it would start another engine
                     for p in [*descendants(keeper[pid]), keeper[pid]]:
                         with contextlib.suppress(ProcessLookupError):
                             os.kill(p, signal.SIGKILL)
