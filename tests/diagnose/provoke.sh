@@ -31,6 +31,7 @@ log() {  # log NAME SCRIPT: what the script prints, in the order in which it is 
 # Memory
 log memory-cc1plus 'kill_tool $cc1plus KILL; ninja_of main.cpp.o "g++ -c main.cpp -o main.cpp.o"; ninja'
 log memory-ld 'kill_tool $ld KILL; ninja_of app "g++ main.cpp -o app"; ninja'
+log memory-ld-rust 'printf "fn main() {}\n" >main.rs; kill_tool "$(readlink -f "$(which cc)")" KILL; rustc main.rs'
 log memory-ulimit 'printf "#include <map>\n#include <string>\n#include <regex>\nint main() { std::regex r(\"a\"); }\n" >main.cpp
     ulimit -v 90000; g++ -O2 -c main.cpp'
 log memory-ld-ulimit 'printf "#include <regex>\nint main() { std::regex r(\"a\"); }\n" >main.cpp; g++ -g -O1 -c main.cpp; ulimit -v 9000; ld -r main.o -o one.o'
@@ -69,6 +70,8 @@ log host-compiler 'ninja_of kernel.cu.o "nvcc -Xcompiler -U__GNUC__,-D__GNUC__=1
 log host-compiler-missing 'nvcc -ccbin /srv/nowhere/g++-9 -c kernel.cu -o kernel.o'
 log nvcc-option 'nvcc -march=native -c kernel.cu -o kernel.o'
 log ptxas 'printf "__global__ void kernel(float *x) { __shared__ float s[20000]; s[threadIdx.x] = x[0]; __syncthreads(); x[1] = s[threadIdx.x + 1]; }\n" >kernel.cu; nvcc -arch=sm_80 -c kernel.cu -o kernel.o'
+log ptxas-version 'printf ".version 99.0\n.target sm_80\n.address_size 64\n" >kernel.ptx; ptxas -arch=sm_80 kernel.ptx -o kernel.cubin'
+log nvlink 'printf "extern __device__ float scale(float);\n__global__ void kernel(float *x) { x[0] = scale(x[0]); }\n" >kernel.cu; nvcc -arch=sm_80 -rdc=true -shared kernel.cu -o kernel.so'
 log compile-error-nvcc 'printf "__global__ void kernel(float *x) { x[0] = undeclared; }\n" >kernel.cu; ninja_of kernel.cu.o "nvcc -c kernel.cu -o kernel.cu.o"; ninja'
 log missing-header-nvcc 'sed -i "1i #include <cutlass/cutlass.h>" kernel.cu; nvcc -c kernel.cu -o kernel.o'
 

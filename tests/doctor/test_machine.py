@@ -202,6 +202,9 @@ def test_disk_is_held_against_what_a_fresh_build_needs() -> None:
 def test_inodes_are_held_against_the_files_that_a_build_makes() -> None:
     few = volumes(inodes=5000)
     assert next(judge_volumes(few, Need(inodes=200_000))).status == "fail"
+    near = next(judge_volumes(volumes(inodes=150_000), Need(what="PyTorch", inodes=200_000)))
+    assert (near.status, "makes about 200000" in near.why) == ("warn", True)
+    assert next(judge_volumes(volumes(inodes=150_000, used_before=True), Need(inodes=200_000))).status == "ok"
     assert next(judge_volumes(few, Need())).status == "warn"
     assert next(judge_volumes(volumes(inodes=50), Need())).status == "fail"
     assert next(judge_volumes(volumes(inodes=None), Need(inodes=200_000))).status == "ok"

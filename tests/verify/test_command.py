@@ -93,6 +93,19 @@ def test_what_cannot_be_read_has_a_status_of_its_own(stoker: Stoker, library: Pa
     assert stoker("no_such_package_anywhere")[0] == 2
 
 
+def test_of_what_cannot_be_read_nobody_knows_that_it_will_not_run(
+    stoker: Stoker, library: Path, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(library.read_bytes()[:3000])
+
+    status, text = stoker(str(cut), "--device", "H100", "--arch-list", "9.0", "--json")
+
+    found = json.loads(text)
+    assert (status, found["devices"], found["requested"]) == (2, [], [])
+    assert "cut off" in found["problems"][0]["what"]
+
+
 def test_a_path_that_is_not_there_is_named_as_given_and_counts_as_no_binary(stoker: Stoker, tmp_path: Path) -> None:
     status, text = stoker(str(tmp_path / "build" / "nope"))
 
@@ -100,6 +113,24 @@ def test_a_path_that_is_not_there_is_named_as_given_and_counts_as_no_binary(stok
     assert f"{tmp_path}/build/nope: cannot be read" in " ".join(text.split())
     assert "device code" not in text
     assert "No device code in 1 binary." in stoker("/bin/true", str(tmp_path / "nope"))[1]
+
+
+def test_a_name_that_no_file_can_have_counts_as_what_cannot_be_read(stoker: Stoker) -> None:
+    for name in ("x" * 300, "/tmp/" + "x" * 300):
+        status, text = stoker(name, "--json")
+
+        assert status == 2
+        [problem] = json.loads(text)["problems"]
+        assert problem["file"] == name
+
+
+def test_a_wheel_without_any_binary_is_none_to_judge_by(stoker: Stoker, wheel: Callable[..., Path]) -> None:
+    path = wheel({"pack/__init__.py": b""}, "pack-1.0-py3-none-any.whl")
+
+    status, text = stoker(str(path), "--device", "8.0")
+
+    assert status == 2
+    assert "no binary was found" in text
 
 
 @pytest.mark.parametrize("words", [("--arch-list", "9.q"), ("--device", "toaster")])

@@ -48,7 +48,7 @@ class cuda:
     @staticmethod
     def init(): {init}
     @staticmethod
-    def get_device_capability(i): return (9, 0)
+    def get_device_capability(i): {capability}
     @staticmethod
     def get_device_name(i): return "NVIDIA H100"
 float32 = "float32"
@@ -76,7 +76,8 @@ def torch(tmp_path: Path) -> Callable[..., Path]:
     def write(body: str = "", **more: object) -> Path:
         package = tmp_path / "site" / "torch"
         package.mkdir(parents=True, exist_ok=True)
-        holes = {"count": 0, "init": "pass", "each": "pass", "wrong": "", "cpu": "return self", **more}
+        holes = {"count": 0, "init": "pass", "each": "pass", "wrong": "", "cpu": "return self"}
+        holes |= {"capability": "return (9, 0)", **more}
         text = body or re.sub(r"\{(\w+)\}", lambda hole: str(holes[hole[1]]), TORCH)
         (package / "__init__.py").write_text(text)
         return package.parent
@@ -91,6 +92,15 @@ def test_torch_says_what_it_is(torch: Callable[..., Path]) -> None:
     assert (facts.version, facts.cuda, facts.cudnn, facts.nccl) == ("2.99.0+cu130", "13.0", "91002", "2.27.5")
     assert facts.arch_list == ("sm_80", "sm_90", "compute_90")
     assert facts.cxx11_abi is True
+
+
+def test_a_driver_too_old_for_torch_is_no_torch_that_cannot_be_imported(torch: Callable[..., Path]) -> None:
+    """NVML counts the GPU, CUDA then refuses it."""
+    folder = torch(count=1, capability="raise RuntimeError('The NVIDIA driver on your system is too old')")
+
+    facts = ask_torch(PYTHON, folder, PLAIN)
+
+    assert (facts.error, facts.version, facts.capabilities) == ("", "2.99.0+cu130", ())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ HOPELESS_SHARE = 0.5
 """Of the memory that is asked for, which is an estimate: with a smaller share of it a build cannot succeed."""
 
 HOPELESS_DISK_SHARE = 0.25
-"""The same of disk, a rougher estimate: the number of architectures and debug information multiply it."""
+"""The same of disk and of inodes, rougher estimates: the number of architectures and debug information multiply the
+first, tests that are or are not built the second."""
 
 TIGHT_INODES, HOPELESS_INODES = 10_000, 100
 
@@ -141,10 +142,12 @@ def _inodes(name: str, volume: Volume, need: Need) -> Check | None:
         return None
     why = f"{_title(volume)}, but only {volume.inodes} more files fit (inodes)"
     remedy = f"df -i {quote(volume.folder) if volume.exists else '.'}"
-    hopeless = need.inodes if need.inodes and not volume.used_before else HOPELESS_INODES
-    if volume.inodes < hopeless:
+    fresh = 0 if volume.used_before else need.inodes
+    if volume.inodes < max(HOPELESS_INODES, HOPELESS_DISK_SHARE * fresh):
         return fail(name, f"{why}; {need.what} makes {need.inodes or 'hundreds'}", remedy)
-    return warn(name, why, remedy) if volume.inodes < TIGHT_INODES else None
+    if volume.inodes < max(TIGHT_INODES, fresh):
+        return warn(name, f"{why}; {need.what} makes about {fresh}" if fresh else why, remedy)
+    return None
 
 
 def _temporary_folder(volume: Volume, need: Need) -> Check:

@@ -376,7 +376,7 @@ EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the journal: an event, its number (from 1, without gaps) and the Unix time it was written."""
+    """One line of the journal: an event, its number (from 1; a gap is what a full disk cost) and its Unix time."""
 
     seq: int
     time: float

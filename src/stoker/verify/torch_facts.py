@@ -34,7 +34,7 @@ answer = {
     "version": str(torch.__version__),
     "cuda": str(torch.version.cuda or ""),
     "arch_list": get(flags) or [],
-    "capabilities": ["%d.%d" % torch.cuda.get_device_capability(i) for i in range(count)],
+    "capabilities": get(lambda: ["%d.%d" % torch.cuda.get_device_capability(i) for i in range(count)]) or [],
     "cxx11_abi": get(torch.compiled_with_cxx11_abi),
     "cudnn": str(get(torch.backends.cudnn.version) or ""),
     "nccl": dotted(get(lambda: torch.cuda.nccl.version())),

@@ -52,6 +52,8 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     named = [device_of(text) for text in wish.devices]
     python = python_of(wish.environment)
     files, problems = _read_all(wish, python, progress)
+    if _blind(files, problems):
+        wanted, named = (), []
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
     problems += more
     gpus, more = _devices(wish, files, named, wanted)
@@ -61,10 +63,6 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
     torch, runs, more = _ask(wish, files, python, progress)
     problems += more
-    if not files and not problems:
-        problems.append(
-            Problem("error", "", "no binary was found in what was given", "name a .so, a wheel or a folder")
-        )
     return Report(
         paths=tuple(wish.paths),
         files=tuple(files),
@@ -75,6 +73,12 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
         runs=runs,
         seconds=time.monotonic() - started,
     )
+
+
+def _blind(files: Sequence[FileReport], problems: Sequence[Problem]) -> bool:
+    """True without any code where something could not be read: who knows what is in that."""
+    told = [*problems, *(p for f in files for p in f.problems)]
+    return not any(f.has_code for f in files) and any(p.unreadable for p in told)
 
 
 def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[FileReport], list[Problem]]:
@@ -96,6 +100,9 @@ def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[FileRep
             problems.append(Problem("error", str(path), f"more than {MAX_FILES} binaries; gave up on the rest",
                                     "name fewer", unreadable=True))  # fmt: skip
             break
+    if not files and not problems:
+        remedy = "name a .so, a wheel or a folder"
+        problems.append(Problem("error", "", "no binary was found in what was given", remedy, unreadable=True))
     found_by = link_problems(linked, Linker(wish.environment))
     files = [replace(f, problems=(*f.problems, *found_by.get(f.path, ()))) for f in files]
     return _forgive_other_builds(files), problems
@@ -103,8 +110,9 @@ def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[FileRep
 
 def _expand(wish: Wish, python: str, problems: list[Problem]) -> Iterable[Path]:
     for text in wish.paths:
-        path = Path(text)
-        places = [path] if path.exists() or "/" in text else installed(text, python, wish.environment)
+        # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
+        known = "/" in text or os.path.exists(text)
+        places = [Path(text)] if known else installed(text, python, wish.environment)
         if not places:
             problems.append(
                 Problem("error", text, "is neither a file, a folder nor an installed package",
@@ -112,7 +120,7 @@ def _expand(wish: Wish, python: str, problems: list[Problem]) -> Iterable[Path]:
                         unreadable=True)
             )  # fmt: skip
         for place in places:
-            if not place.is_dir():
+            if not os.path.isdir(place):
                 yield place
                 continue
             try:
