@@ -60,6 +60,12 @@ def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Lin
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
 
 
+def told_lines(found: Diagnosis, width: int) -> list[Line]:
+    """The line of the output that tells of the first cause: which file, which name."""
+    text = clean(found.cause.text, MAX_TEXT).strip() if found.cause is not None else ""
+    return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
+
+
 def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
     """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
 
