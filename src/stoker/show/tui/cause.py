@@ -54,7 +54,7 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
 def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
     """The first cause in one line; `tail` stays whole."""
     cause = found.cause
-    text = clean(cause.title) if cause is not None else "the output tells no cause that is known"
+    text = clean(cause.title) if cause is not None else "The output tells no cause that is known"
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
     ink = "error bold" if cause is not None else "text"
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
