@@ -280,7 +280,14 @@ def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
             replace(done(), outcome="failed", exit_code=2, reason="step x: exit status 2: bad"),
             "stoker: failed with exit status 2 after 12:34, peak 5.0 GiB: step x: bad; output: /somewhere/output.log",
         ),
-        (replace(done(), outcome="stopped", exit_code=130, reason="by ada"), "stoker: stopped after 12:34: by ada"),
+        (
+            replace(done(), outcome="stopped", exit_code=143, reason="stopped by ada"),
+            "stoker: stopped by ada after 12:34",
+        ),
+        (
+            replace(done(), outcome="stopped", exit_code=143, reason="stopped: the keeper was sent a signal"),
+            "stoker: stopped after 12:34: the keeper was sent a signal",
+        ),
         (replace(done(), outcome=None, ended=None, time=START + 5), "stoker: the build was lost after 0:05"),
     ],
 )

@@ -276,6 +276,14 @@ async def test_a_replay_is_steered_and_never_stopped() -> None:
     ]
 
 
+async def test_the_help_of_a_replay_gives_each_key_one_meaning() -> None:
+    for link in ("replay", "live"):
+        async with shown(live(link=link), "question_mark", size=(80, 70)) as (app, _pilot):
+            page = text_of(app)
+            assert ("Replay at half the speed" in page) == (link == "replay")
+            assert ("One job less at a time" in page) == (link == "live")
+
+
 async def test_a_live_build_has_no_replay_keys() -> None:
     source = live()
     async with shown(source, "space", "left"):

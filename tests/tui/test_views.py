@@ -16,7 +16,7 @@ from stoker.model.update import Update
 from stoker.show.plain import PlainRenderer
 from stoker.show.tui import cause, dashboard, meters, views
 from stoker.show.tui.chart import sample
-from stoker.show.tui.glyphs import ASCII, UNICODE
+from stoker.show.tui.glyphs import ASCII, UNICODE, to_ascii
 from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
 from stoker.show.tui.moment import Clock, Moment
@@ -125,6 +125,10 @@ def test_wrapped_text_fits(text: str, width: int, limit: int) -> None:
 @given(st.lists(texts, max_size=4), st.integers(0, 40), st.integers(1, 40))
 def test_a_window_over_a_line_has_its_width(parts: list[str], start: int, width: int) -> None:
     assert width_of(crop([Part(text) for text in parts], start, width)) == width
+
+
+def test_a_compilers_quotes_stay_quotes_in_ascii() -> None:
+    assert to_ascii("error: ‘x’ has no member “y” — 3 × ünder") == "error: 'x' has no member \"y\" - 3 x ?nder"
 
 
 def test_a_path_keeps_its_file_name() -> None:

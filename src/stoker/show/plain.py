@@ -343,7 +343,9 @@ def _ending(state: BuildState) -> list[Span]:
     told = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
     reason = f": {_name(told)}" if told else ""
     if state.outcome == "stopped":
-        return [Span("stoker: "), Span("stopped", _WARN), Span(f" after {took}{reason}")]
+        how = _name(told.removeprefix("stopped").lstrip(": "))  # not twice
+        text = f" {how} after {took}" if how.startswith("by ") else f" after {took}: {how}" if how else f" after {took}"
+        return [Span("stoker: "), Span("stopped", _WARN), Span(text)]
     if state.outcome is None:
         return [Span("stoker: "), Span("the build was lost", _BAD), Span(f" after {took}{reason}")]
     status = "" if state.exit_code is None else f" with exit status {state.exit_code}"

@@ -54,10 +54,16 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
 def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
     """The first cause in one line; `tail` stays whole."""
     cause = found.cause
-    text = clean(cause.title) if cause is not None else "the output tells no cause that is known"
+    text = clean(cause.title) if cause is not None else "The output tells no cause that is known"
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
     ink = "error bold" if cause is not None else "text"
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
+
+
+def told_lines(found: Diagnosis, width: int) -> list[Line]:
+    """The line of the output that tells of the first cause: which file, which name."""
+    text = clean(found.cause.text, MAX_TEXT).strip() if found.cause is not None else ""
+    return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
 
 
 def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:

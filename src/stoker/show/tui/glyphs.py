@@ -129,9 +129,11 @@ _TO_ASCII = {
     for fancy, plain in zip(getattr(UNICODE, name), getattr(ASCII, name), strict=True)
 } | {
     ord(fancy): plain
-    for fancy, plain in zip("▔▁▎▊▏▕▖▗▘▝▀▄▌▐╭╮╰╯┌┐└┘├┤┬┴┼═║■●▶▼▲◀", "--||||......||+++++++++++++=|*o>v^<", strict=True)
+    for fancy, plain in zip(
+        "‘’“”—×▔▁▎▊▏▕▖▗▘▝▀▄▌▐╭╮╰╯┌┐└┘├┤┬┴┼═║■●▶▼▲◀", "''\"\"-x--||||......||+++++++++++++=|*o>v^<", strict=True
+    )
 }
-"""Block and line characters, ours and those of Textual's own widgets, as ASCII."""
+"""Block and line characters, ours and those of Textual's own widgets, and the quotes that compilers write, as ASCII."""
 
 
 def to_ascii(text: str) -> str:

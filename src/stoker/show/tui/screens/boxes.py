@@ -90,14 +90,19 @@ def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width:
 
 
 def help_lines(app: StokerApp, width: int) -> list[Line]:
-    """All keys from the action table, by screen."""
+    """All keys from the action table, by screen; those stand out that do something now.
+
+    A replay has keys of its own in place of those that govern a build.
+    """
     lines: list[Line] = []
+    other = "control" if app.newest.link == "replay" else "replay"
     for scope, title in actions.SCOPE_TITLES.items():
-        shown = [a for a in actions.of_scope(scope) if a.needs != "replay" or app.offers(a)]
+        shown = [a for a in actions.of_scope(scope) if a.needs != other]
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
         for action in shown:
             keys = " ".join(actions.key_names(action, app.keymap))
-            lines += labelled(keys, "text bold", 9, action.help, "text_dim", width)
+            ink = "text bold" if app.offers(action) else "text_dim"
+            lines += labelled(keys, ink, 9, action.help, "text_dim", width)
     return lines
 
 

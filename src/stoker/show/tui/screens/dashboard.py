@@ -193,12 +193,13 @@ class EndScreen(PageScreen):
         return [lines[0], *verdict, *lines[1:]]
 
     def _verdict(self, width: int) -> list[Line]:
-        """What the binaries are good for, or why there are none, in one line."""
+        """What the binaries are good for in one line, or why there are none, in the tool's own words too."""
         state, g, keymap = self.moment.state, self.glyphs, self.stoker.keymap
         if state.verification is not None:
             key = actions.key_names(actions.BY_ID["verification"], keymap)[0]
             return [proof.verdict_line(state.verification, width, g, f"  ({key}: details)")]
         if state.diagnosis is not None and state.outcome == "failed":
             key = actions.key_names(actions.BY_ID["failures"], keymap)[0]
-            return [cause.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")]
+            verdict = cause.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
+            return [verdict, *cause.told_lines(state.diagnosis, width)]
         return []
