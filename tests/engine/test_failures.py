@@ -21,13 +21,23 @@ class Watched:
         self.dropped: list[str] = []
         scheduler = SimpleNamespace(pid=5, failures=failures, tool="ninja")
         self.book: Any = SimpleNamespace(
-            sid=1, scheduler=scheduler, finished=3, errors=0, keeps_log=True, drop=lambda _jids: set()
+            sid=1,
+            scheduler=scheduler,
+            finished=3,
+            errors=0,
+            keeps_log=True,
+            drop=lambda _jids: set(),
+            is_known=self._known,
         )
+        self.planned = {"a.o"}
         deck = SimpleNamespace(commands=lambda _jids: [])
         governor: Any = SimpleNamespace(drop=self._drop, deck=deck)
         output: Any = None
         self.failures = Failures(output, governor)
         self.now = 1000.0
+
+    def _known(self, output: str) -> bool:
+        return output in self.planned
 
     def _drop(self, _sid: int, output: str, _why: str) -> tuple[list[int], list[ev.Event]]:
         self.dropped.append(output)
@@ -61,6 +71,15 @@ def test_a_log_that_tells_of_nothing_tells_of_no_failure(ninja: Watched) -> None
     """That of a ninja in a container, or on a disk that is not there any more."""
     for _ in range(60):
         ninja.look(FAILED)
+    assert ninja.dropped == []
+
+
+def test_a_job_that_may_be_any_edge_may_be_one_that_has_its_record(ninja: Watched) -> None:
+    """As where several edges have one command, or no plan could be made."""
+    ninja.planned.clear()
+    ninja.look(FAILED)
+    for _ in range(60):
+        ninja.look(recorded=1)
     assert ninja.dropped == []
 
 

@@ -121,7 +121,8 @@ class Failures:
                 del self._silent[jid]
                 continue
             silent.recorded = book.finished if silent.recorded is None else silent.recorded
-            if process is None or process.state != "S" or book.finished <= silent.recorded:
+            awake = process is None or process.state != "S"
+            if awake or book.finished <= silent.recorded or not book.is_known(silent.output):
                 silent.since = now
             elif not 0 <= now - silent.since < SURE_SECONDS:
                 del self._silent[jid]
