@@ -32,7 +32,8 @@ class Watched:
         self.planned = {"a.o"}
         deck = SimpleNamespace(commands=lambda _jids: [])
         governor: Any = SimpleNamespace(drop=self._drop, deck=deck)
-        output: Any = None
+        self.said: list[ev.Event] = []
+        output: Any = SimpleNamespace(read=lambda _books: self.said)
         self.failures = Failures(output, governor)
         self.now = 1000.0
 
@@ -100,6 +101,17 @@ def test_a_ninja_that_is_busy_or_stopped_may_still_write_its_record(ninja: Watch
     for _ in range(60):
         ninja.look(recorded=1)
     assert ninja.dropped == []
+
+
+def test_a_job_that_was_dropped_and_fails_when_its_step_runs_again_has_failed(ninja: Watched) -> None:
+    ninja.book.drop = lambda _jids: {"b.o"}
+    ninja.look(FAILED)
+    for _ in range(int(SURE_SECONDS) + 1):
+        ninja.look(recorded=1)
+    ninja.said = [ev.FailureFound("b.o", "c++ b.cc", 1, (), 0, 9)]
+    assert ninja.failures.read([ninja.book], ninja.now) == []
+    ninja.failures.begin_command()
+    assert ninja.failures.read([ninja.book], ninja.now) == ninja.said
 
 
 def test_one_that_is_told_to_keep_going_goes_on() -> None:

@@ -65,7 +65,8 @@ class Failures:
         return bool(self._errors)
 
     def begin_command(self) -> None:
-        """Another command runs: nothing that failed before is waited for."""
+        """Another command runs: nothing that failed before is waited for, and what was dropped may fail of itself."""
+        self._dropped = Dropped()
         self._heard.clear()
         self._errors.clear()
         self._silent.clear()
