@@ -115,6 +115,20 @@ def test_a_job_that_has_ended_runs_no_more_although_its_ninja_has_yet_to_say_so(
     assert (counts.running, counts.total) == (1, 2)
 
 
+def test_jobs_that_all_have_one_command_end_well_each_and_nobody_is_dropped_for_them(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    work = "n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
+    edges = [(f"same{n}", f"{work}; echo >>all") for n in range(6)]
+    folder = write_ninja(tmp_path / "alike", [*edges, *((f"o{n}", f"{work}; {work}; touch o{n}") for n in range(6))])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder), jobs=2)
+    status = stoker.ended(build)
+    assert (status["state"], status["progress"]["failed"], status["progress"]["finished"]) == ("done", 0, 12)
+    ends = [e for e in stoker.events(build) if e["type"] == "job_finished"]
+    assert all(end["outcome"] == "ok" for end in ends)
+    assert sorted(end["jid"] for end in ends) == list(range(1, 13))
+
+
 def test_a_failure_is_told_with_its_command_and_output(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_project(tmp_path / "bad", 2, broken=[1])
     result = stoker.run("run", "--plain", "--", "ninja", "-C", str(folder))

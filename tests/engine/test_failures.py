@@ -21,13 +21,24 @@ class Watched:
         self.dropped: list[str] = []
         scheduler = SimpleNamespace(pid=5, failures=failures, tool="ninja")
         self.book: Any = SimpleNamespace(
-            sid=1, scheduler=scheduler, finished=3, errors=0, keeps_log=True, drop=lambda _jids: set()
+            sid=1,
+            scheduler=scheduler,
+            finished=3,
+            errors=0,
+            keeps_log=True,
+            drop=lambda _jids: set(),
+            is_known=self._known,
         )
+        self.planned = {"a.o"}
         deck = SimpleNamespace(commands=lambda _jids: [])
         governor: Any = SimpleNamespace(drop=self._drop, deck=deck)
-        output: Any = None
+        self.said: list[ev.Event] = []
+        output: Any = SimpleNamespace(read=lambda _books: self.said)
         self.failures = Failures(output, governor)
         self.now = 1000.0
+
+    def _known(self, output: str) -> bool:
+        return output in self.planned
 
     def _drop(self, _sid: int, output: str, _why: str) -> tuple[list[int], list[ev.Event]]:
         self.dropped.append(output)
@@ -64,6 +75,15 @@ def test_a_log_that_tells_of_nothing_tells_of_no_failure(ninja: Watched) -> None
     assert ninja.dropped == []
 
 
+def test_a_job_that_may_be_any_edge_may_be_one_that_has_its_record(ninja: Watched) -> None:
+    """As where several edges have one command, or no plan could be made."""
+    ninja.planned.clear()
+    ninja.look(FAILED)
+    for _ in range(60):
+        ninja.look(recorded=1)
+    assert ninja.dropped == []
+
+
 def test_a_ninja_that_starts_another_job_has_met_no_failure(ninja: Watched) -> None:
     ninja.look(FAILED)
     ninja.look(BEGUN, recorded=1)
@@ -81,6 +101,17 @@ def test_a_ninja_that_is_busy_or_stopped_may_still_write_its_record(ninja: Watch
     for _ in range(60):
         ninja.look(recorded=1)
     assert ninja.dropped == []
+
+
+def test_a_job_that_was_dropped_and_fails_when_its_step_runs_again_has_failed(ninja: Watched) -> None:
+    ninja.book.drop = lambda _jids: {"b.o"}
+    ninja.look(FAILED)
+    for _ in range(int(SURE_SECONDS) + 1):
+        ninja.look(recorded=1)
+    ninja.said = [ev.FailureFound("b.o", "c++ b.cc", 1, (), 0, 9)]
+    assert ninja.failures.read([ninja.book], ninja.now) == []
+    ninja.failures.begin_command()
+    assert ninja.failures.read([ninja.book], ninja.now) == ninja.said
 
 
 def test_one_that_is_told_to_keep_going_goes_on() -> None:

@@ -100,6 +100,24 @@ def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
 
 
+def planned(folder: Path, *outputs: str) -> Plan:
+    with (folder / "graph").open("wb") as file:
+        edges = [PlannedEdge((output,), "cxx", UNKNOWN, 0) for output in outputs]
+        write_graph(file, edges, [()], [""], exact=True)
+    return Plan(PlanSummary(len(outputs), 0, len(outputs), {}, 0.0, 0, ""), None, 0, PlanGraph.load(folder / "graph"))
+
+
+def test_a_job_that_the_plan_names_leaves_the_record_of_another_to_the_nameless(tmp_path: Path) -> None:
+    """Several edges have one command, which does not name them, and all began in one moment."""
+    b = book()
+    b.plan = planned(tmp_path, "a.o", "same0", "same1")
+    b.runs(1, use("a.o", START + 1.0))
+    b.runs(2, use("", START + 1.1, tool="other"))
+    b.vanished(1, use("a.o", START + 1.0), START + 3)
+    b.vanished(2, use("", START + 1.1, tool="other"), START + 3)
+    assert [f.jid for f in recorded(b, entry("same0", 1000, 1500), entry("a.o", 1000, 1600))] == [2, 1]
+
+
 def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
     b = book()
     b.runs(1, use("a.o", START + 5.0))

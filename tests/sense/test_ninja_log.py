@@ -60,6 +60,16 @@ def test_the_outputs_of_one_edge_count_once_also_across_reads(log: NinjaLog) -> 
     assert log.read_new() == []
 
 
+def test_two_edges_of_one_command_that_ran_in_the_same_milliseconds_are_two(log: NinjaLog) -> None:
+    log.path.write_text(_line(0, 9, "a", NEW) + _line(0, 9, "b", NEW + 1) + _line(0, 9, "b2", NEW + 1))
+    assert _outputs(log.read_new()) == ["a", "b"]
+
+
+def test_the_outputs_of_one_edge_of_samurai_count_once(log: NinjaLog) -> None:
+    log.path.write_text(_line(0, 0, "a.h", NEW) + _line(0, 0, "a.cc", NEW + 1))
+    assert _outputs(log.read_new()) == ["a.h"]
+
+
 def test_garbage_is_skipped_with_one_note(log: NinjaLog) -> None:
     log.path.write_bytes(b"# ninja log v6\n\x00\xff\n1\t2\n\nx\ty\tz\ta\tb\n" + _line(0, 1, "a.o").encode())
     assert _outputs(log.read_new()) == ["a.o"]

@@ -257,6 +257,16 @@ def test_a_large_table_is_searched_on_disk(tmp_path: Path) -> None:
     assert plan.output_of(("g++", "5000.cc")) is None
 
 
+def test_a_command_that_several_edges_have_tells_the_tool_but_none_of_their_outputs(tmp_path: Path) -> None:
+    path, argv = tmp_path / "plan.json", ("touch", "stamp")
+    path.write_text(json.dumps(asdict(PlanSummary(1, 0, 1, {}, 0.0, 0, ""))))
+    with table_path(path).open("wb") as file:
+        write_table(file, ((key_of_argv(argv), output, "other") for output in ("a", "b", "a")))
+    plan = Plan.load(path)
+    assert plan is not None
+    assert plan.output_of(argv) == ("", "other")
+
+
 def test_the_stamp_changes_with_the_manifest(tmp_path: Path) -> None:
     assert manifest_stamp(str(tmp_path), "build.ninja") == ""
     (tmp_path / "build.ninja").write_text("a = b\n")

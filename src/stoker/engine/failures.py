@@ -65,7 +65,8 @@ class Failures:
         return bool(self._errors)
 
     def begin_command(self) -> None:
-        """Another command runs: nothing that failed before is waited for."""
+        """Another command runs: nothing that failed before is waited for, and what was dropped may fail of itself."""
+        self._dropped = Dropped()
         self._heard.clear()
         self._errors.clear()
         self._silent.clear()
@@ -121,7 +122,8 @@ class Failures:
                 del self._silent[jid]
                 continue
             silent.recorded = book.finished if silent.recorded is None else silent.recorded
-            if process is None or process.state != "S" or book.finished <= silent.recorded:
+            awake = process is None or process.state != "S"
+            if awake or book.finished <= silent.recorded or not book.is_known(silent.output):
                 silent.since = now
             elif not 0 <= now - silent.since < SURE_SECONDS:
                 del self._silent[jid]

@@ -35,6 +35,9 @@ from stoker.sense.processes import Process, ProcessTable, again, children_of, st
 from stoker.sense.scheduler_args import ninja_arguments
 from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
+UNREADY_SECONDS = 5.0
+"""For how long a newborn is waited for that has not executed its command; one that shows none for longer has none."""
+
 _Told = TypeVar("_Told", state_of.Job, state_of.Scheduler)
 
 
@@ -114,13 +117,14 @@ class Observer:
             scheduler = schedulers.get(process.ppid)
             if scheduler is None:
                 continue
-            use = self._tracker.meet(process, scheduler, now)
+            argv = self._tracker.command_of(process, scheduler)
+            if not argv and now - start_wall(process.start_ticks, now) < UNREADY_SECONDS:
+                self._unready[process.pid] = process
+            use = self._tracker.meet(process, scheduler, argv, now) if argv else None
             birth = self._birth(use.job, process) if use is not None else None
             if birth is not None and use is not None:
                 self._tracked[scheduler.key].book.runs(birth.jid, use)
                 births.append(birth)
-            elif self._tracker.is_unready(process, scheduler):
-                self._unready[process.pid] = process
         events = self._governor.receive(births, now)
         self.failures.note(events, now)
         return events

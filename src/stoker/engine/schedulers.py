@@ -81,8 +81,13 @@ class SchedulerBook:
             found = plan.output_of(use.job.argv)
             if found is not None and found[0] != use.job.output:
                 self._names[jid] = found
-                named.append((jid, use, *found))
+                if found[0]:
+                    named.append((jid, use, *found))
         return named
+
+    def is_known(self, output: str) -> bool:
+        """Whether the plan has an edge of that name. A job that is called by its command may be any edge."""
+        return self.plan is not None and self.plan.is_edge(output)
 
     def vanished(self, jid: int, use: JobUse, last_seen: float) -> list[JobFinished]:
         """The job's process is gone; it was seen last at Unix time `last_seen`."""
@@ -180,14 +185,15 @@ class SchedulerBook:
             self._clock_offset = use.job.started - entry.start_ms / 1000
 
     def _by_start(self, entry: Entry) -> int | None:
-        """A vanished job whose output nothing told, or told in other words, by its start.
+        """A vanished job whose output nothing told, or told in other words, by its start. The plan's own are known.
 
         Ninja's own start is the first guess of its clock. From 1.11 on a record's time is when its command began, which
         holds also where ninja took long to get going.
         """
         offset = self.started if self._clock_offset is None else self._clock_offset
         starts = (offset + entry.start_ms / 1000, entry.mtime / 1e9)
-        likely = [(min(abs(gone.use.job.started - s) for s in starts), jid) for jid, gone in self._gone.items()]
+        nameless = {j: gone.use for j, gone in self._gone.items() if not self.is_known(self._name(j, gone.use))}
+        likely = [(min(abs(use.job.started - s) for s in starts), jid) for jid, use in nameless.items()]
         distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
         return jid if distance < SAME_START_SECONDS else None
 

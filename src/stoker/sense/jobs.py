@@ -98,27 +98,25 @@ class JobTracker:
         self._spent: dict[Key, int] = {}
         self._still: dict[Key, list[Process]] = {}
 
-    def meet(self, process: Process, scheduler: Scheduler, now: float) -> JobUse | None:
-        """A scheduler's child that was born between two scans, at Unix time `now`.
+    def command_of(self, process: Process, scheduler: Scheduler) -> tuple[str, ...]:
+        """What a scheduler's child executes; nothing while it has not come so far: ask again in a moment.
 
-        None if it is known or no job, and while it has not yet executed what it will be: ask again in a moment.
+        Between vfork and exec it has its parent's memory and command line, and the parent waits in the kernel: then it
+        must be left alone. In the midst of exec it has none.
         """
-        key = (process.pid, process.start_ticks)
         argv = read_cmdline(process.pid, self._proc)
-        if key in self._uses or key in self._wrappers or not argv or argv == scheduler.argv:
+        return () if argv == scheduler.argv else argv
+
+    def meet(self, process: Process, scheduler: Scheduler, argv: tuple[str, ...], now: float) -> JobUse | None:
+        """A scheduler's child that was born between two scans, at Unix time `now`; None if it is known or no job."""
+        key = (process.pid, process.start_ticks)
+        if key in self._uses or key in self._wrappers:
             return None
         job = self._job(key, argv, scheduler, start_wall(key[1], now))
         if job is None:
             return None
         use = self._uses[key] = JobUse(job, process.rss, process.rss, 0.0, 0.0, process.comm, "running")
         return use
-
-    def is_unready(self, process: Process, scheduler: Scheduler) -> bool:
-        """Whether a child still shows its scheduler's command line: then it must be left alone.
-
-        Between vfork and exec it has its parent's memory, and the parent waits in the kernel.
-        """
-        return read_cmdline(process.pid, self._proc) == scheduler.argv
 
     def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
         """What this scan, made at Unix time `now`, says about jobs."""

@@ -29,6 +29,8 @@ server's clock is further off, only what ninja finished before it was found goes
 
 VERSIONS = (5, 6, 7)
 
+EdgeKey = tuple[int, int, str, int]
+
 
 class Entry(NamedTuple):
     """One edge that ninja finished, by its first output. `mtime` is in nanoseconds, or 0 where ninja kept none.
@@ -50,9 +52,12 @@ class Entry(NamedTuple):
         return max(0, self.end_ms - self.start_ms) / 1000
 
     @property
-    def edge(self) -> tuple[int, int, str]:
-        """Equal for the several outputs of one edge, which share command, start and end."""
-        return (self.start_ms, self.end_ms, self.hash)
+    def edge(self) -> EdgeKey:
+        """Equal for the several outputs of one edge, which share command, start, end and time.
+
+        Two edges may share the first three. Samurai keeps no start and end, and a time for each output.
+        """
+        return (self.start_ms, self.end_ms, self.hash, self.mtime if self.end_ms else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class NinjaLog:
         self.notes = Notes()
         self.offset = 0
         self._identity: tuple[int, int] | None = None
-        self._last_edge: tuple[int, int, str] | None = None
+        self._last_edge: EdgeKey | None = None
         self._run_start: float | None = None
         self._manifest = "build.ninja"
         self._kept: int | None = None
@@ -137,7 +142,7 @@ class NinjaLog:
         known = next((i for i, e in enumerate(entries) if e.edge == last), -1)
         return entries[known + 1 :]
 
-    def _edge_before(self, offset: int) -> tuple[int, int, str] | None:
+    def _edge_before(self, offset: int) -> EdgeKey | None:
         """The edge just before `offset`: its other outputs may follow, and they are no news."""
         start = max(0, offset - MAX_LINE)
         try:

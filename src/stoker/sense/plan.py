@@ -72,13 +72,21 @@ class Plan:
         return self.summary.total
 
     def output_of(self, argv: Sequence[str]) -> tuple[str, Tool] | None:
-        """The output and tool of a running job, None for a command that is not in the plan."""
+        """The output and tool of a running job, None for a command that is not in the plan.
+
+        The output is empty where several edges have this very command: it does not tell which of them the job is.
+        """
         return self._find(key_of_argv(argv)) if argv else None
 
     def tool_of(self, output: str) -> Tool | None:
         """The tool that makes this file, None if no edge of the plan does."""
         edge = self.graph.find(output) if self.graph is not None else None
         return None if self.graph is None or edge is None else self.graph.tools[edge]
+
+    def is_edge(self, output: str) -> bool:
+        """Whether an edge of the plan has this name: then ninja records it by that."""
+        edge = self.graph.find(output) if self.graph is not None else None
+        return self.graph is not None and edge is not None and self.graph.output(edge) == output
 
     def close(self) -> None:
         """Let go of the files."""
@@ -129,10 +137,13 @@ def graph_path(path: Path) -> Path:
 
 
 def write_table(file: IO[bytes], rows: Iterable[TableRow]) -> None:
-    """Records sorted by key behind their number, then the names. Of two rows with one key the first stays."""
+    """Records sorted by key behind their number, then the names. A key of several outputs names none of them."""
     unique: dict[bytes, tuple[bytes, Tool]] = {}
     for key, output, tool in rows:
-        unique.setdefault(key, (os.fsencode(output)[:65535], tool))
+        name = os.fsencode(output)[:65535]
+        known = unique.setdefault(key, (name, tool))
+        if known[0] != name:
+            unique[key] = (b"", known[1])
     places: dict[bytes, int] = {}
     place = 4 + len(unique) * _RECORD.size
     file.write(len(unique).to_bytes(4, "big"))
