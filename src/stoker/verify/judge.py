@@ -22,7 +22,9 @@ compatibility)."""
 
 _MAX_PROBLEMS = 10
 
-_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)")
+_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)")
+"""Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles."""
+
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
