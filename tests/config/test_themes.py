@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.config.contrast import contrast, distance, distance_without_green
+from stoker.config.contrast import contrast
 from stoker.config.paths import data_dir
 from stoker.config.themes import (
     ANSI_COLOURS,
@@ -21,6 +21,7 @@ from stoker.config.themes import (
     pick_theme,
     watch_themes,
 )
+from support.colours import distance, distance_without_green
 
 SHIPPED = data_dir("themes")
 THEMES, FAULTS = load_themes([SHIPPED])

@@ -130,8 +130,10 @@ def test_ptx_that_is_newer_than_the_driver_will_not_be_compiled() -> None:
     assert "driver" in problems[0].remedy
 
 
-def test_a_driver_that_is_older_than_the_cuda_libraries_is_told() -> None:
-    file = binary("sm_90", needed=("libcudart.so.13", "libcublas.so.13"))
+@pytest.mark.parametrize("needed", [("libcudart.so.13", "libcublas.so.13"), ("libcudart-9335f6a2.so.13.0.48",)])
+def test_a_driver_that_is_older_than_the_cuda_libraries_is_told(needed: tuple[str, ...]) -> None:
+    """Bundled ones too, to whose names auditwheel has added a hash."""
+    file = binary("sm_90", needed=needed)
 
     assert judge_device([file], device("9.0", cuda=(13, 1)))[0].verdict == "native"
     report, problems = judge_device([file], device("9.0", cuda=(12, 8)))

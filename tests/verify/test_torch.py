@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -172,6 +173,7 @@ def test_an_installed_package_is_found_without_importing_it(torch: Callable[...,
     assert installed("no_such_package_at_all", PYTHON, PLAIN) == []
     assert installed("os.path", PYTHON, PLAIN) == []
     assert installed("../json", PYTHON, PLAIN) == []
+    assert installed("sys", PYTHON, PLAIN) == []
 
 
 def test_verifying_torch_asks_it(torch: Callable[..., Path], cc: Callable[..., Path]) -> None:
@@ -247,7 +249,16 @@ def test_a_torch_that_sees_no_gpu_says_why(torch: Callable[..., Path]) -> None:
     assert run_kernels(PYTHON, torch(), PLAIN) == ((), "there is no CUDA device")
 
 
-def test_a_package_that_a_user_installed_is_found(torch: Callable[..., Path], tmp_path: Path) -> None:
+class UserSite(NamedTuple):
+    """A Python, an environment, and where that Python then finds what a user has installed."""
+
+    python: str
+    environment: dict[str, str]
+    place: Path
+
+
+@pytest.fixture
+def user_site(tmp_path: Path) -> UserSite:
     python = f"{sys.base_prefix}/bin/python3"  # a virtual environment has no such packages
     if not os.access(python, os.X_OK):
         pytest.skip("there is no Python outside the virtual environment")
@@ -255,10 +266,31 @@ def test_a_package_that_a_user_installed_is_found(torch: Callable[..., Path], tm
     command = [python, "-c", "import site; print(site.getusersitepackages())"]
     place = Path(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
     place.parent.mkdir(parents=True)
+    return UserSite(python, environment, place)
+
+
+def test_a_package_that_a_user_installed_is_found(torch: Callable[..., Path], user_site: UserSite) -> None:
+    python, environment, place = user_site
     torch(count=1).rename(place)
 
     assert installed("torch", python, environment) == [place / "torch"]
     assert [r.how for r in run_kernels(python, None, environment)[0]] == ["torch"]
+
+
+def test_an_extension_beside_the_package_is_found_by_both_of_its_names(user_site: UserSite) -> None:
+    """As flash-attention's: pip's name is flash-attn, flash_attn is imported, and flash_attn_2_cuda has the code."""
+    python, environment, place = user_site
+    files = ("flash_attn/__init__.py", "flash_attn/inner.so", "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so")
+    info = place / "flash_attn-2.8.3.dist-info"
+    for path in (info, place / "flash_attn"):
+        path.mkdir(parents=True)
+    for name in files:
+        (place / name).touch()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: flash-attn\nVersion: 2.8.3\n")
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+
+    assert installed("flash_attn", python, environment) == [place / "flash_attn", place / files[2]]
+    assert installed("flash-attn", python, environment) == [place / files[1], place / files[2]]
 
 
 @pytest.fixture

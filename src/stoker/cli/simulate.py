@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--write", type=Path, metavar="FILE", help="write the build as a trace and stop")
     run = parser.add_argument_group("the machine and the policy")
     run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G")
-    run.add_argument("--cores", type=_positive, metavar="N")
+    run.add_argument("--cores", type=_positive, metavar="N", help="how many jobs get on at once")
     names = "stoker, fixed:N, load:N, kill-and-restart or psi (default: all of them)"
     run.add_argument("--policy", metavar="NAME", help=names)
     run.add_argument(

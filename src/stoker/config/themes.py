@@ -148,17 +148,6 @@ def auto_theme(environ: Mapping[str, str]) -> str:
     return "light" if ground in {"7", "9", "10", "11", "12", "13", "14", "15"} else FALLBACK
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A file's own part of a theme, before what it extends is added."""
-
-    section: Section
-    dark: bool | None
-    ansi: bool | None
-    colors: dict[str, str]
-    description: str
-
-
 class _Reader:
     """Reads each file once, and resolves `extends` through the folders."""
 

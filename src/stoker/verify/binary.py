@@ -72,7 +72,7 @@ class _Module:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Inventory:
     """Images seen so far."""
 
     count: Counter[tuple[str, Arch]] = field(default_factory=Counter)
@@ -135,20 +135,20 @@ def recognised(source: Source) -> bool:
 
 def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
     """The report of one binary. Never raises for what is in the file: that becomes a problem of the report."""
-    tally = _Tally()
+    inventory = _Inventory()
     problems: list[Problem] = []
     elf: Elf | None = None
     dynamic: Dynamic | None = None
     try:
         if archive.is_archive(source):
-            problems += _read_archive(path, source, tally, deadline, sibling)
+            problems += _read_archive(path, source, inventory, deadline, sibling)
         elif is_cubin(source):
-            tally.add(iter([read_cubin(source)]))
+            inventory.add(iter([read_cubin(source)]))
         elif source.read(0, 4) == CONTAINER_BYTES:
-            tally.add(read_images(source, deadline))
+            inventory.add(read_images(source, deadline))
         else:
             elf = read_elf(source)
-            problems += _read_elf(path, source, elf, tally, deadline)
+            problems += _read_elf(path, source, elf, inventory, deadline)
             dynamic = read_dynamic(source, elf)
     except (UnreadableError, OSError) as err:
         problems.append(Problem("error", path, str(err), "build or copy the file again", unreadable=True))
@@ -156,16 +156,16 @@ def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling 
         path=path,
         size=source.size,
         machine=elf.machine_name if elf else "",
-        archs=tally.archs(),
-        modules=tuple(Modules(codes, count) for codes, count in tally.modules.most_common()),
-        other=dict(tally.other),
+        archs=inventory.archs(),
+        modules=tuple(Modules(codes, count) for codes, count in inventory.modules.most_common()),
+        other=dict(inventory.other),
         needed=dynamic.needed if dynamic else (),
         problems=tuple(problems),
     )
     return Binary(report, elf, dynamic)
 
 
-def _read_elf(path: str, source: Source, elf: Elf, tally: _Tally, deadline: Deadline) -> list[Problem]:
+def _read_elf(path: str, source: Source, elf: Elf, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
     if not elf.sections and elf.type != ET_REL:
         return [
             Problem("warning", path, "its section headers were stripped: device code in it cannot be found",
@@ -177,7 +177,7 @@ def _read_elf(path: str, source: Source, elf: Elf, tally: _Tally, deadline: Dead
             raise UnreadableError(f"the section {section.name} is compressed as a whole")
         if section.offset + section.size > source.size:
             raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
-        tally.add(read_images(Part(source, section.offset, section.size), deadline))
+        inventory.add(read_images(Part(source, section.offset, section.size), deadline))
     if elf.type != ET_REL and elf.named(RELOCATABLE) and not _device_linked(source, elf):
         return [
             Problem("error", path, "has device code that was compiled with -rdc=true and never linked: it cannot start",
@@ -208,7 +208,7 @@ _MAX_MEMBER_PROBLEMS = 10
 
 
 def _read_archive(
-    path: str, source: Source, tally: _Tally, deadline: Deadline, sibling: Sibling | None
+    path: str, source: Source, inventory: _Inventory, deadline: Deadline, sibling: Sibling | None
 ) -> list[Problem]:
     problems: list[Problem] = []
     for member in archive.read_members(source):
@@ -216,10 +216,10 @@ def _read_archive(
         where = f"{path}({member.name})"
         try:
             if member.offset is not None:
-                problems += _read_member(where, Part(source, member.offset, member.size), tally, deadline)
+                problems += _read_member(where, Part(source, member.offset, member.size), inventory, deadline)
             else:
                 with _beside(member.name, sibling) as body:
-                    problems += _read_member(where, body, tally, deadline)
+                    problems += _read_member(where, body, inventory, deadline)
         except (UnreadableError, OSError) as err:
             problems.append(Problem("error", where, str(err), "build the library again", unreadable=True))
         if len(problems) >= _MAX_MEMBER_PROBLEMS:
@@ -234,7 +234,7 @@ def _beside(name: str, sibling: Sibling | None) -> FileSource:
     return sibling(name)
 
 
-def _read_member(where: str, body: Source, tally: _Tally, deadline: Deadline) -> list[Problem]:
+def _read_member(where: str, body: Source, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
     if not is_elf(body) or is_cubin(body):
         return []
-    return _read_elf(where, body, read_elf(body), tally, deadline)
+    return _read_elf(where, body, read_elf(body), inventory, deadline)

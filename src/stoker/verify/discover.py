@@ -20,11 +20,19 @@ _OBJECT_NAME = re.compile(r".*\.(?:o|obj|lo)$")
 _PLAIN_NAME = re.compile(r"[^.]+")
 
 _FIND = """
-import importlib.util, json, sys
-spec = importlib.util.find_spec(sys.argv[1])
-places = list(spec.submodule_search_locations or [spec.origin]) if spec else []
-print("stoker-answer:" + json.dumps(places))
+import importlib.metadata, importlib.util, json, os, sys
+name = sys.argv[1]
+spec = importlib.util.find_spec(name) if name.isidentifier() else None
+places = [os.path.abspath(p) for p in (spec.submodule_search_locations or [spec.origin])] if spec else []
+try:
+    files = importlib.metadata.distribution(name).files or []
+except importlib.metadata.PackageNotFoundError:
+    files = []
+paths = [os.path.abspath(f.locate()) for f in files if f.name.endswith(".so") or ".so." in f.name]
+places += [p for p in paths if not p.startswith(tuple(q + os.sep for q in places))]
+print("stoker-answer:" + json.dumps([p for p in places if os.path.exists(p)]))
 """
+"""Flash-attention's extension, and what auditwheel bundles, lies beside the folder that is imported: RECORD tells."""
 
 
 def binary_name(name: str) -> bool:
@@ -33,9 +41,9 @@ def binary_name(name: str) -> bool:
 
 
 def installed(name: str, python: str, environment: Mapping[str, str]) -> list[Path]:
-    """Where a package is installed, without importing it; empty when it is not. Top-level names only: finding a
-    module inside a package would run the package."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+    """Where a package is installed, by the name that is imported or by pip's, without importing it; empty when it is
+    not. Top-level names only: finding a module inside a package would run the package."""
+    if not re.fullmatch(r"[A-Za-z_][\w-]*", name):
         return []
     try:
         places = ask(python, _FIND, [name], environment, 30.0)

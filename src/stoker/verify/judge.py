@@ -12,9 +12,10 @@ from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_p
 from stoker.verify.devices import Device
 from stoker.verify.report import Code, DeviceReport, FileReport, FileVerdict, Problem, Requested, Verdict
 
-Fit = Literal["native", "jit", "old-driver", "other-gpu", "nothing", "none"]
+Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
-PyTorch's Hopper kernels are, which the library does not start elsewhere; "nothing" has no kernel for this one."""
+PyTorch's Hopper kernels are, which the library does not start elsewhere; "no-kernel" has machine code for this one
+and no kernel in it."""
 
 DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 """The oldest Linux driver that runs programs of a CUDA major version (CUDA release notes, minor version
@@ -22,7 +23,9 @@ compatibility)."""
 
 _MAX_PROBLEMS = 10
 
-_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)")
+_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)")
+"""Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles."""
+
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
@@ -34,7 +37,7 @@ class Tally:
     jit: int = 0
     old_driver: int = 0
     other_gpu: int = 0
-    none: int = 0
+    no_code: int = 0
 
     def __add__(self, more: Tally) -> Tally:
         return Tally(
@@ -42,7 +45,7 @@ class Tally:
             self.jit + more.jit,
             self.old_driver + more.old_driver,
             self.other_gpu + more.other_gpu,
-            self.none + more.none,
+            self.no_code + more.no_code,
         )
 
     @property
@@ -53,7 +56,7 @@ class Tally:
     @property
     def fails(self) -> int:
         """Modules that should run and do not."""
-        return self.old_driver + self.none
+        return self.old_driver + self.no_code
 
 
 def fit(codes: Iterable[Code], device: Device) -> Fit:
@@ -67,8 +70,8 @@ def fit(codes: Iterable[Code], device: Device) -> Fit:
     if ptx:
         return "old-driver"
     if any(c.kind == "empty" and cubin_runs(c.arch, device.arch) for c in codes):
-        return "nothing"
-    return "other-gpu" if all(c.arch.variant for c in codes) else "none"
+        return "no-kernel"
+    return "other-gpu" if all(c.arch.variant for c in codes) else "no-code"
 
 
 def tally(file: FileReport, device: Device) -> Tally:
@@ -76,7 +79,7 @@ def tally(file: FileReport, device: Device) -> Tally:
     found: Counter[Fit] = Counter()
     for modules in file.modules:
         found[fit(modules.codes, device)] += modules.count
-    return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["none"])
+    return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 
 
 def judge_file(file: FileReport, device: Device) -> FileVerdict:
@@ -138,7 +141,7 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     if failing or not total.runs:
         worst = failing or coded
-        if total.old_driver and not total.none:
+        if total.old_driver and not total.no_code:
             return "no", f"the driver (CUDA {_dotted(device.cuda)}) is too old for the PTX: {_names(worst)}"
         return "no", f"no code for {device.arch.sm}: {_names(worst)}, with {_held(worst)}"
     verdict: Verdict = "native" if total.native >= total.jit else "ptx-jit"
@@ -183,7 +186,7 @@ def _called(device: Device) -> str:
 
 def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> Problem:
     name = _called(device)
-    if found.old_driver and not found.none:
+    if found.old_driver and not found.no_code:
         needed = max(toolkit_of_ptx(c.version) for m in file.modules for c in m.codes if c.kind == "ptx")
         return Problem(
             "error" if whole else "warning", file.path,
