@@ -104,7 +104,7 @@ def planned(folder: Path, *outputs: str) -> Plan:
     with (folder / "graph").open("wb") as file:
         edges = [PlannedEdge((output,), "cxx", UNKNOWN, 0) for output in outputs]
         write_graph(file, edges, [()], [""], exact=True)
-    return Plan(PlanSummary(len(outputs), 0, len(outputs), {}, 0.0, 0, ""), None, 0, PlanGraph.load(folder / "graph"))
+    return Plan(PlanSummary(len(outputs), 0, len(outputs), {}, ""), None, 0, PlanGraph.load(folder / "graph"))
 
 
 def test_a_job_that_the_plan_names_leaves_the_record_of_another_to_the_nameless(tmp_path: Path) -> None:

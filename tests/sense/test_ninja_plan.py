@@ -259,7 +259,7 @@ def test_a_large_table_is_searched_on_disk(tmp_path: Path) -> None:
 
 def test_a_command_that_several_edges_have_tells_the_tool_but_none_of_their_outputs(tmp_path: Path) -> None:
     path, argv = tmp_path / "plan.json", ("touch", "stamp")
-    path.write_text(json.dumps(asdict(PlanSummary(1, 0, 1, {}, 0.0, 0, ""))))
+    path.write_text(json.dumps(asdict(PlanSummary(1, 0, 1, {}, ""))))
     with table_path(path).open("wb") as file:
         write_table(file, ((key_of_argv(argv), output, "other") for output in ("a", "b", "a")))
     plan = Plan.load(path)
