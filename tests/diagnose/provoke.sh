@@ -5,7 +5,7 @@
 #
 # Each runs in a mount namespace of its own with an empty /srv/project, so that paths are alike everywhere; a tool that
 # is to be killed or missing has another file mounted over it there. Nothing outside of FOLDER is changed. Needs g++ 12,
-# CUDA 13, cmake, ninja 1.13, make, ccache and cargo on PATH; what lacks its tool gives a log that says so: look first.
+# CUDA 13, cmake, ninja 1.13, make, ccache, sccache and cargo on PATH; what lacks its tool gives a log that says so: look first.
 set -u
 out=$(realpath "$1"); shift
 only=" $* "
@@ -48,6 +48,7 @@ log no-space-ld 'mkdir small; mount -t tmpfs -o size=8k tmpfs small; g++ main.cp
 log no-space-python 'mkdir small; mount -t tmpfs -o size=8k tmpfs small; python3 -c "open(\"small/wheel\", \"wb\").write(bytes(1 << 20))"'
 log read-only 'mkdir tree; mount -t tmpfs -o ro tmpfs tree; mkdir tree/build; g++ main.cpp -o tree/app'
 log ccache 'mkdir /srv/cache; chmod 700 /srv/cache; chmod 777 .; as_nobody env CCACHE_DIR=/srv/cache ccache g++ -c main.cpp -o main.o'
+log sccache 'export SCCACHE_SERVER_PORT=14226 SCCACHE_DIR=/proc/cache; sccache g++ -c main.cpp -o main.o; sccache --stop-server >/dev/null 2>&1'
 log permission-denied 'printf "echo\n" >configure; chmod 644 configure; sh -c ./configure; mkdir out; as_nobody g++ main.cpp -o out/app; as_nobody mkdir build'
 log too-many-files 'printf "rule r\n  command = sleep 1 #\$out\n" >build.ninja; for i in $(seq 20); do echo "build o$i: r" >>build.ninja; done; ulimit -n 10; ninja -j 20'
 log argument-list 'long=$(head -c 140000 /dev/zero | tr "\0" x); printf "rule r\n  command = echo %s\n  description = Linking libtorch_cpu.so\nbuild lib: r\n" $long >build.ninja; ninja'

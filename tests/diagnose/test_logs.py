@@ -110,6 +110,7 @@ FIRST_CAUSE = {
     "rust-missing": ("rust-missing", 1),
     "rust-too-old": ("rust-too-old", 1),
     "shared-library": ("shared-library-missing", 1),
+    "sccache": ("sccache-failed", 2),
     "step-killed-137": ("step-killed", 2),
     "step-killed-make": ("step-killed", 2),
     "step-killed": ("step-killed", 2),
