@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.figures import add_arguments, machine, publish, spread, table
 from stoker.sense.build_output import BuildOutput
+from stoker.sense.gpu import GpuReader
 from stoker.sense.jobs import JobTracker
 from stoker.sense.machine import MachineReader
 from stoker.sense.ninja_files import log_path
@@ -78,7 +79,7 @@ def measure(looks: int) -> Found:
 
 def _measure(folder: Path, looks: int) -> Found:
     table, finder, tracker = ProcessTable(os.getpid()), SchedulerFinder(), JobTracker()
-    reader = MachineReader(os.getpid(), str(folder))
+    reader = MachineReader(os.getpid(), str(folder), gpu=GpuReader())
     log, output = NinjaLog(Path(log_path(str(folder)))), BuildOutput(folder / "log")
     spent: dict[str, float] = {}
     jobs = processes = 0

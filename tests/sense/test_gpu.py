@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from stoker.sense.gpu import NO_DRIVER, GpuReader
+from stoker.sense.gpu import CRASHES, NO_DRIVER, GpuReader
+
+NO_FILE = Path("/dev/null/no-file")
 
 NVML = r"""
 #include <string.h>
@@ -19,7 +22,7 @@ typedef struct { unsigned gpu, memory; } util_t;
 typedef struct { unsigned long long total, free, used; } mem_t;
 enum { NOT_SUPPORTED = 3, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
 static int mode(const char *name) { const char *m = getenv("FAKE_NVML"); return m && strstr(m, name) != 0; }
-int nvmlInitWithFlags(unsigned flags) { return mode("unloaded") ? DRIVER_NOT_LOADED : 0; }
+int nvmlInitWithFlags(unsigned flags) { if (mode("crash")) abort(); return mode("unloaded") ? DRIVER_NOT_LOADED : 0; }
 int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 int nvmlShutdown(void) { return 0; }
 const char *nvmlErrorString(int code) { return "made up"; }
@@ -40,9 +43,10 @@ int nvmlDeviceGetPowerUsage(void *h, unsigned *mw) { if ((long)h == 2) return NO
 """
 
 ASK = """
-import dataclasses, json, time
+import dataclasses, json, sys, time
+from pathlib import Path
 from stoker.sense.gpu import GpuReader
-reader = GpuReader(interval=0.01)
+reader = GpuReader(interval=0.01, tries=Path(sys.argv[1]))
 deadline = time.monotonic() + 60
 while reader.note == "asking the NVIDIA driver" and time.monotonic() < deadline:
     time.sleep(0.01)
@@ -64,11 +68,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _ask(library: Path, mode: str = "") -> dict[str, Any]:
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(library), "FAKE_NVML": mode}
-    done = subprocess.run([sys.executable, "-c", ASK], env=environment, check=True, capture_output=True, text=True)
-    answer: dict[str, Any] = json.loads(done.stdout)
+def _ask(library: Path, mode: str = "", tries: Path = NO_FILE) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(_run(library, mode, tries))
     return answer
+
+
+def _run(library: Path, mode: str, tries: Path) -> str:
+    """What a process says that asks; raises CalledProcessError where that is its end."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library), "FAKE_NVML": mode}
+    command = [sys.executable, "-c", ASK, str(tries)]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def test_gpus_and_what_they_do_not_tell(library: Path) -> None:
@@ -100,6 +109,24 @@ def test_a_library_without_its_driver(library: Path) -> None:
 
 def test_a_driver_without_gpus(library: Path) -> None:
     assert _ask(library, "none") == {"gpus": [], "note": "no GPU"}
+
+
+def test_a_library_that_crashes_takes_two_along_and_no_third(library: Path, tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    for _ in range(2):
+        with pytest.raises(subprocess.CalledProcessError) as died:
+            _run(library, "crash", tries)
+        assert died.value.returncode == -signal.SIGABRT
+    assert _ask(library, "crash", tries) == {"gpus": [], "note": CRASHES}
+
+
+@pytest.mark.parametrize("mode", ["", "unloaded", "none"])
+def test_who_was_answered_is_no_reason_to_ask_no_more(library: Path, tmp_path: Path, mode: str) -> None:
+    tries = tmp_path / "tries"
+    with pytest.raises(subprocess.CalledProcessError):
+        _run(library, "crash", tries)
+    for _ in range(3):
+        assert _ask(library, mode, tries) == _ask(library, mode)
 
 
 def test_no_library_is_the_normal_case(until: Callable[..., Any]) -> None:

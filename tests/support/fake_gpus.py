@@ -38,6 +38,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int *v) {
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = getenv("FAKE_NONE") ? 0 : 2; return fails("count", -1); }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) {
   if (fails("hang", i)) pause();
+  if (fails("crash", i)) abort();
   *h = (void *)(long)(i + 1);
   return fails("handle", i);
 }

@@ -99,11 +99,25 @@ def test_a_broken_driver_is_told_and_none_is_the_normal_case(gpus: Ask, fake: st
     assert found["why"]
 
 
+def test_a_driver_that_crashes_takes_nobody_along(gpus: Ask) -> None:
+    found = gpus(FAKE="crash:0=1")
+
+    assert (found["devices"], found["broken"]) == ([], True)
+    assert "ended by signal 6" in found["why"]
+
+
+def test_what_came_before_the_driver_crashed_is_kept(gpus: Ask) -> None:
+    found = gpus(FAKE="crash:1=1")
+
+    assert [d["name"] for d in found["devices"]] == ["NVIDIA H100"]
+    assert "ended by signal 6; GPUs may be missing" in found["lost"][0]
+
+
 def test_a_driver_that_never_answers_is_given_up(gpus: Ask) -> None:
     found = gpus(0.2, FAKE_HANGS="1")
 
     assert (found["devices"], found["broken"]) == ([], True)
-    assert "did not answer" in found["why"]
+    assert "no answer in 0.2 s" in found["why"]
 
 
 def test_what_came_before_the_driver_hung_is_kept(gpus: Ask) -> None:
@@ -216,7 +230,7 @@ def test_a_driver_that_does_not_answer_is_a_warning(
     _, report = stoker(library, "--driver-wait", "0.2", *words, FAKE_HANGS="1")
 
     warnings = [p["what"] for p in report["problems"] if p["severity"] == "warning"]
-    assert warnings == ["no GPU to judge for: the NVIDIA driver did not answer in 0.2 s"]
+    assert warnings == ["no GPU to judge for: the NVIDIA driver (NVML): no answer in 0.2 s"]
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "soon"])
@@ -320,7 +334,7 @@ except OSError:
     gpu.WSL = nvml.WSL = sys.argv[1]
 matmul.PLACES = (matmul.PLACES[0], sys.argv[1] + "/libcuda.so.1")
 if sys.argv[2] == "verify":
-    print([g.device.name for g in nvml.ask_nvml(60.0).gpus], matmul.listing()["devices"][0]["name"])
+    print([g.device.name for g in nvml.ask_nvml(os.environ, 60.0).gpus], matmul.listing()["devices"][0]["name"])
 else:
     reader = gpu.GpuReader()
     print(reader.note == gpu.NO_DRIVER)

@@ -178,6 +178,11 @@ class BuildPaths:
         return self.root / "jobserver"
 
     @property
+    def gpu_tries(self) -> Path:
+        """A byte for each engine that asked the GPUs' driver and has not been answered; gone when one is."""
+        return self.root / "gpu-tries"
+
+    @property
     def socket_note(self) -> Path:
         """Where the launcher wrote down the socket's path: another login may have another runtime folder."""
         return self.root / "socket"

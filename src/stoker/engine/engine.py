@@ -41,6 +41,7 @@ from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.history import History
+from stoker.sense.gpu import GpuReader
 from stoker.sense.machine import MachineReader
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
@@ -127,7 +128,8 @@ class Engine:
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
         roots = self._steps.roots(self._keeper.top, known_run(self._keeper.runs, self._state))
-        self._machine = machine = MachineReader(roots.top, roots.cwd, ramdisk=reader_of(self._spec))
+        gpu = GpuReader(tries=self._paths.gpu_tries)
+        self._machine = machine = MachineReader(roots.top, roots.cwd, gpu=gpu, ramdisk=reader_of(self._spec))
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )

@@ -1,14 +1,18 @@
 """The GPUs as NVIDIA's management library sees them.
 
 A machine without a GPU, driver or library is the normal case. The driver is asked in a thread of its own, because it
-may take seconds to wake up, and may hang for ever when a GPU falls off the bus.
+may take seconds to wake up, and may hang for ever when a GPU falls off the bus. Should its library crash, it takes us
+along; whoever comes after us is told, and does without.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from stoker.model.samples import GpuSample
@@ -23,22 +27,34 @@ LIBRARY = "libnvidia-ml.so.1"
 WSL = "/usr/lib/wsl/lib"
 """Where the driver's libraries are below WSL2; ld.so is not always told of it."""
 
+MAX_TRIES = 2
+"""Processes that may die while they ask, before nobody asks any more: one may have been killed for another reason."""
+
 NO_DRIVER = "no NVIDIA driver"
+CRASHES = "the NVIDIA driver's library crashes; its GPUs are not watched"
 
 T = TypeVar("T")
 
 
 class GpuReader:
-    """Keeps the newest figures of all GPUs at hand. `note` says why there are none."""
+    """Keeps the newest figures of all GPUs at hand. `note` says why there are none.
 
-    def __init__(self, library: str = LIBRARY, interval: float = INTERVAL) -> None:
+    The file `tries` has a byte for each process that has asked and was not answered.
+    """
+
+    def __init__(self, library: str = LIBRARY, interval: float = INTERVAL, tries: Path | None = None) -> None:
         self.gpus: tuple[GpuSample, ...] = ()
         self.note = ""
         self._interval = interval
+        self._tries = tries
+        self._on_trial = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         if not _loads(library):
             self.note = NO_DRIVER
+            return
+        if self._tried() >= MAX_TRIES:
+            self.note = CRASHES
             return
         self.note = "asking the NVIDIA driver"
         self._thread = threading.Thread(target=self._run, name="gpu", daemon=True)
@@ -57,10 +73,12 @@ class GpuReader:
             self.note = "the package nvidia-ml-py is not installed"
             return
         while not self._stop.is_set():
+            self._try()
             try:
                 self._ask_until_it_fails(pynvml)
             except pynvml.NVMLError as err:
                 self.gpus, self.note = (), _reason(err)
+            self._survived()
             self._stop.wait(RETRY)
 
     def _ask_until_it_fails(self, nvml: Any) -> None:
@@ -68,10 +86,32 @@ class GpuReader:
         try:
             while not self._stop.is_set():
                 self.gpus = read_gpus(nvml)
+                self._survived()
                 self.note = "" if self.gpus else "no GPU"
                 self._stop.wait(self._interval)
         finally:
             _asked(nvml, nvml.nvmlShutdown)
+
+    def _tried(self) -> int:
+        """How many have asked and were not answered."""
+        try:
+            return os.stat(self._tries).st_size if self._tries is not None else 0
+        except OSError:
+            return 0
+
+    def _try(self) -> None:
+        """Note that we ask: what comes next may be our end."""
+        if self._tries is not None:
+            with contextlib.suppress(OSError), open(self._tries, "ab") as file:
+                file.write(b".")
+        self._on_trial = True
+
+    def _survived(self) -> None:
+        """The driver has answered, in whatever way."""
+        if self._on_trial and self._tries is not None:
+            with contextlib.suppress(OSError):
+                self._tries.unlink()
+        self._on_trial = False
 
 
 def read_gpus(nvml: Any) -> tuple[GpuSample, ...]:

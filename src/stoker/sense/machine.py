@@ -29,7 +29,7 @@ class MachineReader:
     """Samples the machine for the build of process `pid` that writes below `cwd`.
 
     `own_limit` is the memory in bytes that a person allows the build, if any. What `ramdisk` holds counts against it,
-    as it counts against all other limits by itself.
+    as it counts against all other limits by itself. Without a `gpu` reader no GPU is asked for.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MachineReader:
         self._proc = proc_root
         self._cpu = CpuReader(proc_root)
         self._disk = DiskReader(cwd, proc_root, sys_root)
-        self._gpu = gpu or GpuReader()
+        self._gpu = gpu
         self._cgroups = Cgroups()
         self._cores = 1.0
         self._reads = 0
@@ -90,8 +90,8 @@ class MachineReader:
             pressure_io=pressures["io"],
             disk_free=self._disk.free(),
             disk_write_rate=self._disk.write_rate(now),
-            gpus=self._gpu.gpus,
-            gpu_note=self._gpu.note,
+            gpus=self._gpu.gpus if self._gpu is not None else (),
+            gpu_note=self._gpu.note if self._gpu is not None else "",
             ramdisk=disk,
         )
 
@@ -116,7 +116,8 @@ class MachineReader:
 
     def close(self) -> None:
         """Let go of the GPU driver."""
-        self._gpu.close()
+        if self._gpu is not None:
+            self._gpu.close()
 
     def _look_up(self) -> None:
         """Keeps what was known when the process is gone."""

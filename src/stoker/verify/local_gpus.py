@@ -34,7 +34,7 @@ class LocalGpus:
 def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) -> LocalGpus:
     """Ask the driver, for so many seconds at most, what a program in this environment would find. Never raises."""
     deadline = time.monotonic() + seconds
-    heard = ask_nvml(seconds)
+    heard = ask_nvml(environment, seconds)
     lost = [f"GPU {index} does not answer: {why}; it was not judged" for index, why in heard.lost]
     if not heard.gpus:
         return _by_cuda(heard, lost, environment, deadline - time.monotonic())

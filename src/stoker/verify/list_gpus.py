@@ -1,0 +1,100 @@
+"""Run as a program by stoker's own Python: the GPUs as NVIDIA's management library (NVML) tells of them.
+
+Prints lines of JSON, each when it is known: what comes next may never end, or end this process. Its words are the
+places where the library may be. Unaware of stoker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+MARK = "stoker-answer:"
+
+T = TypeVar("T")
+
+
+def main(places: Sequence[str]) -> None:
+    """Say all that can be heard; last that it was all, or why it was not."""
+    try:
+        say(_ask(places))
+    except Exception as err:  # noqa: BLE001 - the binding raises more than its NVMLError, and all of it is the finding
+        say({"why": f"NVML failed ({_words(err)})", "broken": True})
+
+
+def say(fact: object) -> None:
+    """One line, at once."""
+    print(MARK + json.dumps(fact), flush=True)
+
+
+def _ask(places: Sequence[str]) -> dict[str, object]:
+    try:
+        import pynvml as nvml
+    except ImportError as err:
+        return {"why": f"NVML's Python binding is not there ({err})", "broken": False}
+    _load(places)
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as err:
+        absent = err.value in (nvml.NVML_ERROR_LIBRARY_NOT_FOUND, nvml.NVML_ERROR_DRIVER_NOT_LOADED)
+        return {"why": f"no NVIDIA driver answers ({_words(err)})", "broken": not absent}
+    try:
+        return _hear_all(nvml)
+    finally:
+        _told(nvml.nvmlShutdown)
+
+
+def _load(places: Sequence[str]) -> None:
+    """Load the library where ld.so does not look. The binding asks for it by its name, which finds what is loaded."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(place)
+            return
+
+
+def _hear_all(nvml: Any) -> dict[str, object]:
+    driver = _text(_told(nvml.nvmlSystemGetDriverVersion))
+    # Where a container has only the driver's tools, this is not known: the answer is libcuda's.
+    say({"driver": driver, "cuda": _told(nvml.nvmlSystemGetCudaDriverVersion_v2)})
+    count = int(nvml.nvmlDeviceGetCount())
+    for index in range(count):
+        try:
+            say({"gpu": index, **_hear(nvml, index)})
+        except Exception as err:  # noqa: BLE001 - as in main
+            say({"gpu": index, "lost": _words(err)})
+    return {"why": "" if count else "the NVIDIA driver knows no GPU", "broken": False}
+
+
+def _hear(nvml: Any, index: int) -> dict[str, object]:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    return {
+        "capability": nvml.nvmlDeviceGetCudaComputeCapability(handle),
+        "name": _text(_told(lambda: nvml.nvmlDeviceGetName(handle))) or f"GPU {index}",
+        # A GPU without memory of its own (GB10, Jetson) tells none, nor does one in MIG mode tell everybody.
+        "memory": _told(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+        "uuid": _text(_told(lambda: nvml.nvmlDeviceGetUUID(handle))),
+    }
+
+
+def _told(question: Callable[[], T]) -> T | None:
+    """The answer, None for what this GPU or driver does not tell."""
+    try:
+        return question()
+    except Exception:  # noqa: BLE001 - as in main; a name that is no UTF-8 is a UnicodeDecodeError
+        return None
+
+
+def _text(value: str | bytes | None) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value or ""
+
+
+def _words(err: Exception) -> str:
+    return _told(lambda: str(err)) or type(err).__name__
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
