@@ -278,7 +278,8 @@ class OutputScreen(PageScreen):
                     self.jump(hit)
                     return
                 await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
-        self.note = "no error found" if pattern is ERRORS else "not found"
+        what = "no error found" if pattern is ERRORS else "not found"
+        self.note = f"{what} in {format_bytes(size)}" + ("" if self.moment.state.over else " so far")
         self.redraw()
 
     def action_log_errors(self) -> None:
