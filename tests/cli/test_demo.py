@@ -9,7 +9,7 @@ from support.program import Stoker
 
 
 def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(stoker: Stoker, tmp_path: Path) -> None:
-    ran = stoker.run("demo", "--plain", "--fail", "--seconds", "1", TMPDIR=str(tmp_path))
+    ran = stoker.run("demo", "--plain", "--fail", "--seconds", "1", "--memory", "500M", TMPDIR=str(tmp_path))
     said = ran.stderr.decode()
     assert ran.returncode == 1, said
     assert "what to do: stoker diagnose demo" in said

@@ -217,11 +217,11 @@ def test_hostile_output_harms_no_terminal_and_is_kept_to_the_byte(
     assert "cleared" in screen
     assert "title" in screen
     terminal.send("E")
-    terminal.wait_for("1 lines that look like errors", gone="clipboard")
+    terminal.wait_for("1 line that looks like an error", gone="clipboard")
     terminal.send("E")
     terminal.wait_for("clipboard")
     terminal.send("/")
-    terminal.wait_for(lambda s: s.splitlines()[-1].startswith("search"))
+    terminal.wait_for(lambda s: s.splitlines()[-1].startswith("/ words to find"))
     terminal.send("[@click" + ENTER)
     terminal.wait_for(lambda s: "[@click=app.quit]x[/]" in s, gone="clipboard")
     (tmp_path / "go").touch()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from stoker.model import events as ev
+from stoker.model.units import format_bytes
 from stoker.show.tui.screens.output import ABOVE, OutputScreen
 from stoker.show.tui.textlog import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
 
@@ -175,7 +176,7 @@ async def test_search_goes_forth_and_back_and_around() -> None:
         assert "line 157 Needle" in text_of(app)
         assert "began anew at the end" in text_of(app)
         await find(pilot, "nowhere")
-        assert "not found" in text_of(app)
+        assert f"not found in {format_bytes(len(log))} so far" in text_of(app)
 
 
 async def test_keys_typed_into_the_search_are_words_not_commands() -> None:
@@ -254,7 +255,7 @@ async def test_a_ten_megabyte_line_is_just_a_long_line() -> None:
 async def test_no_output_at_all() -> None:
     async with shown(FakeSource(builds.running(3).state), "o", "home", "down", "up", "e", "E", "end") as (app, pilot):
         await find(pilot, "x")
-        assert "not found" in text_of(app)
+        assert "not found in 0 B so far" in text_of(app)
 
 
 async def test_at_the_end_of_the_output_it_says_that_the_build_has_ended() -> None:

@@ -136,7 +136,8 @@ class OutputScreen(PageScreen):
         following = f"the build has ended: {outcome}" if outcome else "follows the build"
         place = following if self.follow else f"{100 * end // size if size else 100} %"
         if self.only_errors:
-            place = f"{len(self._counted_errors())} lines that look like errors"
+            count = len(self._counted_errors())
+            place = "1 line that looks like an error" if count == 1 else f"{count} lines that look like errors"
         right = [
             Part(f"{self.note}  " if self.note else "", "accent"),
             Part(f"{place}  {format_bytes(size)}", "text_dim"),
@@ -278,7 +279,8 @@ class OutputScreen(PageScreen):
                     self.jump(hit)
                     return
                 await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
-        self.note = "no error found" if pattern is ERRORS else "not found"
+        what = "no error found" if pattern is ERRORS else "not found"
+        self.note = f"{what} in {format_bytes(size)}" + ("" if self.moment.state.over else " so far")
         self.redraw()
 
     def action_log_errors(self) -> None:
