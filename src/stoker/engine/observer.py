@@ -97,6 +97,7 @@ class Observer:
         events += [*born, *self.births(now)]
         events += self._used(report)
         events += self._vanished_jobs(report)
+        events += self._lost_between_engines()  # before ninja's records are read, which are theirs
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
         events += self.read_output()
         events += self.failures.look(events, self.live_schedulers(), processes, now)
@@ -226,11 +227,7 @@ class Observer:
 
     def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         """Close the books of those that are gone, also of those that went while no engine was looking."""
-        events: list[ev.Event] = []
-        for before in self._schedulers_before.values():
-            self._track(remembered(before), before, before.started)
-        self._schedulers_before.clear()
-        events += self._jobs_lost_between_engines()
+        events = self._lost_between_engines()
         alive = {s.key for s in schedulers.values()}
         for key in [k for k in self._tracked if k not in alive]:
             events += self._close(self._tracked.pop(key), now)
@@ -325,14 +322,18 @@ class Observer:
                 events += tracked.book.vanished(jid, use, last_seen)
         return events
 
-    def _jobs_lost_between_engines(self) -> list[ev.Event]:
-        """Jobs of the journal whose process went while no engine was looking: their record may have come since."""
+    def _lost_between_engines(self) -> list[ev.Event]:
+        """What the journal tells of and went while no engine was looking: records of its jobs may have come since."""
         events: list[ev.Event] = []
+        for before in self._schedulers_before.values():
+            self._track(remembered(before), before, before.started)
+        self._schedulers_before.clear()
         books = {t.book.sid: t.book for t in self._tracked.values()}
         for job in self._jobs_before.values():
             book = books.get(job.sid)
             if book is not None:
                 use = remembered_use(job, book.scheduler)
+                self.left(job.jid)
                 events += book.vanished(job.jid, use, self._last_look)
         self._jobs_before.clear()
         return events
