@@ -63,6 +63,7 @@ class Observer:
         """Called when a job's process has ended, before its end is told."""
         self._output = OutputWatch(output, state)
         self.failures = Failures(self._output, governor)
+        self.failures.is_recorded = self._is_recorded
         self._tracked: dict[Key, Tracked] = {}
         self._logs = Logs()
         self._jids: dict[Key, int] = {}
@@ -341,6 +342,11 @@ class Observer:
     def read_logs(self, now: float) -> list[ev.Event]:
         """Jobs that ninja has recorded since."""
         return self._logs.read_all(self._tracked.values(), now, just_scanned=False)
+
+    def _is_recorded(self, sid: int, output: str) -> bool:
+        """Whether ninja itself says that this has ended well."""
+        logs = [t.log for t in self._tracked.values() if t.book.sid == sid and t.log is not None]
+        return any(log.holds(output, time.time()) for log in logs)
 
     # -- figures -----------------------------------------------------------------------------------------------
 
