@@ -100,6 +100,7 @@ class Observer:
         events += self._vanished_jobs(report)
         events += self._lost_between_engines()  # before ninja's records are read, which are theirs
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
+        events += self._unrecorded(processes)
         events += self.read_output()
         events += self.failures.look(events, self.live_schedulers(), processes, now)
         events += self._ended_schedulers(schedulers, now)
@@ -322,6 +323,12 @@ class Observer:
             if tracked is not None:
                 events += tracked.book.vanished(jid, use, last_seen)
         return events
+
+    def _unrecorded(self, processes: Mapping[int, Process]) -> list[ev.Event]:
+        """Jobs that vanished, and for which ninja wrote no record although it had nothing to do but wait."""
+        books = [t.book for t in self._tracked.values() if t.book.scheduler.pid in processes]
+        asleep = [book for book in books if processes[book.scheduler.pid].state == "S"]
+        return [failed for book in asleep for failed in book.settle(at_once=False)]
 
     def _lost_between_engines(self) -> list[ev.Event]:
         """What the journal tells of and went while no engine was looking: records of its jobs may have come since."""
