@@ -27,6 +27,13 @@ def slow(tmp_path: Path) -> Path:
     return write_ninja(tmp_path / "slow", [(f"o{n}", f"sleep 0.7; echo did {n}; touch o{n}") for n in range(8)])
 
 
+@pytest.fixture
+def waiting(tmp_path: Path) -> Path:
+    """Eight jobs that wait for the file `go`."""
+    edges = [(f"o{n}", f"until [ -e go ]; do sleep 0.05; done; touch o{n}") for n in range(8)]
+    return write_ninja(tmp_path / "waiting", edges)
+
+
 def running(stoker: Stoker, build: str) -> bool:
     return bool(stoker.status(build)["progress"]["running"])
 
@@ -161,18 +168,21 @@ def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker
 
 
 @pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL])
-def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: Stoker, slow: Path, signum: int) -> None:
-    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
+def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(
+    stoker: Stoker, waiting: Path, signum: int
+) -> None:
+    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(waiting), "-j2")
     until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
     until(lambda: running(stoker, stoker.status()["id"]), "a running job")
     viewer.send_signal(signum)
     viewer.communicate(timeout=60)
+    (waiting / "go").touch()
     status = stoker.ended(stoker.status()["id"])
     assert (status["state"], status["progress"]["finished"]) == ("done", 8)
 
 
-def test_an_interrupt_in_plain_mode_stops_the_build_with_130(stoker: Stoker, slow: Path) -> None:
-    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
+def test_an_interrupt_in_plain_mode_stops_the_build_with_130(stoker: Stoker, waiting: Path) -> None:
+    viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(waiting), "-j2")
     until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
     build = stoker.status()["id"]
     until(lambda: running(stoker, build), "a running job")
