@@ -131,6 +131,35 @@ def test_a_clock_that_is_set_while_the_engine_is_replaced_costs_no_job(
     assert len([event for event in events if event["type"] == "scheduler_started"]) == 1
 
 
+def test_jobs_that_end_while_no_engine_looks_have_ended_well_and_run_no_more(stoker: Stoker, tmp_path: Path) -> None:
+    """Their names are known at once by the compilers' command lines, with no plan: nothing has to wait for a name."""
+    folder = tmp_path / "named"
+    compiler = folder / "g++"
+    edges = [(f"o{n}.o", f"./g++ -c {n}.cc -o o{n}.o") for n in range(4)]
+    write_ninja(folder, edges)
+    compiler.write_text("#!/bin/sh\nuntil [ -e go$2 ]; do sleep 0.05; done; touch $4\n")
+    compiler.chmod(0o755)
+    build = stoker.detach("ninja", "-C", str(folder), "-j2", jobs=2)
+    until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
+    engine = stoker.engine_pid(build)
+    os.kill(engine, signal.SIGSTOP)
+    for n in (0, 1):
+        (folder / f"go{n}.cc").touch()
+    log = folder / ".ninja_log"
+    until(lambda: log.exists() and log.read_text().count(".o\t") == 2, "ninja's records")
+    os.kill(engine, signal.SIGKILL)
+    until(lambda: stoker.status(build)["progress"]["finished"] == 2, "word of them")
+    assert stoker.status(build)["progress"]["running"] <= 2
+    looks = len(stoker.events(build)) + 8
+    until(lambda: len(stoker.events(build)) > looks, "some more looks")
+    for n in (2, 3):
+        (folder / f"go{n}.cc").touch()
+    progress = stoker.ended(build)["progress"]
+    assert (progress["finished"], progress["failed"]) == (4, 0)
+    ends = [e["jid"] for e in stoker.events(build) if e["type"] == "job_finished"]
+    assert sorted(ends) == [1, 2, 3, 4]
+
+
 def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j8")
     engine = stoker.engine_pid(build)

@@ -75,6 +75,14 @@ def test_a_log_that_tells_of_nothing_tells_of_no_failure(ninja: Watched) -> None
     assert ninja.dropped == []
 
 
+def test_a_job_of_which_the_log_has_a_record_after_all_has_not_failed(ninja: Watched) -> None:
+    ninja.failures.is_recorded = lambda sid, output: (sid, output) == (1, "a.o")
+    ninja.look(FAILED)
+    for _ in range(60):
+        ninja.look(recorded=1)
+    assert ninja.dropped == []
+
+
 def test_a_job_that_may_be_any_edge_may_be_one_that_has_its_record(ninja: Watched) -> None:
     """As where several edges have one command, or no plan could be made."""
     ninja.planned.clear()

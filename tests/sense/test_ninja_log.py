@@ -60,6 +60,14 @@ def test_the_outputs_of_one_edge_count_once_also_across_reads(log: NinjaLog) -> 
     assert log.read_new() == []
 
 
+def test_what_a_run_has_recorded_can_be_asked_at_any_time(log: NinjaLog) -> None:
+    log.begin_run(STARTED)
+    log.path.write_text(_line(0, 9, "old", OLD) + _line(0, 9, "a.o"))
+    log.read_new()
+    assert [log.holds(output, STARTED + 60) for output in ("a.o", "old", "b.o")] == [True, False, False]
+    assert log.read_new() == []
+
+
 def test_two_edges_of_one_command_that_ran_in_the_same_milliseconds_are_two(log: NinjaLog) -> None:
     log.path.write_text(_line(0, 9, "a", NEW) + _line(0, 9, "b", NEW + 1) + _line(0, 9, "b2", NEW + 1))
     assert _outputs(log.read_new()) == ["a", "b"]

@@ -58,6 +58,8 @@ class Failures:
         self._silent: dict[int, _Silent] = {}
         self.hear: Hear = lambda _failure: (True, [])
         """Whether a failure is a real error, rather than a compiler that was killed, and what is to be told of it."""
+        self.is_recorded: Callable[[int, str], bool] = lambda _sid, _output: False
+        """Whether that scheduler's log, read anew, has a record of that output after all."""
 
     @property
     def waits(self) -> bool:
@@ -127,7 +129,7 @@ class Failures:
                 silent.since = now
             elif not 0 <= now - silent.since < SURE_SECONDS:
                 del self._silent[jid]
-                found += self._drop(book, silent.output)
+                found += [] if self.is_recorded(book.sid, silent.output) else self._drop(book, silent.output)
         return found
 
     def note(self, events: Iterable[ev.Event], now: float) -> None:

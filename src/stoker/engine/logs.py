@@ -44,14 +44,12 @@ class Logs:
         tracked.log, tracked.met_log = log, known is not None
 
     def read_all(self, all_tracked: Collection[Tracked], now: float, *, just_scanned: bool) -> list[ev.Event]:
-        """Jobs that ninja has recorded since. Behind a scan, vanished jobs without a record grow a look older."""
+        """Jobs that ninja has recorded since."""
         events: list[ev.Event] = []
         for tracked in all_tracked:
             if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
                 continue  # The next ninja may write this log already; the look that finds it tells them apart.
             events += self.read(tracked, all_tracked, now, just_scanned=just_scanned)
-            if just_scanned:
-                events += tracked.book.settle(at_once=False)
         return events
 
     def read(

@@ -63,6 +63,7 @@ class Observer:
         """Called when a job's process has ended, before its end is told."""
         self._output = OutputWatch(output, state)
         self.failures = Failures(self._output, governor)
+        self.failures.is_recorded = self._is_recorded
         self._tracked: dict[Key, Tracked] = {}
         self._logs = Logs()
         self._jids: dict[Key, int] = {}
@@ -97,7 +98,9 @@ class Observer:
         events += [*born, *self.births(now)]
         events += self._used(report)
         events += self._vanished_jobs(report)
+        events += self._lost_between_engines()  # before ninja's records are read, which are theirs
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
+        events += self._unrecorded(processes)
         events += self.read_output()
         events += self.failures.look(events, self.live_schedulers(), processes, now)
         events += self._ended_schedulers(schedulers, now)
@@ -226,11 +229,7 @@ class Observer:
 
     def _ended_schedulers(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
         """Close the books of those that are gone, also of those that went while no engine was looking."""
-        events: list[ev.Event] = []
-        for before in self._schedulers_before.values():
-            self._track(remembered(before), before, before.started)
-        self._schedulers_before.clear()
-        events += self._jobs_lost_between_engines()
+        events = self._lost_between_engines()
         alive = {s.key for s in schedulers.values()}
         for key in [k for k in self._tracked if k not in alive]:
             events += self._close(self._tracked.pop(key), now)
@@ -325,14 +324,24 @@ class Observer:
                 events += tracked.book.vanished(jid, use, last_seen)
         return events
 
-    def _jobs_lost_between_engines(self) -> list[ev.Event]:
-        """Jobs of the journal whose process went while no engine was looking: their record may have come since."""
+    def _unrecorded(self, processes: Mapping[int, Process]) -> list[ev.Event]:
+        """Jobs that vanished, and for which ninja wrote no record although it had nothing to do but wait."""
+        books = [t.book for t in self._tracked.values() if t.book.scheduler.pid in processes]
+        asleep = [book for book in books if processes[book.scheduler.pid].state == "S"]
+        return [failed for book in asleep for failed in book.settle(at_once=False)]
+
+    def _lost_between_engines(self) -> list[ev.Event]:
+        """What the journal tells of and went while no engine was looking: records of its jobs may have come since."""
         events: list[ev.Event] = []
+        for before in self._schedulers_before.values():
+            self._track(remembered(before), before, before.started)
+        self._schedulers_before.clear()
         books = {t.book.sid: t.book for t in self._tracked.values()}
         for job in self._jobs_before.values():
             book = books.get(job.sid)
             if book is not None:
                 use = remembered_use(job, book.scheduler)
+                self.left(job.jid)
                 events += book.vanished(job.jid, use, self._last_look)
         self._jobs_before.clear()
         return events
@@ -340,6 +349,11 @@ class Observer:
     def read_logs(self, now: float) -> list[ev.Event]:
         """Jobs that ninja has recorded since."""
         return self._logs.read_all(self._tracked.values(), now, just_scanned=False)
+
+    def _is_recorded(self, sid: int, output: str) -> bool:
+        """Whether ninja itself says that this has ended well."""
+        logs = [t.log for t in self._tracked.values() if t.book.sid == sid and t.log is not None]
+        return any(log.holds(output, time.time()) for log in logs)
 
     # -- figures -----------------------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from stoker.sense.plan import Plan
 from stoker.sense.schedulers import Scheduler
 
 PATIENCE_TICKS = 3
-"""How many looks at ninja's log a vanished job waits for its record. Ninja writes it in the same loop in which it
-notices the death, so one look is enough unless ninja itself is stopped or the disk hangs."""
+"""How many looks at the log of a ninja that sleeps a vanished job waits for its record. Ninja writes it in the same
+loop in which it notices the death, so one look is enough. One that is stopped, or waits for a disk, may yet do so."""
 
 SAME_START_SECONDS = 0.5
 """A record belongs to a vanished job whose start differs by less: ninja's clock starts after it has read its
@@ -201,7 +201,7 @@ class SchedulerBook:
         return [*((jid, gone.use) for jid, gone in self._gone.items()), *self._running.items()]
 
     def settle(self, *, at_once: bool, unrecorded: JobOutcome = "failed") -> list[JobFinished]:
-        """After each look at the log: vanished jobs without a record for long enough have failed."""
+        """After a look at the log: vanished jobs without a record for long enough have failed."""
         failed: list[JobFinished] = []
         if at_once:
             waiting, self._waiting = self._waiting, []

@@ -6,6 +6,7 @@ processes and of the graph.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -104,6 +105,12 @@ class NinjaLog:
         for entry in self._read():
             run.add(entry)
         return FirstRead(run.history, tuple(run.entries))
+
+    def holds(self, output: str, now: float) -> bool:
+        """Whether ninja has recorded this in its run, whatever was handed out and to whom: all of it is read anew."""
+        with contextlib.closing(NinjaLog(self.path)) as log:
+            run = log.first_read(self._run_start or 0.0, now, self._manifest).this_run
+        return any(entry.output == output for entry in run)
 
     def begin_run(self, ninja_start: float, manifest: str = "build.ninja") -> None:
         """Another ninja writes this log from now on: what has been read stays read, even if it rewrites the file."""
