@@ -70,7 +70,7 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
 ) -> None:
     """As below pip, which unpacks and builds in a folder of its own each time."""
     others = "until [ $(ls | grep -c '^o[0-9]') = 6 ]; do sleep 0.1; done; sleep 1"  # and their records are written
-    once = f"{others}; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; kill -9 $$; }}; touch first"
+    once = f"[ -e {tmp_path}/again ] || {{ {others}; touch {tmp_path}/again; kill -9 $$; }}; touch first"
     folder = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
     script = f"d=$(mktemp -d {tmp_path}/tmpXXXXXXXX); cp {folder}/build.ninja $d; cd $d; ninja -j4"
     build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
