@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.program import NINJAS, Stoker, write_ninja
+from support.program import NINJAS, Stoker, until, write_ninja
 
 MANY = 24
 
@@ -69,11 +69,16 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
     stoker: Stoker, tmp_path: Path
 ) -> None:
     """As below pip, which unpacks and builds in a folder of its own each time."""
-    others = "until [ $(ls | grep -c '^o[0-9]') = 6 ]; do sleep 0.1; done; sleep 1"  # and their records are written
-    once = f"{others}; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; kill -9 $$; }}; touch first"
+    one, two = (f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("one", "two"))
+    killed = tmp_path / "killed"
+    once = f"if [ -e {killed} ]; then {two}; else {one}; touch {killed}; kill -9 $$; fi; touch first"
     folder = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
     script = f"d=$(mktemp -d {tmp_path}/tmpXXXXXXXX); cp {folder}/build.ninja $d; cd $d; ninja -j4"
     build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    until(lambda: stoker.status(build)["progress"]["finished"] == 6, "the end of all others")
+    (tmp_path / "one").touch()
+    until(lambda: sum(e["type"] == "scheduler_started" for e in stoker.events(build)) == 2, "the second ninja")
+    (tmp_path / "two").touch()
     status = stoker.ended(build)
     assert (status["state"], status["step"]["attempt"]) == ("done", 2)
     assert status["progress"]["finished"] == status["progress"]["total"] == 7

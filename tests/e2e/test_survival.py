@@ -391,7 +391,7 @@ def test_frozen_jobs_that_are_stopped_get_to_tidy_up(stoker: Stoker, tmp_path: P
 
 def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker, tmp_path: Path) -> None:
     """A soft pause: the keeper must not let jobs go up to the level that was set before it."""
-    folder = write_burns(tmp_path / "paused", burns(10, 1.0))
+    folder = write_burns(tmp_path / "paused", burns(30, 0.5))
     build = stoker.detach("ninja", "-C", str(folder), jobs=2)
     until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
     assert stoker.run("pause", build).returncode == 0
@@ -401,6 +401,7 @@ def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker
     before = len(recorded(folder))
     overlap = Overlap(lambda: [p for p in below([keeper]) if p.name == "burn"])
     with overlap.watch:
+        until(lambda: len(recorded(folder)) > before, "a job without an engine")  # in twenty seconds at the earliest
         until(lambda: len(recorded(folder)) >= before + 3, "jobs without an engine")
     assert overlap.most == 1
     os.kill(engine, signal.SIGCONT)

@@ -16,7 +16,7 @@ GIB = 2**30
 @pytest.mark.parametrize("prediction", [pytest.param("exact", marks=pytest.mark.long), "noisy", "absent"])
 @pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
 def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
-    jobs = BUILDS["flash-attn"](order=order)
+    jobs = BUILDS["flash-attn"](order=order, jobs=40 if prediction == "absent" else 82)
     result = simulate(jobs, 16, 32 * GIB, "stoker", prediction)
     assert (result.kills, result.given_up) == (0, 0)
     assert result.peak < 32 * GIB
@@ -24,9 +24,9 @@ def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction,
         assert result.ratio <= 1.40
 
 
-@pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
-def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order) -> None:
-    result = simulate(BUILDS["pytorch"](order=order), 32, 64 * GIB, "stoker", "noisy")
+@pytest.mark.parametrize(("order", "count"), [pytest.param("scattered", 6470, marks=pytest.mark.long), ("row", 2000)])
+def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order, count: int) -> None:
+    result = simulate(BUILDS["pytorch"](order=order, jobs=count), 32, 64 * GIB, "stoker", "noisy")
     assert result.kills == 0
     assert result.ratio <= 1.10
 
@@ -75,7 +75,7 @@ def test_a_narrow_level_is_safe_and_slow() -> None:
 
 
 def test_a_run_can_be_repeated() -> None:
-    jobs = BUILDS["flash-attn"]()[:30]
+    jobs = BUILDS["flash-attn"]()[:12]
     first, second = (simulate(jobs, 32, 64 * GIB, "stoker", "noisy", seed=4) for _ in range(2))
     assert first == second
 

@@ -41,10 +41,10 @@ class Watched(Stoker):
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> list[TraceJob]:
-    """Up to 25 jobs: a climb, a peak and a tail of any height, some of them waiting for others."""
+def jobs(draw: st.DrawFn, most: int = 12) -> list[TraceJob]:
+    """Up to that many jobs: a climb, a peak and a tail of any height, some of them waiting for others."""
     made: list[TraceJob] = []
-    for number in range(draw(st.integers(1, 25))):
+    for number in range(draw(st.integers(1, most))):
         seconds = draw(st.floats(0.5, 60))
         rise, fall = sorted(draw(st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9))))
         peak = draw(st.sampled_from([0.2, 0.5, 1.0, 4.0, LARGEST])) * draw(st.floats(0.3, 1.0))
@@ -78,7 +78,7 @@ def test_with_true_predictions_the_budget_is_kept(build: list[TraceJob], level: 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @settings(max_examples=2000)
-@given(jobs(), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
+@given(jobs(25), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
 def test_whatever_is_predicted_every_one_of_thousands_ends(
     build: list[TraceJob], prediction: Prediction, seed: int
 ) -> None:

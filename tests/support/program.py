@@ -50,6 +50,7 @@ class Stoker:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.prefix: list[str] = []
+        self._started: list[subprocess.Popen[bytes]] = []
         self.state = root / "state"
         # Short, since a socket's path must be; a test's own folder is not.
         self.runtime = Path(tempfile.mkdtemp(prefix="stoker-test-"))
@@ -80,7 +81,7 @@ class Stoker:
         )
 
     def start(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        started = subprocess.Popen(
             self.argv(*words),
             cwd=cwd or self.root,
             env=self.env,
@@ -88,6 +89,8 @@ class Stoker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+        self._started.append(started)
+        return started
 
     def detach(self, *command: str, cwd: Path | None = None, jobs: int | None = None) -> str:
         """Start a build, with `jobs` at once or as many as there are cores, and return its ID."""
@@ -134,7 +137,10 @@ class Stoker:
         return int(until(last, "an engine"))
 
     def end_all(self) -> None:
-        """Leave nothing running behind a test."""
+        """Leave nothing running behind a test, nor what would be told as an error of another one."""
+        for process in self._started:
+            with process:
+                process.kill()
         for file in self.state.glob("stoker/builds/*/keeper.json"):
             keeper = json.loads(file.read_bytes())
             for pid, start in (("keeper_pid", "keeper_start"), ("build_pid", "build_start")):
