@@ -33,6 +33,7 @@ def test_without_a_name_the_newest_build_is_meant_or_what_is_piped_in(stoker: St
         capture_output=True,
         check=False,
     )
+    assert piped.stderr == b"stoker: the log that comes in by stdin:\n"
     assert piped.stdout.startswith(b"The source does not compile")
 
 

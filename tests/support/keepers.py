@@ -193,7 +193,7 @@ def guards_of(paths: BuildPaths) -> set[int]:
 GOVERNOR = (
     READY
     + """
-import json
+import json, zlib
 cwd = json.load(open(folder + "/spec.json"))["cwd"]
 def key(pid):
     return [pid, int(open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[19])]
@@ -214,7 +214,8 @@ def write(name, value):
     os.replace(folder + "/" + name + ".mine", folder + "/" + name)
 def gate(level, schedulers=(), stopped=(), jobs=()):
     keys = [[key(pid) for pid in pids] for pids in (schedulers, stopped, jobs)]
-    write("gate.json", {"level": level, "schedulers": keys[0], "stopped": keys[1], "jobs": keys[2]})
+    rest = json.dumps({"level": level, "schedulers": keys[0], "stopped": keys[1], "jobs": keys[2]})[1:]
+    write("gate.json", {"crc32": f"{zlib.crc32(rest.encode()):08x}", **json.loads("{" + rest)})
     open(folder + "/heartbeat", "a").close()
 first = len(open(folder + "/engines").read().split()) == 1
 """

@@ -10,14 +10,13 @@ import contextlib
 import json
 import os
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from stoker.act.minder import read_gate
+from stoker.act.minder import gate_line, read_gate
 from stoker.act.tree import Key, start_ticks
 from stoker.config.paths import BuildPaths, private_opener
 
@@ -68,9 +67,8 @@ class Handover:
         told: dict[str, object] = {"level": level, "schedulers": schedulers, "stopped": stopped, "jobs": self._jobs}
         told["guests"] = [[*job, *guest] for guest, job in guests.items()]
         if told != self._told:
-            now = time.monotonic_ns()
             with contextlib.suppress(OSError):
-                self._overwrite("gate.json", {"begun": now, **told, "done": now})
+                self._overwrite("gate.json", gate_line(told))
                 self._told = told
 
     def asked(self) -> Ended | None:
@@ -103,12 +101,11 @@ class Handover:
             return None
         return value
 
-    def _overwrite(self, name: str, value: object) -> None:
+    def _overwrite(self, name: str, line: bytes) -> None:
         """In place: ext4 and btrfs write out at once what is renamed over another file, and a busy disk takes long.
 
-        The value is the first line; behind it may stand the end of a longer one. A reader may see parts of two.
+        Behind the line may stand the end of a longer one. A reader may see parts of several.
         """
-        line = json.dumps(value).encode("ascii") + b"\n"
         fd = os.open(self._file(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(fd).st_size < len(line):

@@ -6,9 +6,9 @@ engine had stopped are let go. It chooses nothing: the engine left behind in whi
 There is always a process that outlives us and will find that out: the kernel sends SIGCONT to the engine when we die,
 which sets a stopped one going, and an engine that rests has a process, too.
 
-Files in FOLDER: reads gate.json, of which the first line counts, {"begun", "level", "schedulers", "stopped", "jobs",
-"guests", "done"}: lists of [pid, start], "guests" of [job's pid, its start, pid, start], what a cache's server runs for
-stopped jobs; "begun" and "done" differ in a note that is half written. And heartbeat's time, touched at every look.
+Files in FOLDER: reads gate.json, of which the first line counts, {"crc32", "level", "schedulers", "stopped", "jobs",
+"guests"}: lists of [pid, start], "guests" of [job's pid, its start, pid, start], what a cache's server runs for stopped
+jobs; "crc32" is that of what follows it. And heartbeat's time, touched at every look.
 """
 
 import ctypes
@@ -16,7 +16,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from stoker.act.tree import Key, Processes, signal_tree, start_ticks
@@ -76,6 +77,12 @@ class Gate(NamedTuple):
         return [*processes.job(key), *processes.trees(self.guests.get(key, ()))]
 
 
+def gate_line(told: Mapping[str, object]) -> bytes:
+    """What `read_gate` reads. With a checksum: it is written over in place, and a reader may meet parts of several."""
+    rest = json.dumps(told)[1:].encode("ascii")
+    return b'{"crc32": "%08x", %s\n' % (zlib.crc32(rest), rest)
+
+
 def read_gate(folder: str) -> Gate | None:
     """The engine's last word, None if there is none that makes sense."""
     for _ in range(GATE_READS):
@@ -89,8 +96,9 @@ def read_gate(folder: str) -> Gate | None:
 def _read_gate(folder: str) -> Gate | None:
     try:
         with open(os.path.join(folder, "gate.json"), "rb") as file:
-            told = json.loads(file.readline())
-        if told.get("begun") != told.get("done"):
+            line = file.readline().rstrip(b"\n")
+        told = json.loads(line)
+        if told["crc32"] != f"{zlib.crc32(line.partition(b', ')[2]):08x}":
             return None
         schedulers, stopped, jobs = (
             [(int(pid), int(start)) for pid, start in told[name]] for name in ("schedulers", "stopped", "jobs")

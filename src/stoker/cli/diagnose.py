@@ -66,6 +66,7 @@ def _meant() -> str:
     except (AttributeError, OSError, ValueError):
         mode = 0
     if stat.S_ISFIFO(mode) or stat.S_ISREG(mode):
+        print("stoker: the log that comes in by stdin:", file=sys.stderr, flush=True)  # an ssh without -t sends none
         return "-"
     try:
         name = resolve(None).id
