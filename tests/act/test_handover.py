@@ -101,7 +101,7 @@ def test_a_reader_beside_a_writer_always_gets_a_whole_note(paths: BuildPaths) ->
     handover, over = Handover(paths), threading.Event()
 
     def write() -> None:
-        for n in range(1, 2000):
+        for n in range(1, 300):
             handover.write_gate(n, [], [(n, n)] * (500 + n % 700), [])
         over.set()
 

@@ -95,8 +95,9 @@ def read_gate(folder: str) -> Gate | None:
 
 def _read_gate(folder: str) -> Gate | None:
     try:
-        with open(os.path.join(folder, "gate.json"), "rb") as file:
-            line = file.readline().rstrip(b"\n")
+        # In one piece: a file object would read page by page, and meet the writer in between.
+        with open(os.path.join(folder, "gate.json"), "rb", buffering=0) as file:
+            line = (file.read(os.fstat(file.fileno()).st_size) or b"").partition(b"\n")[0]
         told = json.loads(line)
         if told["crc32"] != f"{zlib.crc32(line.partition(b', ')[2]):08x}":
             return None
