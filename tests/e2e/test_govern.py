@@ -128,10 +128,10 @@ ERROR = "#include <map>\nint main() { return no_such_name; }\n"
 
 
 def erring(folder: Path) -> Path:
-    """A compile error among jobs of a second, of which the first ends after it; nothing depends on anything."""
+    """A compile error among jobs that work for longer, the first of which ends after it; none depends on another."""
     compile_burner(folder)
     (folder / "bad.cpp").write_text(ERROR)
-    jobs = [(f"o{n}", f"./burn o{n} 1") for n in range(12)]
+    jobs = [(f"o{n}", f"./burn o{n} 2") for n in range(12)]
     first = ("o0", "until [ -e failed ]; do sleep 0.05; done; ./burn o0 1")
     bad = ("bad.o", "g++ -c bad.cpp -o bad.o; status=$?; touch failed; exit $status")
     return write_ninja(folder, [first, bad, *jobs[1:]])
@@ -160,7 +160,7 @@ def test_what_waits_on_deck_is_not_built_after_a_compile_error(grouped: Make, tm
     stoker = grouped(ROOMY)
     status = stoker.built("ninja", "-C", str(folder))
     assert status["state"] == "failed"
-    assert len(built(folder)) < 6  # the compiler takes a while to find its error
+    assert len(built(folder)) < 6  # those beside it, and those that took a place before its end was known
     assert status["progress"]["failed"] == 1
 
 

@@ -183,6 +183,16 @@ def test_a_child_that_is_not_yet_itself_waits(tmp_path: Path) -> None:
     assert (job.output, job.tool) == ("a.o", "cxx")
 
 
+def test_new_jobs_come_in_the_order_in_which_their_scheduler_started_them(tmp_path: Path) -> None:
+    """Many start within one tick of the kernel's clock, and a scan has no order of its own."""
+    tracker = JobTracker(tmp_path)
+    for pid in (20, 21, 22, 9):
+        _fake_cmdline(tmp_path, pid, b"g++\0-c\0a.cc\0")
+    later = _process(9, 10)._replace(start_ticks=11)  # pids have begun anew
+    found = tracker.update(_scan(later, _process(22, 10), _process(20, 10), _process(21, 10)), {10: NINJA}, 100.0)
+    assert [job.pid for job in found.started] == [20, 21, 22, 9]
+
+
 def test_cpu_is_a_share_of_one_core_over_the_last_tick(tmp_path: Path) -> None:
     tracker = JobTracker(tmp_path)
     _fake_cmdline(tmp_path, 20, b"g++\0-c\0a.cc\0")

@@ -71,7 +71,8 @@ class JobUse:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One scan against the one before: the new jobs, all running ones, and the last known use of those gone.
+    """One scan against the one before: the new jobs, the oldest first, all running ones, and the last known use of
+    those gone.
 
     `nested` tells for each scheduler inside a job which job that is.
     """
@@ -150,6 +151,8 @@ class JobTracker:
         vanished = tuple(use for key, use in self._uses.items() if key not in running)
         self._uses = running
         self._forget_dead(processes)
+        # A scheduler starts first what the rest of the build waits for.
+        started.sort(key=lambda job: (job.start_ticks, job.pid))
         return JobReport(tuple(started), tuple(running.values()), vanished, nested)
 
     def still(self, key: Key) -> Iterable[int]:
