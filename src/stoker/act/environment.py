@@ -7,12 +7,12 @@ best effort. Unaware of builds' contents.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.config.paths import private_opener
 from stoker.config.regular import open_regular
 
 _SECRET_NAME = re.compile(
@@ -56,7 +56,7 @@ def save_environment(path: Path, environ: Mapping[str, str], missing: Iterable[s
     """Write down what is kept of it, and the names of the secrets in it and of those `missing`. Raises OSError."""
     kept = {name: value for name, value in environ.items() if is_kept(name, value)}
     secrets = {name for name in environ if name not in kept and not _OF_LOGIN.fullmatch(name)}
-    with open(path, "w", encoding="ascii", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
+    with open(path, "w", encoding="ascii", opener=private_opener) as file:
         json.dump({"kept": kept, "left_out": sorted(secrets.union(missing))}, file)
 
 
