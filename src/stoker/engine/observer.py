@@ -317,11 +317,12 @@ class Observer:
             tracked = self._tracked.get(use.job.scheduler)
             jid = self._jids.pop(use.job.key)
             self._exits.forget(use.job.key)
-            last_seen = self._exited_at.pop(use.job.key, self._last_look)
+            exited_at = self._exited_at.pop(use.job.key, None)
             self._governor.gone(jid)
-            self.left(jid)
+            if exited_at is None:
+                self.left(jid)
             if tracked is not None:
-                events += tracked.book.vanished(jid, use, last_seen)
+                events += tracked.book.vanished(jid, use, self._last_look if exited_at is None else exited_at)
         return events
 
     def _unrecorded(self, processes: Mapping[int, Process]) -> list[ev.Event]:
