@@ -89,6 +89,18 @@ def test_a_job_whose_process_has_ended_runs_no_more_but_is_counted_once_it_is_to
     assert not gone.leaving
 
 
+def test_a_job_that_waits_has_its_reason_until_it_goes_on() -> None:
+    jobs = [ev.JobStarted(n, 1, 200 + n, f"{n}.o", "cxx", 1004.0, "on_deck") for n in (1, 2)]
+    told = ev.JobsWaiting((1, 2, 7), "memory", "needs ~2.0 GiB, 1.0 GiB free above the reserve")
+    events: list[ev.Event] = [*BEGIN, *jobs, told, ev.JobMoved(1, "running"), ev.JobMoved(2, "on_deck", 10**9)]
+    status = status_of(reduce_all(records(events)), 1010.0)
+    assert [(job["waits_for"], job["waits"]) for job in status["jobs"]] == [(None, None), ("memory", told.why)]
+    frozen = status_of(reduce_all(records([*events, ev.JobMoved(2, "running"), ev.JobMoved(2, "frozen")])), 1010.0)
+    assert frozen["jobs"][1]["waits"] is None, "what it waited for before says nothing of its stop"
+    late = status_of(reduce_all(records([*BEGIN, *jobs, ev.JobMoved(1, "running"), told])), 1010.0)
+    assert late["jobs"][0]["waits"] is None
+
+
 def test_a_record_seen_twice_counts_once() -> None:
     end = ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok")
     all_records = records([*BEGIN, end])

@@ -33,6 +33,12 @@ KilledBy = Literal["memory", "unknown", "shed", "person"]
 """memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
 knows where; shed: stoker, to save the others; person: somebody through stoker."""
 
+WaitCause = Literal["", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest"]
+"""What a job that is on deck or frozen waits for. place: another to end, since as many run as may; memory: room for
+itself; room: the room that is kept for a job before it; pressure: the build's own group to stall less on memory;
+level, paused: a person's number, or pause, to be taken back; alone: a job that runs alone; person: to be thawed by
+hand; rest: the effect of the last freeze to be seen. Empty: not known yet."""
+
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
 
@@ -190,6 +196,17 @@ class JobsExited:
 
     kind: ClassVar[str] = "jobs_exited"
     jids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsWaiting:
+    """Why these jobs, on deck or frozen, wait: `why` in words and numbers, `cause` in one word. It holds until the
+    next word about them, or until they go on."""
+
+    kind: ClassVar[str] = "jobs_waiting"
+    jids: tuple[int, ...]
+    cause: WaitCause
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +374,7 @@ Event = (
     | JobMoved
     | LevelSet
     | JobsExited
+    | JobsWaiting
     | JobFinished
     | Sampled
     | CacheUsed

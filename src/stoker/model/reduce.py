@@ -182,7 +182,15 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         moved_by=e.by,
         alone=e.alone,
     )
+    if e.state != job.state:
+        moved = evolve(moved, waits="", waits_for="")
     return evolve(state, jobs={**state.jobs, e.jid: moved})
+
+
+def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildState:
+    waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
+    told = {jid: evolve(job, waits=e.why, waits_for=e.cause) for jid, job in waiting.items()}
+    return evolve(state, jobs={**state.jobs, **told})
 
 
 def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
@@ -373,6 +381,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.JobMoved: _job_moved,
     ev.LevelSet: _level_set,
     ev.JobsExited: _jobs_exited,
+    ev.JobsWaiting: _jobs_waiting,
     ev.JobFinished: _job_finished,
     ev.Sampled: _sampled,
     ev.CacheUsed: _cache_used,

@@ -12,7 +12,7 @@ from typing import Literal
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused
+from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.samples import GpuSample, MachineSample, Pressure
 from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
@@ -119,7 +119,8 @@ class Job:
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
     was let go, None while it waits on deck; `started` is its process's birth. `moved_by` and `alone` are as in
-    events.JobMoved, `start_ticks` as in events.JobStarted.
+    events.JobMoved, `start_ticks` as in events.JobStarted. `waits` says why it waits now, if it is on deck or frozen
+    and that has been told; `waits_for` says it in one word.
     """
 
     jid: int
@@ -138,6 +139,8 @@ class Job:
     moved_by: MovedBy = ""
     alone: bool = False
     start_ticks: int | None = None
+    waits: str = ""
+    waits_for: WaitCause = ""
 
 
 @dataclass(frozen=True, slots=True)
