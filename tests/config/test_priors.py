@@ -58,7 +58,7 @@ def test_every_tool_has_a_shipped_class() -> None:
         ("flash_bwd_hdim32_fp16_sm80.o", "flash-bwd-hdim32"),
         ("flash_bwd_hdim64_fp16_sm80.o", "flash-bwd"),
         ("flash_fwd_split_hdim256_fp16_causal_sm80.o", "flash-fwd-split"),
-        ("flash_fwd_hdim192_fp16_sm80.o", "flash-fwd-hdim128"),
+        ("flash_fwd_hdim192_fp16_sm80.o", "flash-fwd-hdim192"),
         ("flash_fwd_hdim96_fp16_sm80.o", "flash-fwd"),
         ("instantiations/flash_fwd_hdim128_bf16_sm90.o", "flash-attention-3"),
         ("mem_eff_attention/kernels/cutlassB_f16_aligned_k128.cu.o", "cutlass-attention"),

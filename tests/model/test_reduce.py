@@ -53,6 +53,20 @@ def test_no_time_left_is_told_once_what_waited_was_dropped_for_an_error() -> Non
     assert status_of(reduce_all(records([*told, dropped])), 1001.0)["eta"]["seconds"] is None
 
 
+def test_no_job_is_expected_to_need_less_than_it_has_held() -> None:
+    gib = 2**30
+    run = [
+        *BEGIN,
+        ev.JobStarted(1, 1, 7, "kernel.o", "nvcc", 1000.0, expected=5 * gib),
+        ev.Sampled(MACHINE, (JobSample(1, 6 * gib, 100.0, "cicc", "running"),), 6 * gib, 3, 0, "", 0),
+    ]
+    fallen = ev.Sampled(MACHINE, (JobSample(1, 2 * gib, 100.0, "cicc", "running"),), 2 * gib, 3, 0, "", 0)
+    less = ev.JobMoved(1, "frozen", 4 * gib)
+    for more in ([], [fallen], [fallen, less], [less]):
+        (job,) = status_of(reduce_all(records([*run, *more])), 1001.0)["jobs"]
+        assert job["expected"] == 6 * gib
+
+
 def test_the_time_left_is_that_of_what_still_runs() -> None:
     guess, second = ev.Estimated(60.0, 30.0, 90.0), ev.SchedulerStarted(2, "ninja", 102, "/src/other", "1.13.2", 4)
     assert reduce_all(records([*BEGIN, guess])).estimate is not None

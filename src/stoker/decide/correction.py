@@ -6,7 +6,7 @@ Pure arithmetic on ratios. Unaware of what was expected of whom, and of why it w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 WINDOW = 200
 """Jobs that count: in a long build later ones may be of another project."""
@@ -25,11 +25,29 @@ STEP = 0.02
 
 
 @dataclass(slots=True)
+class _Ratios:
+    """The ratios of one class's jobs, as logarithms; `own` is how far the class's figures may be off by themselves."""
+
+    own: float
+    count: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def add(self, ratio: float) -> None:
+        """Count a job in; of more than WINDOW the older ones fade."""
+        self.count = n = min(self.count + 1, WINDOW)
+        step = ratio - self.mean
+        self.mean += step / n
+        self.variance = (1 - 1 / n) * (self.variance + step * step / n)
+
+
+@dataclass(slots=True)
 class Correction:
     """The common ratio of what jobs took to what was expected, as a logarithm.
 
-    `doubt` is how far a build may be from what is remembered, as a standard deviation of that logarithm: the ratio is
-    drawn towards 1 the more, the fewer jobs were seen and the less they agree.
+    `doubt` is how far a build may be from what is expected, as a standard deviation of that logarithm: the ratio is
+    drawn towards 1 the more, the fewer jobs were seen and the less they agree. Where expectations come from classes, a
+    class whose own figures may be wrong tells little about the others, however many of its jobs were seen.
     """
 
     doubt: float
@@ -42,30 +60,35 @@ class Correction:
     scatter: float = 0.0
     """How far single jobs were from the common ratio (standard deviation), less while few were seen."""
 
-    _count: int = 0
-    _mean: float = 0.0
-    _variance: float = 0.0
+    _classes: dict[str, _Ratios] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left = self.doubt
 
-    def add(self, taken: float, expected: float) -> bool:
-        """Count in a job by the logarithms of what it took and of what was expected; whether that changed a figure."""
-        ratio = min(max(taken - expected, -OUTLIER), OUTLIER)
-        self._count = n = min(self._count + 1, WINDOW)
-        step = ratio - self._mean
-        self._mean += step / n
-        self._variance = (1 - 1 / n) * (self._variance + step * step / n)
-        return self._tell(n)
+    def add(self, taken: float, expected: float, kind: str = "", own: float = 0.0) -> bool:
+        """Count in a job by the logarithms of what it took and of what was expected; whether that changed a figure.
 
-    def _tell(self, n: int) -> bool:
-        """Normal prior of width `doubt`, normal noise of the pooled scatter: the posterior's weight is `trust`."""
+        `kind` is the class that the expectation is of, `own` how far that may be off whatever the build is like.
+        """
+        ratios = self._classes.setdefault(kind, _Ratios(own))
+        ratios.add(min(max(taken - expected, -OUTLIER), OUTLIER))
+        return self._tell()
+
+    def _tell(self) -> bool:
+        """Normal prior of width `doubt`; each class has a normal error of its own, and each job the pooled scatter."""
         before = self.shift, self.left, self.scatter
-        noise = (NOISE_WEIGHT * NOISE**2 + n * self._variance) / (NOISE_WEIGHT + n)
-        trust = n * self.doubt**2 / (n * self.doubt**2 + noise)
-        self.shift = _stepped(trust * self._mean)
+        classes = self._classes.values()
+        n = sum(c.count for c in classes)
+        within = sum(c.count * c.variance for c in classes) / n
+        noise = (NOISE_WEIGHT * NOISE**2 + n * within) / (NOISE_WEIGHT + n)
+        weights = [1 / (c.own**2 + noise / c.count) for c in classes]
+        precision = sum(weights)
+        mean = sum(w * c.mean for w, c in zip(weights, classes, strict=True)) / precision
+        between = sum(c.count * (c.mean - mean) ** 2 for c in classes) / n
+        trust = precision * self.doubt**2 / (precision * self.doubt**2 + 1)
+        self.shift = _stepped(trust * mean)
         self.left = _stepped(self.doubt * math.sqrt(1 - trust))
-        self.scatter = _stepped(math.sqrt(n * self._variance / (n + NOISE_WEIGHT)))
+        self.scatter = _stepped(math.sqrt(n * (within + between) / (n + NOISE_WEIGHT)))
         return before != (self.shift, self.left, self.scatter)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
-from stoker.decide.belief import Belief, Seen, believed
+from stoker.decide.belief import COMMON, Belief, Seen, believed
 from stoker.decide.correction import Correction
 from stoker.decide.curves import Curve, Point, flat
 from stoker.decide.flags import PLAIN, Traits
@@ -37,8 +37,10 @@ MANY_RUNS = 5
 Known = Literal["same", "other", "prior"]
 """What was expected of a job: its history with these flags, its history with other flags, its class."""
 
-DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.5})
-"""How far a whole build may be from expectations: remembered with these flags, with others, or priors."""
+SIZE_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.2})
+TIME_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.5})
+"""How far a whole build may be from expectations: remembered with these flags, with others, or measured for priors.
+Another machine changes times; what a compiler holds depends on its version alone: sm_90 instead of sm_80 made 9 %."""
 
 BIAS_SHARE = 0.5
 """Share of the correction's own doubt that is added to every remembered size, until this build has shown its ratio."""
@@ -46,8 +48,9 @@ BIAS_SHARE = 0.5
 TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
 """Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
 
-DEFINITE = 0.4
-"""Spread up to which an expectation is definite enough to tell that a whole build is off."""
+MEASURED, MEASURED_TIME = 0.25, 0.3
+"""Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by tells of the
+build. A class that was guessed is more likely to be wrong itself."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
@@ -127,7 +130,7 @@ class Learner:
         if traits.cached and self._was_hit(curve, memory, kind, tool):
             return False
         start = _start(kind)
-        news = self._correct(tool, "prior", curve, start)
+        news = self._correct(tool, "prior", curve, start, kind.prior.name)
         if memory is not None:
             known: Known = "same" if memory.same_flags else "other"
             remembered = Belief(curve, memory.log_peak, memory.log_seconds, spread=0.0, time_spread=0.0)
@@ -183,11 +186,11 @@ class Learner:
     def _off_by(self, tool: str, known: Known) -> _Off:
         off = self._off.get((tool, known))
         if off is None:
-            off = self._off[tool, known] = _Off(Correction(DOUBTS[known]), Correction(DOUBTS[known]))
+            off = self._off[tool, known] = _Off(Correction(SIZE_DOUBTS[known]), Correction(TIME_DOUBTS[known]))
         return off
 
-    def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief) -> bool:
-        """Count a job into the corrections; whether they have changed by a step.
+    def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief, kind: str = "") -> bool:
+        """Count a job into the corrections; whether they have changed by a step. `kind` is the class of a prior.
 
         Only one of which something definite was expected: what a class as wide as "any C++ file" is off by, that class
         learns for itself.
@@ -195,10 +198,10 @@ class Learner:
         off, news = self._off_by(tool, known), False
         if max(curve.duration, math.exp(expected.time)) < TELLING_SECONDS:
             return False
-        if expected.spread <= DEFINITE and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
-            news |= off.size.add(math.log(curve.peak), expected.peak)
-        if expected.time_spread <= DEFINITE:
-            news |= off.time.add(math.log(curve.duration), expected.time)
+        if expected.spread <= MEASURED and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
+            news |= off.size.add(math.log(curve.peak), expected.peak, kind, _own(expected.spread))
+        if expected.time_spread <= MEASURED_TIME:
+            news |= off.time.add(math.log(curve.duration), expected.time, kind, _own(expected.time_spread))
         return news
 
     def _was_hit(self, curve: Curve, memory: Remembered | None, kind: _Kind, tool: str) -> bool:
@@ -208,6 +211,11 @@ class Learner:
             return curve.duration < HIT_SHARE * math.exp(memory.log_seconds)
         expected = self._of_class(kind, tool)
         return curve.duration < HIT_SHARE * expected.duration and curve.peak < HIT_SHARE * expected.peak
+
+
+def _own(spread: float) -> float:
+    """How far a class as a whole may be from its figures, of which its members have this spread."""
+    return math.sqrt(COMMON) * spread
 
 
 def _of_memory(memory: Remembered, off: _Off) -> Curve:

@@ -251,7 +251,7 @@ class Deck:
         """The peak that is expected of the job, None if that is about what was told before; it is told now."""
         if not self._is_news(member):
             return None
-        member.told_peak = round(self.curve(member).peak)
+        member.told_peak = self._expected_peak(member)
         return member.told_peak
 
     def outdated(self) -> list[Member]:
@@ -259,7 +259,11 @@ class Deck:
         return [m for m in islice(self._members.values(), SHOWN_JOBS) if m.counts and self._is_news(m)]
 
     def _is_news(self, member: Member) -> bool:
-        return abs(self.curve(member).peak - member.told_peak) > NEWS_SHARE * member.told_peak
+        return abs(self._expected_peak(member) - member.told_peak) > NEWS_SHARE * member.told_peak
+
+    def _expected_peak(self, member: Member) -> int:
+        """Bytes; what a job has held already is the least of it, whatever jobs like it take."""
+        return round(max(self.curve(member).peak, member.peak_rss))
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who waits on deck."""

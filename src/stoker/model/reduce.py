@@ -151,7 +151,7 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
         return state
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
-        job = evolve(job, output=e.output, tool=e.tool, expected=e.expected or job.expected)
+        job = evolve(job, output=e.output, tool=e.tool, expected=_expected(e.expected or job.expected, job.peak_rss))
     else:
         since = None if e.state == "on_deck" else e.started
         job = Job(
@@ -178,7 +178,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         job,
         state=e.state,
         running_since=since,
-        expected=e.expected or job.expected,
+        expected=_expected(e.expected or job.expected, job.peak_rss),
         moved_by=e.by,
         alone=e.alone,
     )
@@ -191,6 +191,11 @@ def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildSt
     waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
     told = {jid: evolve(job, waits=e.why, waits_for=e.cause) for jid, job in waiting.items()}
     return evolve(state, jobs={**state.jobs, **told})
+
+
+def _expected(told: int | None, held: int) -> int | None:
+    """What is expected of a job at its peak, bytes: never less than it has held."""
+    return None if told is None else max(told, held)
 
 
 def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
@@ -264,10 +269,12 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     for s in e.jobs:
         job = jobs.get(s.jid)
         if job is not None:
+            peak = max(job.peak_rss, s.rss)
             jobs[s.jid] = evolve(
                 job,
                 rss=s.rss,
-                peak_rss=max(job.peak_rss, s.rss),
+                peak_rss=peak,
+                expected=_expected(job.expected, peak),
                 cpu=s.cpu,
                 phase=s.phase,
                 state="on_deck" if job.state == "on_deck" else s.state,
