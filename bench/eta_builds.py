@@ -100,7 +100,8 @@ def _cpu_of(pid: int, started: float) -> Iterator[list[tuple[float, float]]]:
     over = threading.Event()
 
     def look() -> None:
-        table = ProcessTable(pid, with_root=True)
+        table = ProcessTable(pid)
+        table.include(pid)
         while not over.wait(1.0):
             ticks = sum(p.cpu_ticks + p.child_ticks for p in table.scan().values())
             found.append((time.time() - started, max(ticks / CLK_TCK, found[-1][1] if found else 0.0)))

@@ -239,6 +239,17 @@ def test_stopping_works_without_an_engine(stoker: Stoker, tmp_path: Path) -> Non
     assert stoker.ended(build)["state"] == "stopped"
 
 
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_build_whose_keeper_is_stopped_can_be_stopped(stoker: Stoker, tmp_path: Path, force: list[str]) -> None:
+    folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
+    build = stoker.detach("ninja", "-C", str(folder))
+    until(lambda: running(stoker, build), "a running job")
+    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGSTOP)
+    stopped = stoker.run("stop", *force, build)
+    assert stopped.returncode == 0, stopped.stderr
+    assert stoker.status(build)["state"] == "stopped"
+
+
 def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     stoker.engine_pid(build)
@@ -290,7 +301,11 @@ def test_a_killed_keeper_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
     status = stoker.ended(build)
     assert status["state"] == "failed"
     assert "status is lost" in status["reason"]
-    assert status["progress"]["finished"] == 8
+    assert (status["progress"]["finished"], status["progress"]["total"]) == (8, 8)
+    assert (status["progress"]["failed"], status["failures"]) == (0, [])
+    events = stoker.events(build)
+    assert len([e for e in events if e["type"] == "scheduler_started"]) == 1
+    assert {e["outcome"] for e in events if e["type"] == "job_finished"} == {"ok"}
 
 
 def test_a_full_disk_under_the_journal_does_not_touch_the_build(stoker: Stoker, tmp_path: Path, slow: Path) -> None:

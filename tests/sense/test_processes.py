@@ -72,6 +72,29 @@ def test_descendants_are_found_and_others_are_not(proc: FakeProc) -> None:
     assert set(ProcessTable(100, proc.root).scan()) == {101, 102}
 
 
+def test_what_was_below_a_root_that_is_killed_stays_known_and_so_do_its_children(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    proc.remove(100)
+    proc.put(101, 1)
+    proc.put(103, 101)
+    assert set(table.scan()) == {101, 102, 103}
+
+
+def test_another_process_with_the_number_of_one_that_was_below_the_root_is_not_taken_for_it(proc: FakeProc) -> None:
+    table = ProcessTable(100, proc.root)
+    table.scan()
+    (proc.root / "101" / "stat").write_text(_stat(101, 1, start=6))
+    (proc.root / "102" / "stat").write_text(_stat(102, 1, start=5))
+    assert set(table.scan()) == {102}
+
+
+def test_a_process_that_is_included_counts_with_all_below_it_whoever_its_parent_is(proc: FakeProc) -> None:
+    table = ProcessTable(999, proc.root)
+    table.include(200)
+    assert set(table.scan()) == {200, 201}
+
+
 def test_foreign_processes_are_read_once(proc: FakeProc) -> None:
     table = ProcessTable(100, proc.root)
     table.scan()

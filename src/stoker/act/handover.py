@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from stoker.act.minder import gate_line, read_gate
-from stoker.act.tree import Key, start_ticks
+from stoker.act.tree import Key, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths, private_opener
 
 
@@ -89,7 +89,7 @@ class Handover:
         self._write("verdict.json", {"attempt": attempt, "again": again, "exit_code": exit_code})
         keeper = self._read("keeper.json")
         if keeper is not None and start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
-            os.kill(keeper["keeper_pid"], signal.SIGUSR1)
+            signal_tree([keeper["keeper_pid"]], signal.SIGUSR1)
 
     def _file(self, name: str) -> Path:
         return self._paths.root / name

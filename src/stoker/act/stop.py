@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 
 from stoker.act.minder import read_gate
@@ -23,7 +22,7 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
     """
     running = _running(paths)
     if "keeper" in running:
-        os.kill(running["keeper"], signal.SIGINT if force else signal.SIGTERM)
+        signal_tree([running["keeper"]], signal.SIGINT if force else signal.SIGTERM)
     else:
         tree = [running["build"], *descendants(running["build"])]
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)

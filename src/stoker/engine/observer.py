@@ -49,7 +49,8 @@ class Observer:
     ) -> None:
         self._roots = roots
         self.planner = Planner(scratch)
-        self._table = ProcessTable(roots.top, with_root=roots.top == roots.build)
+        self._table = ProcessTable(roots.top)
+        self._table.include(roots.build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=self._resolve)
         self._versions = Versions()
@@ -148,7 +149,8 @@ class Observer:
 
     def watch_below(self, pid: int) -> None:
         """Go on from another process: without its keeper, the build is a tree of its own."""
-        self._table = ProcessTable(pid, with_root=True)
+        self._table.root_pid = pid
+        self._table.include(pid)
         self.sampler.go_on_from(pid)
 
     def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
@@ -167,6 +169,7 @@ class Observer:
     def watch_command(self, roots: Roots) -> None:
         """From now on this command is the one that runs."""
         self._roots, self._met_any = roots, False
+        self._table.include(roots.build)
         self.failures.begin_command()
 
     def _last_of_command(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:

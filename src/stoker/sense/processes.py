@@ -79,23 +79,30 @@ def again(process: Process, proc_root: Path = PROC) -> Process | None:
 
 
 class ProcessTable:
-    """All live descendants of one process, scan after scan.
+    """All live descendants of one process, scan after scan, and for good: the root may be killed at any moment, even
+    while its children are being read, and what was below it stays known.
 
     Processes of others are read once and then left alone: a process can only come below the root by being born
     there, or by being handed back to it (subreaper), and then it was below it before.
     """
 
-    def __init__(self, root_pid: int, proc_root: Path = PROC, *, with_root: bool = False) -> None:
+    def __init__(self, root_pid: int, proc_root: Path = PROC) -> None:
         self.root_pid = root_pid
-        self._with_root = with_root
         self.notes = Notes()
         self._proc = str(proc_root)
         self._foreign: set[str] = set()
         self._ours: Mapping[int, Process] = {}
         self._scans = 0
 
+    def include(self, pid: int) -> None:
+        """Count a process and all below it as well, whoever its parent is."""
+        process = parse_stat(read_once(f"{self._proc}/{pid}/stat") or b"")
+        if process is not None:
+            self._ours = {**self._ours, pid: process}
+            self._foreign.discard(str(pid))
+
     def scan(self, resting: Iterable[int] = ()) -> Mapping[int, Process]:
-        """The descendants now, by pid, without the root itself unless asked; zombies are among them (state "Z").
+        """The descendants now, by pid, without the root itself unless included; zombies are among them (state "Z").
 
         `resting` are pids of processes that were stopped, and whose end would be noticed elsewhere. Once they show the
         stop, each is read only at every fourth scan, and is the same object in between.
@@ -133,15 +140,18 @@ class ProcessTable:
 
     def _descendants(self, read: Mapping[int, Process]) -> dict[int, Process]:
         children = children_of(read.values())
-        ours: dict[int, Process] = {}
-        if self._with_root and self.root_pid in read:
-            ours[self.root_pid] = read[self.root_pid]
-        queue = deque((self.root_pid,))
+        ours = {p.pid: p for p in map(read.get, self._ours) if p is not None and self._was_ours(p)}
+        queue = deque((self.root_pid, *ours))
         while queue:
             for process in children.get(queue.popleft(), ()):
-                ours[process.pid] = process
-                queue.append(process.pid)
+                if process.pid not in ours:
+                    ours[process.pid] = process
+                    queue.append(process.pid)
         return ours
+
+    def _was_ours(self, process: Process) -> bool:
+        """Whether this very process belonged to the tree at the last scan."""
+        return self._ours[process.pid].start_ticks == process.start_ticks
 
     def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
         """Only what is provably below somebody else: one of ours whose parent ended while we read must stay unknown."""
