@@ -51,6 +51,15 @@ def cuda_project(tmp_path: Path) -> Path:
     return folder
 
 
+def fake_nvml(tmp_path: Path) -> Path:
+    """A folder with a driver's library that knows an A100 and an H100."""
+    folder = tmp_path / "nvml"
+    folder.mkdir()
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "libnvidia-ml.so.1")]
+    subprocess.run(command, input=FAKE_NVML.encode(), check=True, capture_output=True)
+    return folder
+
+
 @needs_nvcc
 def test_a_cuda_build_ends_with_what_its_binaries_hold(stoker: Stoker, cuda_project: Path) -> None:
     result = stoker.run(
@@ -79,19 +88,38 @@ def test_a_cuda_build_ends_with_what_its_binaries_hold(stoker: Stoker, cuda_proj
 def test_a_library_without_code_for_a_gpu_here_is_called_out(
     stoker: Stoker, cuda_project: Path, tmp_path: Path
 ) -> None:
-    nvml = tmp_path / "nvml"
-    nvml.mkdir()
-    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(nvml / "libnvidia-ml.so.1")]
-    subprocess.run(command, input=FAKE_NVML.encode(), check=True, capture_output=True)
     result = stoker.run(
-        "run", "--plain", "--", "ninja", "-C", str(cuda_project), LD_LIBRARY_PATH=str(nvml), TORCH_CUDA_ARCH_LIST=""
-    )
+        "run", "--plain", "--", "ninja", "-C", str(cuda_project),
+        LD_LIBRARY_PATH=str(fake_nvml(tmp_path)), TORCH_CUDA_ARCH_LIST="",
+    )  # fmt: skip
     assert result.returncode == 0, "what is built well has been built well, wherever it will run"
     told = result.stderr.decode()
     assert "will not run on NVIDIA H100 (9.0)" in told
     verification = stoker.status()["verification"]
     assert {d["name"]: d["verdict"] for d in verification["devices"]} == {"NVIDIA A100": "native", "NVIDIA H100": "no"}
     assert "build with 9.0 in TORCH_CUDA_ARCH_LIST" in [p["remedy"] for p in verification["problems"]]
+
+
+@needs_nvcc
+def test_a_library_that_runs_in_part_is_said_to(stoker: Stoker, cuda_project: Path, tmp_path: Path) -> None:
+    manifest = cuda_project / "build.ninja"
+    text = manifest.read_text().replace("-shared k.o", "-shared k.o more.o").replace("link k.o", "link k.o more.o")
+    both = f"{NVCC} -Xcompiler -fPIC -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90"
+    manifest.write_text(f"{text}build more.o: sh\n  cmd = {both} -c more.cu -o more.o\n")
+    (cuda_project / "more.cu").write_text(KERNEL.replace("fill", "more").replace("start", "other"))
+    result = stoker.run(
+        "run", "--plain", "--", "ninja", "-C", str(cuda_project),
+        LD_LIBRARY_PATH=str(fake_nvml(tmp_path)), TORCH_CUDA_ARCH_LIST="",
+    )  # fmt: skip
+    assert result.returncode == 0
+    told = result.stderr.decode()
+    assert "runs in part on NVIDIA H100 (9.0); runs natively on NVIDIA A100 (8.0)" in told
+    assert "NVIDIA H100 (9.0): runs in part: machine code for 1 of 2 modules; 1 have no code" in told
+    verification = stoker.status()["verification"]
+    assert (verification["ok"], verification["verdict"]) == (True, "part")
+    assert {d["name"]: d["verdict"] for d in verification["devices"]} == {
+        "NVIDIA A100": "native", "NVIDIA H100": "part",
+    }  # fmt: skip
 
 
 @needs_nvcc

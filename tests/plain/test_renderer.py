@@ -370,6 +370,10 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
             "holds sm_80; no GPU here to judge for",
         ),
         ({"devices": (), "files": ()}, "no device code was found"),
+        (
+            {"devices": (*FOUND.devices[:1], JudgedDevice("L4", "8.9", "part", ""))},
+            "runs in part on L4 (8.9); runs natively on NVIDIA A100 (8.0)",
+        ),
         ({"ok": False, "problems": FOUND.problems[:1]}, "1 error; runs natively on NVIDIA A100 (8.0)"),
         (
             {"devices": (JudgedDevice("compute capability 9.0", "9.0", "ptx-jit", ""),)},

@@ -105,6 +105,16 @@ async def test_screen(name: str, size: tuple[int, int]) -> None:
         check_golden(f"{name}-{size[0]}x{size[1]}", text_of(app))
 
 
+async def test_what_runs_in_part_is_told_at_the_end_and_on_its_own_screen() -> None:
+    part = replace(L4, verdict="part", why="machine code for 30 of 33 modules; 3 have no code for sm_89")
+    found = replace(FINE, verdict="part", devices=(H200, part))
+    async with shown(FakeSource(ended(found)), size=(120, 40)) as (app, pilot):
+        assert "runs in part on NVIDIA L4 (8.9); runs natively on NVIDIA H200 (9.0)" in text_of(app)
+        await pilot.press("v", "down")
+        await settle(pilot)
+        assert "runs in part: machine code for 30 of 33 modules" in " ".join(text_of(app).split())
+
+
 @pytest.mark.parametrize("size", [(1, 1), (10, 3), (20, 5), (40, 10), (200, 60)])
 @pytest.mark.parametrize("name", SCREENS)
 async def test_any_size_will_do(name: str, size: tuple[int, int]) -> None:

@@ -61,12 +61,45 @@ def test_a_device_without_code_is_called_before_it_fails(stoker: Stoker, library
     assert "TORCH_CUDA_ARCH_LIST" in text
 
 
+@pytest.fixture
+def uneven(nvcc: Compile) -> Path:
+    """A library of two modules: both have machine code for 8.0, one of them for 9.0 too."""
+    pic = ("-c", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_80,code=sm_80")
+    both = nvcc("uneven-both.o", *pic, "-gencode", "arch=compute_90,code=sm_90")
+    one = nvcc("uneven-one.o", *pic, sources=("m.cu",))
+    return nvcc("uneven.so", "-shared", "-arch=sm_80", sources=(str(both), str(one)))
+
+
+def test_what_runs_in_part_says_so_in_the_headline_the_row_the_json_and_the_strict_status(
+    stoker: Stoker, uneven: Path
+) -> None:
+    status, text = stoker(str(uneven), "--device", "A100", "--device", "H100")
+    assert (status, text.splitlines()[0]) == (0, "It will run in part.")
+    assert re.search(r"^A100 \(8\.0\)\s+runs\s", text, re.MULTILINE)
+    assert re.search(r"^H100 \(9\.0\)\s+RUNS IN PART\s", text, re.MULTILINE)
+    assert "1 of 2 modules have no code for H100 (9.0)" in " ".join(text.split())
+    assert stoker(str(uneven), "--device", "H100", "--strict")[0] == 1
+    assert stoker(str(uneven), "--device", "A100", "--strict")[0] == 0
+    status, text = stoker(str(uneven), "--device", "A100", "--device", "H100", "--json")
+    found = json.loads(text)
+    assert (status, found["ok"], found["verdict"]) == (0, True, "part")
+    assert [d["verdict"] for d in found["devices"]] == ["native", "part"]
+
+
+def test_where_there_is_no_device_code_there_is_nothing_to_judge(stoker: Stoker, cc: Compile) -> None:
+    plain = str(cc("plain.so"))
+    status, text = stoker(plain, "--device", "H100", "--strict")
+    assert (status, text.splitlines()[0]) == (0, "There is no device code in it: nothing to judge.")
+    found = json.loads(stoker(plain, "--device", "H100", "--json")[1])
+    assert (found["verdict"], [d["verdict"] for d in found["devices"]]) == ("none", ["none"])
+
+
 def test_the_json_is_the_contract(stoker: Stoker, library: Path) -> None:
     status, text = stoker(str(library), "--device", "9.0", "--arch-list", "8.0;9.0", "--json")
     data: dict[str, Any] = json.loads(text)
 
     assert status == 1
-    assert data["ok"] is False
+    assert (data["ok"], data["verdict"]) == (False, "no")
     [file] = data["files"]
     assert file["path"] == str(library)
     assert {(a["kind"], a["arch"]) for a in file["archs"]} == {("cubin", "sm_80"), ("ptx", "compute_80")}

@@ -166,7 +166,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
 
     report = verify(Wish([str(tmp_path / "pipe.so"), "/dev/zero", "/nonexistent/x.so"], environment={}))
 
-    assert report.exit_status == 2
+    assert report.exit_status() == 2
     assert len(report.files) == 3
     assert all(f.problems for f in report.files)
 
@@ -178,7 +178,7 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cc: Compile) -> N
     report = verify(Wish([str(bad), str(cc("good.so"))], environment={}))
 
     assert {Path(f.path).name: bool(f.problems) for f in report.files} == {"bad.so": True, "good.so": False}
-    assert report.exit_status == 2
+    assert report.exit_status() == 2
 
 
 def test_a_loop_of_links_and_folders_ends(tmp_path: Path, cc: Compile) -> None:

@@ -7,7 +7,7 @@ import pytest
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
 from stoker.verify.devices import Device
 from stoker.verify.judge import judge_device, judge_file, judge_requested, library
-from stoker.verify.report import ArchUse, Code, FileReport, Modules, Report
+from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem, Report
 
 CUDA_13 = (9, 0)
 FORMAT_OF_CUDA_12, FORMAT_OF_CUDA_13 = (1, 7), (1, 8)
@@ -56,7 +56,8 @@ def device(capability: str, cuda: tuple[int, int] | None = None) -> Device:
         # Code for other GPUs alone beside code for this one is how PyTorch ships its Hopper kernels.
         (["sm_80", "sm_90a"], "8.0", "native"),
         (["sm_90a"], "8.0", "no"),
-        ([], "8.0", "no"),
+        (["sm_80", "sm_80 sm_90"], "9.0", "part"),
+        ([], "8.0", "none"),
     ],
 )
 def test_a_device_gets_its_verdict(modules: list[str], capability: str, verdict: str) -> None:
@@ -96,7 +97,7 @@ def test_one_library_that_cannot_run_spoils_the_verdict() -> None:
 def test_a_library_that_lacks_some_modules_is_warned_of() -> None:
     report, problems = judge_device([binary("sm_75 sm_80", "sm_80", "sm_80")], device("7.5"))
 
-    assert report.verdict == "native"
+    assert report.verdict == "part"
     assert "2 have no code" in report.why
     assert [p.severity for p in problems] == ["warning"]
     assert "2 of 3" in problems[0].what
@@ -165,7 +166,7 @@ def test_a_file_that_is_mostly_for_a_sibling_of_the_gpu_is_warned_of() -> None:
 
     report, [problem] = judge_device([file], device("12.1"))
 
-    assert report.verdict == "ptx-jit"
+    assert report.verdict == "part"
     assert problem.severity == "warning"
     assert "3 of 4" in problem.what
     assert "sm_120a" in problem.what
@@ -229,11 +230,21 @@ def test_a_file_that_lacks_what_others_have_is_warned_of() -> None:
 def test_the_exit_status_follows_from_the_report() -> None:
     good, _ = judge_device([binary("sm_90")], device("9.0"))
     bad, _ = judge_device([binary("sm_80")], device("9.0"))
+    half, _ = judge_device([binary("sm_80", "sm_90")], device("9.0"))
     missing, _ = judge_requested([binary("sm_80")], wanted("9.0"))
+    unread = Problem("error", "x.so", "cannot be read", unreadable=True)
 
-    assert Report((), (), devices=(good,)).exit_status == 0
-    assert Report((), (), devices=(good, bad)).exit_status == 1
-    assert Report((), (), requested=tuple(missing)).exit_status == 1
+    assert told(Report((), ())) == ("none", 0, 0)
+    assert told(Report((), (), devices=(good,))) == ("runs", 0, 0)
+    assert told(Report((), (), devices=(good, half))) == ("part", 0, 1)
+    assert told(Report((), (), devices=(good, half, bad))) == ("no", 1, 1)
+    assert told(Report((), (), requested=tuple(missing))) == ("no", 1, 1)
+    assert told(Report((), (), devices=(half,), problems=(unread,))) == ("unread", 2, 2)
+
+
+def told(report: Report) -> tuple[str, int, int]:
+    """The verdict, the exit status, and the one with --strict."""
+    return report.verdict, report.exit_status(), report.exit_status(strict=True)
 
 
 @pytest.mark.parametrize(

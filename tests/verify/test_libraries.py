@@ -166,7 +166,7 @@ def test_an_extension_of_torch_is_no_error_without_torch(cc: Compile) -> None:
 
     report = verify(Wish([str(path)], environment={}))
 
-    assert report.exit_status == 0
+    assert report.exit_status() == 0
     assert any("torch brings it" in p.what for p in report.all_problems)
 
 

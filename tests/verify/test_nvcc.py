@@ -102,7 +102,7 @@ def test_the_stub_that_the_linker_adds_is_no_code_for_its_architecture(nvcc: Com
     assert {r.arch: r.state for r in report.requested} == {
         "sm_75": "missing", "sm_80": "present", "compute_80": "present",
     }  # fmt: skip
-    assert report.exit_status == 1
+    assert report.exit_status() == 1
 
 
 def test_the_larger_stub_of_a_debug_link_is_no_code_either(nvcc: Compile) -> None:

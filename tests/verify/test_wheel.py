@@ -40,7 +40,7 @@ def test_a_good_wheel_has_nothing_wrong(wheel: Write, cc: Compile) -> None:
 
     assert grave(report) == []
     assert [f.path.rsplit("::")[-1] for f in report.files] == ["pack/_C.so"]
-    assert report.exit_status == 0
+    assert report.exit_status() == 0
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_record_that_lies_is_told(wheel: Write, change: Callable[[bytes], byte
     report = report_of(wheel({"pack/a.py": b"a = 1"}, record=change))
 
     assert any(words in p.what for p in grave(report)), report.all_problems
-    assert report.exit_status == 1
+    assert report.exit_status() == 1
 
 
 def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ class TestHostile:
         struct.pack_into("<HHI", data, at + 8, 0xFFFE, 0xFFFE, 0xFFFFFFF0)
         path.write_bytes(data)
 
-        assert report_of(path).exit_status == 2
+        assert report_of(path).exit_status() == 2
 
     @pytest.mark.parametrize("data", [b"", b"PK\x05\x06", b"not a zip file" * 100, b"PK\x05\x06" + b"\xff" * 18])
     def test_what_is_no_wheel_is_told_and_the_rest_goes_on(self, tmp_path: Path, wheel: Write, data: bytes) -> None:
@@ -243,7 +243,7 @@ class TestHostile:
 
         report = verify(Wish([str(bad), str(good)], environment={}))
 
-        assert report.exit_status == 2
+        assert report.exit_status() == 2
         assert {Path(p.file).name for p in grave(report)} == {bad.name}
 
     def test_broken_deflated_data_is_told_and_the_rest_goes_on(self, wheel: Write, cc: Compile) -> None:
@@ -262,7 +262,7 @@ class TestHostile:
         path = wheel({"pack/a.py": b"a = 1" * 1000})
         path.write_bytes(path.read_bytes()[:-30])
 
-        assert report_of(path).exit_status == 2
+        assert report_of(path).exit_status() == 2
 
 
 @given(

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GPU",
         help="judge for this GPU instead of those of this machine: 9.0 or A100; may be repeated",
     )
+    parser.add_argument("--strict", action="store_true", help="exit with 1, not 0, if it runs only in part; for CI")
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
     parser.add_argument(
         "--driver-wait",
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify and print. 0 all will run, 1 something will not, 2 something cannot be read; raises CliError (2)."""
+    """Verify and print; the exit status, 0 to 2. Raises CliError (2)."""
     from stoker.show.verdict import render
     from stoker.verify.archs import ArchError
     from stoker.verify.report import to_json
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(to_json(report), indent=2))
     else:
         sys.stdout.write(render(report))
-    return report.exit_status
+    return report.exit_status(strict=args.strict)
 
 
 def _seconds(text: str) -> float:

@@ -159,6 +159,7 @@ def _cache(use: CacheUse) -> dict[str, Any]:
 def _verification(found: Verification) -> dict[str, Any]:
     return {
         "ok": found.ok,
+        "verdict": found.verdict,
         "devices": [
             {"name": d.name, "capability": d.capability, "verdict": d.verdict, "why": d.why} for d in found.devices
         ],

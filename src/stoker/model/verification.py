@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Severity = Literal["info", "warning", "error"]
-Verdict = Literal["native", "ptx-jit", "no"]
+Verdict = Literal["native", "ptx-jit", "part", "no", "none"]
+"""How everything fares on one device: "part" when some modules cannot start there, "none" when there is no device code
+to judge."""
+
+Conclusion = Literal["runs", "part", "no", "unread", "none", ""]
+"""The verdict on all of it: "unread" when something cannot be read and nothing is known not to run, "none" when there
+was nothing to judge; "" in journals that were written before there was one."""
+
 FileVerdict = Literal["native", "ptx-jit", "partly", "no", "other", ""]
 """How one file fares on one device: "partly" when some modules have no code for it, "other" when it is for other GPUs
 alone, "" without device code."""
@@ -100,9 +107,11 @@ class TorchView:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """One verification; `ok` when all will run. `left_out` counts files and problems beyond the bounds."""
+    """One verification; `ok` unless something will not run or cannot be read. `left_out`: files and problems beyond the
+    bounds."""
 
     ok: bool
+    verdict: Conclusion = ""
     files: tuple[VerifiedFile, ...] = ()
     requested: tuple[RequestedArch, ...] = ()
     devices: tuple[JudgedDevice, ...] = ()

@@ -8,9 +8,21 @@ from typing import Any
 
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.verify.report import CANNOT_BE_READ, SOMETHING_WILL_NOT, DeviceReport, FileReport, Problem, Report
+from stoker.verify.report import DeviceReport, FileReport, Problem, Report
 
-VERDICTS = {"native": "runs", "ptx-jit": "runs, slow first start", "no": "WILL NOT RUN"}
+HEADLINES = {
+    "runs": "All of it will run.",
+    "part": "It will run in part.",
+    "no": "Something will not run.",
+    "unread": "Something cannot be read.",
+}
+VERDICTS = {
+    "native": "runs",
+    "ptx-jit": "runs, slow first start",
+    "part": "RUNS IN PART",
+    "no": "WILL NOT RUN",
+    "none": "nothing to judge",
+}
 SEVERITIES = {"error": "ERROR", "warning": "warning", "info": "note"}
 _WIDTH = 80
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
@@ -39,12 +51,12 @@ def render(report: Report) -> str:
 
 
 def _headline(report: Report) -> str:
-    if report.exit_status == SOMETHING_WILL_NOT:
-        return "Something will not run."
-    if report.exit_status == CANNOT_BE_READ:
-        return "Something cannot be read."
+    if report.verdict != "none":
+        return HEADLINES[report.verdict]
     if report.devices:
-        return "All of it will run."
+        return "There is no device code in it: nothing to judge."
+    if any(p.severity == "warning" for p in report.all_problems):
+        return "There was no GPU to judge for; see the warnings below."
     return "Nothing wrong was found; there was no GPU to judge for."
 
 

@@ -13,7 +13,13 @@ from stoker.model.verification import FileVerdict, JudgedDevice, Problem, Severi
 
 Standing = Literal["good", "warn", "bad"]
 
-VERDICTS: Mapping[Verdict, str] = {"native": "native", "ptx-jit": "PTX-JIT: slow first start", "no": "will not run"}
+VERDICTS: Mapping[Verdict, str] = {
+    "native": "native",
+    "ptx-jit": "PTX-JIT: slow first start",
+    "part": "runs in part",
+    "no": "will not run",
+    "none": "nothing to judge",
+}
 FILE_VERDICTS: Mapping[FileVerdict, str] = {
     "native": "native",
     "ptx-jit": "PTX-JIT",
@@ -23,12 +29,20 @@ FILE_VERDICTS: Mapping[FileVerdict, str] = {
     "": "no code",
 }
 SEVERITIES: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-STANDINGS: Mapping[Verdict, Standing] = {"native": "good", "ptx-jit": "warn", "no": "bad"}
+STANDINGS: Mapping[Verdict, Standing] = {
+    "native": "good",
+    "ptx-jit": "warn",
+    "part": "warn",
+    "no": "bad",
+    "none": "warn",
+}
 
 _VERDICT_CLAUSES: Sequence[tuple[Verdict, str]] = (
     ("no", "will not run on"),
+    ("part", "runs in part on"),
     ("ptx-jit", "slow first start on"),
     ("native", "runs natively on"),
+    ("none", "no device code for"),
 )
 MAX_NAMES = 3
 MAX_LINES = 6
@@ -69,8 +83,7 @@ def standing(found: Verification) -> Standing:
     """Good when everything runs as it is, bad when something does not run at all or is missing."""
     if not found.ok:
         return "bad"
-    slow = any(d.verdict == "ptx-jit" for d in found.devices)
-    return "warn" if slow or any("partly" in f.verdicts for f in found.files) else "good"
+    return "good" if all(STANDINGS[d.verdict] == "good" for d in found.devices) else "warn"
 
 
 def problem_groups(found: Verification) -> list[ProblemGroup]:

@@ -108,8 +108,11 @@ def judge_device(files: Sequence[FileReport], device: Device) -> tuple[DeviceRep
     driver = _driver_problem(files, device)
     if driver is not None:
         problems.append(driver)
-    problems += [problem for f in coded if (problem := _neighbours(f, tallies[f.path], device)) is not None]
-    verdict, why = _verdict(total, failing, coded, device) if coded else ("no", _without_code(files))
+    siblings = [problem for f in coded if (problem := _neighbours(f, tallies[f.path], device)) is not None]
+    problems += siblings
+    verdict, why = _verdict(total, failing, coded, device) if coded else _without_code(files)
+    if siblings and verdict != "no":
+        verdict = "part"
     if driver is not None and verdict != "no":
         verdict, why = "no", driver.what
     return (
@@ -144,7 +147,7 @@ def _verdict(
         if total.old_driver and not total.no_code:
             return "no", f"the driver (CUDA {_dotted(device.cuda)}) is too old for the PTX: {_names(worst)}"
         return "no", f"no code for {device.arch.sm}: {_names(worst)}, with {_held(worst)}"
-    verdict: Verdict = "native" if total.native >= total.jit else "ptx-jit"
+    whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
     parts = [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
     if total.jit:
         parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
@@ -152,13 +155,13 @@ def _verdict(
         parts.append(f"{total.fails} have no code for {device.arch.sm} and will fail if they are used")
     if total.other_gpu:
         parts.append(f"{total.other_gpu} are for other GPUs alone")
-    return verdict, "; ".join(parts)
+    return "part" if total.fails else whole, "; ".join(parts)
 
 
-def _without_code(files: Sequence[FileReport]) -> str:
+def _without_code(files: Sequence[FileReport]) -> tuple[Verdict, str]:
     if any("lto" in f.other for f in files):
-        return "there is only LTO code, which runs after a device link (nvcc -dlto)"
-    return "there is no device code in what was given"
+        return "no", "there is only LTO code, which runs after a device link (nvcc -dlto)"
+    return "none", "there is no device code in what was given"
 
 
 def _neighbours(file: FileReport, found: Tally, device: Device) -> Problem | None:

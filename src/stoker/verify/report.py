@@ -12,14 +12,21 @@ from typing import Any, Literal
 from stoker.verify.archs import Arch
 
 Severity = Literal["error", "warning", "info"]
-Verdict = Literal["native", "ptx-jit", "no"]
+Verdict = Literal["native", "ptx-jit", "part", "no", "none"]
+"""How everything fares on one device: "part" when some modules cannot start there, "none" when there is no device code
+to judge."""
+
+Conclusion = Literal["runs", "part", "no", "unread", "none"]
+"""The verdict on all of it: "unread" when something cannot be read and nothing is known not to run, "none" when there
+was nothing to judge."""
+
 FileVerdict = Literal["native", "ptx-jit", "partly", "no", "other", ""]
 """How one file fares on one device: "partly" when some modules have no code for it, "other" when it is for other GPUs
 alone, "" without device code."""
 
 RequestState = Literal["present", "missing", "extra"]
 
-ALL_WILL_RUN, SOMETHING_WILL_NOT, CANNOT_BE_READ = 0, 1, 2
+GOOD, WILL_NOT_RUN, CANNOT_BE_READ = 0, 1, 2
 """Exit statuses of `stoker verify`."""
 
 
@@ -169,24 +176,38 @@ class Report:
         return tuple(sorted(both, key=lambda p: ("error", "warning", "info").index(p.severity)))
 
     @property
-    def exit_status(self) -> int:
-        """0 all will run, 1 something will not, 2 something cannot be read (and nothing is known not to run)."""
+    def verdict(self) -> Conclusion:
+        """The one verdict from which headline, JSON and exit status follow."""
         errors = [p for p in self.all_problems if p.severity == "error"]
-        refused = any(d.verdict == "no" for d in self.devices) or any(r.state == "missing" for r in self.requested)
-        if refused or any(not p.unreadable for p in errors):
-            return SOMETHING_WILL_NOT
-        return CANNOT_BE_READ if errors else ALL_WILL_RUN
+        found = {d.verdict for d in self.devices}
+        missing = any(r.state == "missing" for r in self.requested)
+        if "no" in found or missing or any(not p.unreadable for p in errors):
+            return "no"
+        if errors:
+            return "unread"
+        if "part" in found:
+            return "part"
+        return "runs" if found & {"native", "ptx-jit"} else "none"
+
+    def exit_status(self, *, strict: bool = False) -> int:
+        """0 all will run or nothing is to be judged, 1 something will not, 2 something cannot be read.
+
+        What runs in part gives 0, and 1 when `strict`.
+        """
+        status = {"runs": GOOD, "none": GOOD, "part": GOOD, "no": WILL_NOT_RUN, "unread": CANNOT_BE_READ}
+        return WILL_NOT_RUN if strict and self.verdict == "part" else status[self.verdict]
 
     @property
     def ok(self) -> bool:
-        """True when all will run."""
-        return self.exit_status == ALL_WILL_RUN
+        """True when the exit status is 0."""
+        return self.exit_status() == GOOD
 
 
 def to_json(report: Report) -> dict[str, Any]:
     """The object that `stoker verify --json` prints."""
     return {
         "ok": report.ok,
+        "verdict": report.verdict,
         "paths": list(report.paths),
         "files": [_file(f) for f in report.files],
         "requested": [{"arch": r.arch, "state": r.state, "bytes": r.bytes} for r in report.requested],
