@@ -117,9 +117,17 @@ def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal:
         return {pid for pid in pids if not os.path.exists(f"/proc/{pid}")}
 
     assert len(until(ended, "the end of one job")) == 1
+
+    def counted() -> tuple[int, int]:
+        progress = stoker.status()["progress"]
+        return progress["failed"], progress["killed"]
+
+    until(lambda: counted() != (0, 0), "the end of the job to be told")
+    assert counted() == (0, 1), "what a person killed has not failed"
     assert any(d["what"].startswith("kill ") for d in stoker.status()["decisions"])
     (folder / "go").touch()
     terminal.wait_for("exit code 0")
     status = stoker.status()
-    assert (status["step"]["attempt"], status["progress"]["failed"]) == (2, 0)
+    assert (status["step"]["attempt"], status["progress"]["failed"], status["progress"]["killed"]) == (2, 0, 0)
+    assert status["lost"]["person"]["jobs"] == 1
     assert all((folder / f"o{n}").exists() for n in range(COUNT))

@@ -217,10 +217,13 @@ def test_single_jobs_obey_a_person(world: World) -> None:
     world.hand("job", jid=1, act="thaw")
     see(lambda: world.stopped(births)[0] is False)
     killed: list[tuple[str, str]] = []
-    world.governor.on_kill = lambda output, by, _rss: killed.append((output, by))
+    world.governor.on_kill = lambda output, by: killed.append((output, by))
     world.hand("job", jid=2, act="kill")
     assert world.processes[1].wait() == -signal.SIGKILL
     assert killed == [("b", "person")]
+    assert [(e.output, e.by, e.jid, e.who) for e in world.events if isinstance(e, ev.JobKilled)] == [
+        ("b", "person", 2, "ann")
+    ]
 
 
 def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world: World) -> None:

@@ -214,9 +214,9 @@ def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) ->
 
 @pytest.mark.parametrize(("by", "how"), [("shed", "by stoker to save the others"), ("person", "by a person")])
 def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str) -> None:
-    build.recovery.killed_by_stoker("a.o", by, rss=5)
+    build.recovery.killed_by_stoker("a.o", by)
+    build.tell(ev.JobKilled("a.o", by, 5, jid=1))
     assert build.recovery.must_run_alone() == {"a.o"}
-    build.tell(*build.recovery.look())
     build.restart()
     build.says(SILENT, STOPPED)
     found = build.verdict()

@@ -313,6 +313,69 @@ def test_however_many_are_killed_the_last_ones_are_kept() -> None:
     assert [state.killed[0].output, state.killed[-1].output] == ["5.o", f"{MAX_KILLED + 4}.o"]
 
 
+def killed_job(
+    jid: int, *, by: ev.KilledBy = "shed"
+) -> tuple[ev.JobStarted, ev.JobKilled, ev.FailureFound, ev.JobFinished]:
+    """What is told of a job that somebody kills: the kill, ninja's words, and the job's end."""
+    start = ev.JobStarted(jid, 1, 500, "a.o", "cxx", 1001.0)
+    death = ev.JobKilled("a.o", by, 500, jid, "ann" if by == "person" else "", "9 GiB of 8 GiB")
+    words = ev.FailureFound("a.o", "g++ -c a.cpp", 137, (), 0, 9)
+    return start, death, words, ev.JobFinished(jid, 1, "a.o", "cxx", 12.0, "failed")
+
+
+@pytest.mark.parametrize("by", ["shed", "person", "memory", "unknown"])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 3, 2, 1)])
+def test_a_killed_job_never_counts_as_failed_whatever_is_heard_first(order: Sequence[int], by: ev.KilledBy) -> None:
+    told = killed_job(1, by=by)
+    state = reduce_all(records([*BEGIN, *(told[i] for i in order)]))
+    status = status_of(state, 1100.0)
+    assert (status["progress"]["failed"], status["progress"]["killed"]) == (0, 1)
+    assert status["failures"] == []
+    assert [(k["output"], k["by"], k["will_run_again"]) for k in status["killed"]] == [("a.o", by, True)]
+    assert status["lost"] == {by: {"jobs": 1, "seconds": 12.0}}
+    assert [(job.outcome, job.killed_by) for job in state.recent] == [("killed", by)]
+
+
+def test_a_job_killed_before_its_name_is_known_is_told_by_its_number_and_named_later() -> None:
+    start, _, words, end = killed_job(7)
+    state = reduce_all(records([*BEGIN, replace(start, output=""), ev.JobKilled("", "shed", 500, 7), end, words]))
+    assert (progress_of(state).failed, progress_of(state).killed) == (0, 1)
+    assert [k.output for k in state.killed] == ["a.o"]
+
+
+def test_what_was_killed_is_made_in_the_next_attempt_and_its_cost_stays() -> None:
+    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, log_start=9)
+    made = ev.JobFinished(2, 2, "a.o", "cxx", 13.0, "ok")
+    second = ev.SchedulerStarted(2, "ninja", 102, "/src/build", "1.13.2", 4)
+    state = reduce_all(records([*BEGIN, *killed_job(1), ev.SchedulerEnded(1), again, second, made]))
+    status = status_of(state, 1100.0)
+    assert (status["progress"]["failed"], status["progress"]["killed"], status["progress"]["finished"]) == (0, 0, 1)
+    assert [k["will_run_again"] for k in status["killed"]] == [False]
+    assert status["lost"] == {"shed": {"jobs": 1, "seconds": 12.0}}
+
+
+def test_a_build_that_ends_because_the_kernel_killed_a_job_has_failed_of_it() -> None:
+    end = ev.BuildEnded("failed", 1, "exit status 1: a.o was killed for memory even alone")
+    ends: list[tuple[ev.KilledBy, int, int]] = [("memory", 1, 0), ("unknown", 1, 0), ("shed", 0, 1), ("person", 0, 1)]
+    for by, failed, killed in ends:
+        progress = progress_of(reduce_all(records([*BEGIN, *killed_job(1, by=by), end])))
+        assert (progress.failed, progress.killed) == (failed, killed), by
+
+
+def test_a_killed_job_of_make_which_keeps_no_log_is_not_done() -> None:
+    start, death, words, end = killed_job(1)
+    state = reduce_all(records([*BEGIN, start, death, replace(end, outcome="unknown"), words]))
+    assert (progress_of(state).finished, progress_of(state).killed) == (0, 1)
+
+
+def test_an_error_beside_a_kill_is_an_error() -> None:
+    error = ev.FailureFound("b.o", "g++ -c b.cpp", 1, ("error",), 9, 20)
+    end = ev.JobFinished(2, 1, "b.o", "cxx", 1.0, "failed")
+    state = reduce_all(records([*BEGIN, *killed_job(1), error, end]))
+    assert (progress_of(state).failed, progress_of(state).killed) == (1, 1)
+    assert [f["output"] for f in status_of(state, 0.0)["failures"]] == ["b.o"]
+
+
 names = st.text(max_size=8)
 sids = st.integers(1, 3)
 jids = st.integers(1, 5)

@@ -12,6 +12,7 @@ from stoker.act.handover import Ended
 from stoker.config.paths import BuildPaths
 from stoker.engine.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
+from stoker.model.killed import failed_steps
 from stoker.model.state import BuildState, Scheduler
 
 KILLED = 128 + signal.SIGKILL
@@ -43,18 +44,19 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
 
 
 def true_status(ended: Ended, state: BuildState) -> int | None:
-    """The status that ninja would have ended with, had stoker not dropped jobs from its deck; None: its own.
+    """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
 
-    From 1.12 on ninja ends with the status of the job that failed last, which a dropped one is (128 + SIGKILL). A
+    From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A
     script around it that hands its status on is told by that status, where nothing of the build's own ended with it.
     """
-    dropped = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and s.dropped]
-    if ended.exit_code != KILLED or ended.signal is not None or not dropped or not state.failures:
+    ours = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and (s.dropped or s.killed)]
+    failures = failed_steps(state)
+    if ended.exit_code != KILLED or ended.signal is not None or not ours or not failures:
         return None
-    is_command = state.step is not None and any(s.pid == state.step.pid for s in dropped)
-    if not is_command and any(failure.exit_code == KILLED for failure in state.failures):
+    is_command = state.step is not None and any(s.pid == state.step.pid for s in ours)
+    if not is_command and any(failure.exit_code == KILLED for failure in failures):
         return None
-    return state.failures[-1].exit_code or 1
+    return failures[-1].exit_code or 1
 
 
 def _schedulers_of_attempt(state: BuildState) -> list[Scheduler]:
@@ -78,8 +80,9 @@ def _reason(code: int, signum: int | None, state: BuildState) -> str:
     given_up = next((d.why for d in reversed(state.decisions) if d.what == GIVEN_UP), "")
     if given_up:
         return f"exit status {code}: {given_up}"
-    if state.failures:
-        first = state.failures[0]
-        more = f" and {len(state.failures) - 1} more" if len(state.failures) > 1 else ""
+    failures = failed_steps(state)
+    if failures:
+        first = failures[0]
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
         return f"exit status {code}: {first.output} failed{more}"
     return f"exit status {code}"

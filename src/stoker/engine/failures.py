@@ -77,14 +77,18 @@ class Failures:
         """What the build has written until Unix time `now`; a failure that only ended what was dropped is none."""
         events = self._output.read_all(books) if to_the_end else self._output.read(books)
         kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
-        for failure in [e for e in kept if isinstance(e, ev.FailureFound)]:
-            is_error, told = self.hear(failure)
-            kept += told
-            if len(self._heard) < MAX_HEARD:
-                self._heard[failure.output] = None
-            if is_error and len(self._errors) < MAX_HEARD:
-                self._errors.setdefault(failure.output, now)
-        return kept
+        return [told for event in kept for told in self._heard_of(event, now)]
+
+    def _heard_of(self, event: ev.Event, now: float) -> list[ev.Event]:
+        """The event, and before a failure what is known of it: that it was a kill, or nothing."""
+        if not isinstance(event, ev.FailureFound):
+            return [event]
+        is_error, told = self.hear(event)
+        if len(self._heard) < MAX_HEARD:
+            self._heard[event.output] = None
+        if is_error and len(self._errors) < MAX_HEARD:
+            self._errors.setdefault(event.output, now)
+        return [*told, event]
 
     def look(
         self,

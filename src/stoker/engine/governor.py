@@ -62,8 +62,8 @@ class Governor:
         self._ramdisk = SeenRamDisk()
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
-        self.on_kill: Callable[[str, ev.KilledBy, int], None] = lambda _output, _by, _rss: None
-        """Told of each job that is killed on purpose, before it is: its output, who kills it, the bytes it holds."""
+        self.on_kill: Callable[[str, ev.KilledBy], None] = lambda _output, _by: None
+        """Told of each job that is killed on purpose, before it is: its output, and who kills it."""
         self.lender: Lender | None = None
         self.guests = GuestHolder()
         self.version = 0
@@ -346,10 +346,14 @@ class Governor:
 
     def _shed(self, member: Member, decision: Decision) -> list[ev.Event]:
         self._last_shed = time.monotonic()
-        self.on_kill(member.job.output, "shed", member.rss)
+        return [self.kill(member, "shed", why=decision.why), self._decided(member, decision)]
+
+    def kill(self, member: Member, by: ev.KilledBy, *, who: str = "", why: str = "") -> ev.JobKilled:
+        """Kill a job on purpose. The event tells it by its number, since what it makes may not be known yet."""
+        self.on_kill(member.job.output, by)
         gate.kill(member.target)
         member.ended = True
-        return [self._decided(member, decision)]
+        return ev.JobKilled(member.job.output, by, member.rss, member.jid, who, why)
 
     def moved(self, member: Member, state: ev.JobState) -> ev.JobMoved:
         """Note where a job is now."""

@@ -142,10 +142,8 @@ def _alone(governor: Governor, member: Member, who: str) -> list[ev.Event]:
 
 
 def _kill(governor: Governor, member: Member, who: str) -> list[ev.Event]:
-    governor.on_kill(member.job.output, "person", member.rss)
-    gate.kill(member.target)
-    member.ended = True
-    return [ev.Decided(who, f"kill {member.job.label}", f"asked for; it held {member.rss >> 20} MiB")]
+    killed = governor.kill(member, "person", who=who)
+    return [killed, ev.Decided(who, f"kill {member.job.label}", f"asked for; it held {member.rss >> 20} MiB")]
 
 
 def _effect(governor: Governor) -> list[ev.Event]:

@@ -60,12 +60,10 @@ class Recovery:
         before = state.step.oom_kills if state.step is not None else None
         self._before = self._counted if before is None else before
         self._victims: list[Victim] = []
-        self._ours: dict[str, ev.KilledBy] = {
-            k.output: k.by for k in state.killed if k.attempt == attempt and k.by in ("shed", "person")
-        }
-        self._alone = alone | {k.output for k in state.killed}
-        self._alone_before = alone | {k.output for k in state.killed if k.attempt < attempt}
-        self._pending: list[ev.Event] = []
+        self._ours: dict[str, ev.KilledBy] = {}
+        named = [k for k in state.killed if k.output]
+        self._alone = alone | {k.output for k in named}
+        self._alone_before = alone | {k.output for k in named if k.attempt < attempt}
         self.retries = MAX_RERUNS
         """How often this step may run again."""
 
@@ -87,16 +85,15 @@ class Recovery:
         """Outputs that were made first and alone in this attempt from its start on."""
         return self._alone_before
 
-    def killed_by_stoker(self, output: str, by: ev.KilledBy = "shed", rss: int | None = None) -> None:
-        """A job is about to be killed on purpose; told with the next `look`. A nameless one is known by its status."""
+    def killed_by_stoker(self, output: str, by: ev.KilledBy = "shed") -> None:
+        """A job is about to be killed on purpose. One without a name yet is known by what the journal tells of it."""
         if output:
             self._ours[output] = by
             self._alone |= {output}
-            self._pending.append(ev.JobKilled(output, by, rss))
 
     def look(self) -> list[ev.Event]:
         """What has happened since the last look: a read of one small file."""
-        events, self._pending = self._pending, []
+        events: list[ev.Event] = []
         count = self._counter.read() or 0
         if count > self._counted:
             victims = self._log.victims()
@@ -111,7 +108,7 @@ class Recovery:
         And what a person should know at once of one that was killed, since it may be long before the step runs again.
         """
         oom_kills = max(0, (self._counter.read() or 0) - self._before)
-        death = judge(self._step(failure), Evidence(oom_kills, self._ours))
+        death = judge(self._step(failure), Evidence(oom_kills, self._killed_on_purpose(state)))
         if death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs)):
             return True, []
         if death.by in (None, "shed", "person") or self._number > min(MAX_RERUNS, self.retries):
@@ -128,7 +125,8 @@ class Recovery:
         `state` must hold everything that the output says.
         """
         events = self.look()
-        evidence = Evidence(max(0, self._counted - self._before), self._ours)
+        ours = self._killed_on_purpose(state)
+        evidence = Evidence(max(0, self._counted - self._before), ours)
         deaths = [judge(step, evidence) for step in self._steps(state)]
         attempt = self._attempt(state, deaths)
         found = verdict(deaths, attempt)
@@ -138,7 +136,7 @@ class Recovery:
             # Without the end of the reason, which says how it would have run.
             cause = found.why.rpartition("; ")[0]
             found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
-        known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in self._ours}
+        known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in ours}
         events += [
             ev.JobKilled(output, death.by, attempt.peaks.get(output))
             for death in deaths
@@ -156,6 +154,15 @@ class Recovery:
             self._before, self._ours, self._victims = self._counted, {}, []
         return found, events
 
+    def _killed_on_purpose(self, state: BuildState) -> dict[str, ev.KilledBy]:
+        """Who killed which outputs' jobs in this attempt, those included whose name was learnt after their death."""
+        told: dict[str, ev.KilledBy] = {
+            k.output: k.by
+            for k in state.killed
+            if k.output and k.attempt == self._number and k.by in ("shed", "person")
+        }
+        return told | self._ours
+
     def close(self) -> None:
         """Let go of the kernel's log."""
         self._log.close()
@@ -164,8 +171,9 @@ class Recovery:
         """What failed in this attempt. Where the output is silent, the jobs that did: stoker may have killed them."""
         if state.failures:
             return [self._step(failure) for failure in state.failures]
-        count = state.retired.failed + sum(s.failed for s in state.schedulers.values())
-        failed = [job for job in state.recent if job.outcome == "failed"]
+        count = state.retired.failed + state.retired.killed
+        count += sum(s.failed + s.killed for s in state.schedulers.values())
+        failed = [job for job in state.recent if job.outcome in ("failed", "killed")]
         if not 0 < count <= len(failed):
             return []
         return [FailedStep(job.output, "", None, ()) for job in failed[-count:]]

@@ -291,15 +291,20 @@ class FailureFound:
 
 @dataclass(frozen=True, slots=True)
 class JobKilled:
-    """A job did not fail but was killed; if the step runs again, `output` is made first and alone.
+    """A job did not fail but was killed; if the step runs again, `output` is made again.
 
-    `rss` is the most that it was seen to hold, None if nobody saw it.
+    `rss` is the most that it was seen to hold, None if nobody saw it. `jid` is the job's number where it was killed
+    on purpose, which tells it even before its `output` is known (empty then); `who` is a person's login name, and
+    `why` the reason in words.
     """
 
     kind: ClassVar[str] = "job_killed"
     output: str
     by: KilledBy
     rss: int | None = None
+    jid: int | None = None
+    who: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

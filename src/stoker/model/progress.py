@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stoker.model.killed import failed_steps, killed_for_good
 from stoker.model.state import BuildState, Scheduler
 
 _BROKEN_OFF = ("stopping", "stopped", "failed")
@@ -25,6 +26,8 @@ class Progress:
     failed: int
     total_known: bool
     percent: float | None
+    killed: int = 0
+    """Jobs that did not fail but were killed, and are to run again if the step does."""
 
     @property
     def share(self) -> float | None:
@@ -50,17 +53,27 @@ def progress_of(state: BuildState) -> Progress:
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     # Of jobs too short to be seen running, only the output tells that they failed.
-    failed = max(state.retired.failed + sum(s.failed for s in schedulers), len(state.failures))
+    ended_badly = state.retired.failed + sum(s.failed for s in schedulers) + killed_for_good(state)
+    failed = max(ended_badly, len(failed_steps(state)))
     total = (
         state.retired.finished
         + state.retired.failed
+        + state.retired.killed
         + sum(_total(s, per_scheduler.get(s.sid, 0), broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     )
     if state.outcome == "done":
         total = finished
     known = bool(state.schedulers) and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
-    return Progress(finished, total, running, on_deck, frozen, failed, known or state.outcome == "done", percent)
+    known = known or state.outcome == "done"
+    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, _killed(state))
+
+
+def _killed(state: BuildState) -> int:
+    """Those of this attempt. Of jobs too short to be seen running, only the output tells."""
+    counted = state.retired.killed + sum(s.killed for s in state.schedulers.values())
+    told = len(state.failures) - len(failed_steps(state))
+    return max(counted - killed_for_good(state), told)
 
 
 def _known(scheduler: Scheduler, *, broken_off: bool) -> bool:
@@ -75,9 +88,9 @@ def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
 
     A ninja that ended well has no more to do, whatever was planned: restat rules prune jobs.
     """
-    seen = scheduler.finished + scheduler.failed + live
+    seen = scheduler.finished + scheduler.failed + scheduler.killed + live
     planned = scheduler.plan.total if scheduler.plan is not None else None
-    ended_well = scheduler.ended is not None and not scheduler.failed and not broken_off
+    ended_well = scheduler.ended is not None and not (scheduler.failed or scheduler.killed or broken_off)
     return seen if planned is None or ended_well else max(planned, seen)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from stoker.model import events as ev
 from stoker.model.evolve import evolve
+from stoker.model.killed import death_of, with_death, with_lost, with_name
 from stoker.model.samples import MachineSample
 from stoker.model.schedulers import lost, with_oldest_retired, without
 from stoker.model.state import (
@@ -24,6 +25,7 @@ from stoker.model.state import (
     Decision,
     Estimate,
     Failure,
+    Fate,
     FinishedJob,
     Job,
     KilledJob,
@@ -90,8 +92,10 @@ def _forgiven(state: BuildState, log_start: int) -> BuildState:
     By the place in the output: an attempt that fails at once may have been heard before it is known to have started.
     """
     failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
-    schedulers = {sid: evolve(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
-    retired = evolve(state.retired, failed=0)
+    schedulers = {
+        sid: evolve(s, failed=0, killed=0) if s.failed or s.killed else s for sid, s in state.schedulers.items()
+    }
+    retired = evolve(state.retired, failed=0, killed=0)
     return evolve(state, failures=failures, schedulers=schedulers, retired=retired)
 
 
@@ -217,18 +221,25 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     if e.outcome == "dropped":
         before = state.schedulers.get(e.sid)
         return _with_scheduler(state, e.sid, dropped=before.dropped + 1 if before else 0)
-    finished = FinishedJob(e.output, e.tool, e.seconds, time, e.outcome, e.peak_rss)
+    death = None if e.outcome == "ok" else death_of(state, e.output, e.jid)
+    if death is not None:
+        state = with_name(evolve(state, lost=with_lost(state.lost, death, e.seconds)), death, e.output)
+    outcome: Fate = e.outcome if death is None else "killed"
+    by = None if death is None else death.by
+    finished = FinishedJob(e.output, e.tool, e.seconds, time, outcome, e.peak_rss, e.jid, e.sid, by)
     state = evolve(
         state,
         recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
         heaviest=_with_heaviest(state.heaviest, finished),
         slowest=_ranked(state.slowest, finished, lambda j: j.seconds),
-        tool_stats=_with_stats(state.tool_stats, e),
+        tool_stats=_with_stats(state.tool_stats, finished),
     )
     scheduler = state.schedulers.get(e.sid)
     if scheduler is None:
         return state
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
+    if death is not None:
+        return _with_scheduler(state, e.sid, killed=scheduler.killed + 1, log_offset=offset)
     stopped = state.phase == "stopping"
     if e.outcome == "failed" or (stopped and e.outcome == "unknown"):  # what a stop has ended did not fail, nor finish
         return _with_scheduler(state, e.sid, failed=scheduler.failed + (not stopped), log_offset=offset)
@@ -250,18 +261,18 @@ def _ranked(
     return tuple(sorted((*top, job), key=size, reverse=True)[:MAX_HEAVIEST])
 
 
-def _with_stats(stats: Mapping[str, ToolStats], e: ev.JobFinished) -> Mapping[str, ToolStats]:
-    if e.outcome == "failed":
+def _with_stats(stats: Mapping[str, ToolStats], job: FinishedJob) -> Mapping[str, ToolStats]:
+    if job.outcome in ("failed", "killed"):
         return stats
-    old = stats.get(e.tool, ToolStats())
+    old = stats.get(job.tool, ToolStats())
     new = ToolStats(
         count=old.count + 1,
-        seconds_sum=old.seconds_sum + e.seconds,
-        seconds_square_sum=old.seconds_square_sum + e.seconds**2,
-        seconds_max=max(old.seconds_max, e.seconds),
-        peak_rss=max(old.peak_rss, e.peak_rss or 0),
+        seconds_sum=old.seconds_sum + job.seconds,
+        seconds_square_sum=old.seconds_square_sum + job.seconds**2,
+        seconds_max=max(old.seconds_max, job.seconds),
+        peak_rss=max(old.peak_rss, job.peak_rss or 0),
     )
-    return {**stats, e.tool: new}
+    return {**stats, job.tool: new}
 
 
 def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
@@ -325,13 +336,15 @@ def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildS
     by_stop = state.phase == "stopping" and not e.command  # make's words for each job that a person's stop has ended
     if forgiven or by_stop or len(state.failures) >= MAX_FAILURES:
         return state
-    failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end)
+    death = death_of(state, e.output)
+    by = death.by if death is not None else None
+    failure = Failure(time, e.output, e.command, e.exit_code, e.excerpt, e.log_start, e.log_end, by)
     return evolve(state, failures=(*state.failures, failure))
 
 
 def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
     attempt = state.step.attempt if state.step is not None else 1
-    return evolve(state, killed=(*state.killed[-(MAX_KILLED - 1) :], KilledJob(time, e.output, e.by, attempt, e.rss)))
+    return with_death(state, KilledJob(time, e.output, e.by, attempt, e.rss, e.jid, e.who, e.why), MAX_KILLED)
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:

@@ -24,7 +24,9 @@ def with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> t
     if len(schedulers) > MAX_SCHEDULERS and ended:
         oldest = min(ended, key=lambda s: s.sid)
         del schedulers[oldest.sid]
-        retired = Retired(retired.finished + oldest.finished, retired.failed + oldest.failed)
+        retired = Retired(
+            retired.finished + oldest.finished, retired.failed + oldest.failed, retired.killed + oldest.killed
+        )
     return schedulers, retired
 
 
@@ -41,7 +43,9 @@ def lost(schedulers: Mapping[int, Scheduler], step: Step | None, new: SchedulerS
 
 def without(schedulers: Mapping[int, Scheduler], gone: list[Scheduler]) -> dict[int, Scheduler]:
     """The same, but that what these have built counts no more."""
-    return {**schedulers} | {s.sid: evolve(s, finished=0, failed=0, plan=None, finished_by_tool={}) for s in gone}
+    return {**schedulers} | {
+        s.sid: evolve(s, finished=0, failed=0, killed=0, plan=None, finished_by_tool={}) for s in gone
+    }
 
 
 def is_made_anew(now: str, before: str) -> bool:

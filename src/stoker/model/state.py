@@ -12,7 +12,7 @@ from typing import Literal
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.events import JobOutcome, JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
+from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.samples import GpuSample, MachineSample, Pressure
 from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
@@ -27,6 +27,7 @@ __all__ = [
     "Job",
     "KilledJob",
     "Level",
+    "Lost",
     "MachineSample",
     "Notice",
     "Phase",
@@ -47,6 +48,9 @@ MAX_RECENT = 50
 MAX_SCHEDULERS = 200
 MAX_TIMELINE = 600
 """Points kept of the timeline; when full, every second one goes and the spacing doubles."""
+
+Fate = Literal["ok", "failed", "unknown", "killed"]
+"""What became of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself."""
 
 Phase = Literal["starting", "running", "paused", "frozen", "stopping", "done", "failed", "stopped"]
 
@@ -99,6 +103,7 @@ class Scheduler:
     plan: Plan | None = None
     finished: int = 0
     failed: int = 0
+    killed: int = 0
     dropped: int = 0
     finished_by_tool: Mapping[str, int] = field(default_factory=dict)
     log_offset: int | None = None
@@ -111,6 +116,7 @@ class Retired:
 
     finished: int = 0
     failed: int = 0
+    killed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +151,25 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class FinishedJob:
-    """One of the jobs that ended last."""
+    """One of the jobs that ended last. `killed_by` is set if its outcome is "killed", and only then."""
 
     output: str
     tool: Tool
     seconds: float
     ended: float
-    outcome: JobOutcome
+    outcome: Fate
     peak_rss: int | None
+    jid: int | None = None
+    sid: int = 0
+    killed_by: KilledBy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """How many jobs were killed, and how many seconds they had run by then: work that is done again."""
+
+    count: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +226,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed step; offsets are bytes of the output log."""
+    """What the output tells as a failed step; offsets are bytes of the output log.
+
+    `killed_by` is set where the step did not fail by itself.
+    """
 
     time: float
     output: str
@@ -218,17 +238,21 @@ class Failure:
     excerpt: tuple[str, ...]
     log_start: int
     log_end: int
+    killed_by: KilledBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KilledJob:
-    """A job that was killed, in which attempt of the step; `rss` is the most that it was seen to hold."""
+    """A job that was killed, in which attempt of the step; the other fields as in events.JobKilled."""
 
     time: float
     output: str
     by: KilledBy
     attempt: int
     rss: int | None
+    jid: int | None = None
+    who: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +323,9 @@ class BuildState:
     decisions: tuple[Decision, ...] = ()
     failures: tuple[Failure, ...] = ()
     killed: tuple[KilledJob, ...] = ()
+    """Of the present step, all its attempts."""
+    lost: Mapping[str, Lost] = field(default_factory=dict)
+    """What kills have cost in the whole build, by who killed (events.KilledBy)."""
     failures_end: int = 0
     """Where in the output log the last failure ends, those of earlier attempts included."""
     log_read: int = 0

@@ -9,8 +9,9 @@ from typing import Any
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
+from stoker.model.killed import failed_steps
 from stoker.model.progress import Progress, progress_of
-from stoker.model.state import BuildState, Job
+from stoker.model.state import BuildState, Job, KilledJob
 from stoker.model.verification import Verification
 
 MAX_STATUS_DECISIONS = 20
@@ -43,7 +44,9 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
             {"tool": s.tool, "directory": s.directory, "version": s.version, "running": s.ended is None}
             for s in state.schedulers.values()
         ],
-        "failures": [{"output": f.output, "command": f.command, "exit_code": f.exit_code} for f in state.failures],
+        "failures": [{"output": f.output, "command": f.command, "exit_code": f.exit_code} for f in failed_steps(state)],
+        "killed": [_killed(death, state) for death in state.killed],
+        "lost": {by: {"jobs": lost.count, "seconds": round(lost.seconds, 1)} for by, lost in state.lost.items()},
         "decisions": [
             {"time": d.time, "who": d.who, "what": d.what, "why": d.why}
             for d in state.decisions[-MAX_STATUS_DECISIONS:]
@@ -72,6 +75,7 @@ def _progress(progress: Progress) -> dict[str, Any]:
         "on_deck": progress.on_deck,
         "frozen": progress.frozen,
         "failed": progress.failed,
+        "killed": progress.killed,
     }
 
 
@@ -200,6 +204,21 @@ def _action(action: Action) -> dict[str, Any]:
         "level": action.level,
         "names": list(action.names),
         "variable": action.variable,
+    }
+
+
+def _killed(death: KilledJob, state: BuildState) -> dict[str, Any]:
+    """A job that did not fail; `will_run_again` is True until the step runs again, or the build has ended."""
+    attempt = state.step.attempt if state.step is not None else 1
+    return {
+        "output": death.output,
+        "by": death.by,
+        "who": death.who,
+        "why": death.why,
+        "time": death.time,
+        "attempt": death.attempt,
+        "rss": death.rss,
+        "will_run_again": death.attempt == attempt and not state.over,
     }
 
 
