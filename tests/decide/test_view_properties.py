@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from decide.builds import GIB, acts, candidate, curve
 from stoker.decide.curves import Curve
-from stoker.decide.policy import decide, level_of
+from stoker.decide.policy import decide, level_of, look
 from stoker.decide.situation import age_order
 from stoker.decide.turn import soloist
 from stoker.decide.view import Decision, LiveJob, View
@@ -96,6 +96,19 @@ def test_any_view_gets_sane_decisions(seen: View) -> None:
         assert decision.jid in kinds[decision.action]
         assert re.search(r"\d", decision.why), decision.why
     assert max(Counter(d.jid for d in decisions).values(), default=1) == 1
+
+
+@settings(max_examples=500)
+@given(views())
+def test_whoever_is_not_let_go_has_a_reason(seen: View) -> None:
+    decisions, waits = look(seen, 100.0)
+    if any(d.action in ("freeze", "shed") for d in decisions):
+        return  # carried out first, and asked again
+    gone = {d.jid for d in decisions if d.action in ("admit", "thaw")}
+    for jobs, rest in ((seen.frozen, waits.frozen), (seen.candidates, waits.on_deck)):
+        for job in jobs:
+            wait = waits.of.get(job.jid) or rest
+            assert job.jid in gone or (wait is not None and wait.cause and wait.why), job.jid
 
 
 def carried_out(seen: View, decisions: tuple[Decision, ...], now: float) -> View:

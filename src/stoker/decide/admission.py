@@ -11,6 +11,7 @@ from stoker.decide.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway
 from stoker.decide.outlook import Outlook
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Candidate, Decision, LiveJob
+from stoker.decide.waits import Wait
 from stoker.model.units import format_bytes, format_duration
 
 PATIENCE = 64
@@ -36,6 +37,9 @@ THAW_SPACING = 2.0
 """Seconds after a freeze before anything thaws, so that its effect has been seen."""
 
 
+_RESTS = Wait("rest", "it fits, and goes on once the effect of the last freeze has been seen")
+
+
 class Deck:
     """One round of admissions: what is promised so far, how many run, and the job that room is kept for.
 
@@ -51,6 +55,10 @@ class Deck:
         self.decisions: list[Decision] = []
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
+        self.waits: dict[int, Wait] = {}
+        """Why those wait that were tried."""
+        self.rest: Wait | None = None
+        """Why nobody else was tried; None: for want of a place."""
         self._early: Decision | None = None
         self._gone: list[LiveJob] = []
         self._leeway = leeway(situation)
@@ -71,7 +79,9 @@ class Deck:
                 self._leeway -= self.situation.growth(job, LOOK_AHEAD)
                 self.slots -= 1
                 if not (job.by_word or rested):
-                    continue  # its place and its room are kept: whoever starts there now would be in its way
+                    # Its place and its room are kept: whoever starts there now would be in its way.
+                    self.waits[job.jid] = _RESTS
+                    continue
                 self._gone.append(job)
                 why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
@@ -79,6 +89,8 @@ class Deck:
                 self.promise.hold(job.rss)
                 waiting.append((job, rest))
         for job, rest in waiting:
+            if self.slots > 0:
+                self.waits[job.jid] = self._lacks_room(self._why_stays(job, rest))
             self.promise.hold(-job.rss)
             self._keep_room(rest, job.name, job.rss)
 
@@ -127,10 +139,13 @@ class Deck:
             self.decisions = [*(d for d in self.decisions if d.jid != early.jid), early]
 
     def _admit_what_fits(self, candidates: Iterable[Candidate]) -> None:
-        refused: set[Outlook] = set()
+        refused: dict[Outlook, Wait] = {}
         retries = 0
         for candidate in candidates:
-            if self.slots <= 0 or len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
+            if self.slots <= 0:
+                return
+            if len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
+                self.rest = self._kept()
                 return
             job, again = self.situation.outlook_at_birth(candidate), ""
             if job not in refused and self.promise.fits(job):
@@ -139,7 +154,9 @@ class Deck:
                     self._admit(candidate, born, job)
                     continue
                 retries += 1
-            refused.add(job)
+            if job not in refused:
+                refused[job] = self._refusal(candidate, job, again)
+            self.waits[candidate.jid] = refused[job]
             if self.waiting:
                 continue
             if not candidate.held:
@@ -188,12 +205,36 @@ class Deck:
         slot = self.promise.earliest(job, held)
         self.promise.hold(held, slot)
         if slot is None:
+            self.rest = self.rest or (self._kept() if self.slots > 0 else None)
             self.slots = 0
         else:
             self.promise.add(job, slot)
 
     def _free(self) -> float:
         return max(0.0, self.promise.free())
+
+    def _refusal(self, candidate: Candidate, job: Outlook, again: str) -> Wait:
+        if self.waiting and not again:
+            return self._kept()
+        return self._lacks_room(self._why_held(candidate, job, again))
+
+    def _lacks_room(self, why: str) -> Wait:
+        return Wait("memory", why, size=self.view.available)
+
+    def _kept(self) -> Wait:
+        """Why those behind the first that waits do not fit, or may not start."""
+        free = self._above_reserve()
+        for_whom = f"what runs and for {self.waiting}" if self.waiting else "what runs, and for those before it"
+        return Wait("room", f"{format_bytes(free)} free above the reserve, kept for {for_whom}", self.waiting, free)
+
+    def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
+        """Why a frozen job does not go on."""
+        need = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}"
+        return f"{need}; {format_bytes(self._above_reserve())} free above the reserve{self._for_ramdisk()}"
+
+    def _above_reserve(self) -> float:
+        """Bytes available now that are not kept; some may be promised to what runs."""
+        return max(0.0, self.view.available - self.view.kept)
 
     def _why_admitted(self, job: Outlook) -> str:
         need, free = format_bytes(job.peak), format_bytes(self._free()) if self.waiting else ""

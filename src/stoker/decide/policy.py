@@ -6,36 +6,53 @@ Pure: the time is an argument, and the same view gives the same decisions. Unawa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from stoker.decide.admission import Deck, in_order
 from stoker.decide.emergency import alarm, climbing, passage, stop
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.turn import Turn, obey, whose_turn
 from stoker.decide.view import Candidate, Decision, View
+from stoker.decide.waits import NO_WAITS, Wait, Waits
 from stoker.model.units import format_bytes
+
+
+class Look(NamedTuple):
+    """What to do now, and why all others wait. The latter is left out where a freeze, a thaw or a shed must be
+    carried out before one can tell."""
+
+    decisions: tuple[Decision, ...]
+    waits: Waits = NO_WAITS
 
 
 def decide(view: View, now: float) -> tuple[Decision, ...]:
     """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
+    return look(view, now).decisions
+
+
+def look(view: View, now: float) -> Look:
+    """What to do now, and why whoever is not let go must wait."""
     level = level_of(view)
     if word := obey(view, level):
-        return word
+        return Look(word)
     if view.paused == "hard":
-        return ()
+        paused = Wait("paused", "everything is frozen until somebody resumes the build")
+        return Look((), Waits(frozen=paused, on_deck=paused))
     turn, slots = whose_turn(view), level - len(view.running)
     if not view.guarded:
-        return (*turn.told, *_unguarded(view, turn, slots))
+        return Look((*turn.told, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
     situation = Situation(view)
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
-        return (*turn.told, *plenty)
+        return Look((*turn.told, *plenty), _waits(view, turn, _full(view, level)))
     if act := stop(situation, now):
-        return (act,)
+        return Look((act,))
     if view.running and trouble:
-        return ()
+        short = Wait("memory", f"{trouble}; nothing starts until there is more", size=view.available)
+        return Look((), _waits(view, turn, short))
     spare = view.spare if view.level is None else 0
-    return (*turn.told, *_starts(situation, turn, now, max(1, level - spare)))
+    return _starts(situation, turn, now, max(1, level - spare))
 
 
 def spare_places(cores: float) -> int:
@@ -81,21 +98,36 @@ def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
     return (*thawed, *(Decision("admit", c.jid, why) for c in waiting[:left]))
 
 
-def _starts(situation: Situation, turn: Turn, now: float, level: int) -> tuple[Decision, ...]:
+def _full(view: View, level: int) -> Wait:
+    """Why whoever could start else waits: as many run as may."""
+    places = "the only place is" if level == 1 else f"all {level} places are"
+    lent = f", {view.lent} more lent to tools inside jobs" if view.lent else ""
+    return Wait("place", f"{places} taken{lent}", key=f"{level} {view.lent}")
+
+
+def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:
+    """Why everybody waits: by a person's word, since it is another's turn, for a reason of its own, or for `rest`."""
+    by_hand = Wait("person", "frozen by hand; it goes on when it is thawed by hand")
+    single = {**(of or {}), **{j.jid: by_hand for j in view.frozen if j.by_person}}
+    return Waits(single, turn.frozen_wait or rest, turn.deck_waits or rest)
+
+
+def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Look:
     """Thaws and admissions, and at least one job that runs whenever there is any."""
     view = situation.view
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
-        return ()
+        return Look(turn.told, _waits(view, turn, _full(view, level)))
     deck = Deck(situation, slots, now)
     deck.thaw(turn.frozen)
     if not deck.decisions:
         deck.let_pass(turn.frozen, passage(situation) - sum(situation.climb_left(j) for j in climbing(situation)))
     waiting = in_order(turn.candidates, situation.capacity / level, level)
     deck.admit(waiting)
+    waits = _waits(view, turn, deck.rest or _full(view, level), deck.waits)
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
-        return tuple(deck.decisions)
-    return _first(view, turn, waiting)
+        return Look((*turn.told, *deck.decisions), waits)
+    return Look((*turn.told, *_first(view, turn, waiting)), waits)
 
 
 def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:

@@ -10,15 +10,21 @@ from dataclasses import dataclass
 
 from stoker.decide.situation import age_order
 from stoker.decide.view import Candidate, Decision, LiveJob, View
+from stoker.decide.waits import Wait
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who may move now, as far as memory and the level allow; and what there is to tell about those who may not."""
+    """Who may move now, as far as memory and the level allow; and what there is to tell about those who may not.
+
+    `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait.
+    """
 
     frozen: tuple[LiveJob, ...]
     candidates: tuple[Candidate, ...]
     told: tuple[Decision, ...] = ()
+    frozen_wait: Wait | None = None
+    deck_waits: Wait | None = None
 
 
 def obey(view: View, level: int) -> tuple[Decision, ...]:
@@ -45,19 +51,26 @@ def whose_turn(view: View) -> Turn:
     """
     solo = soloist(view)
     if solo is not None:
-        return Turn(tuple(j for j in view.frozen if j.jid == solo.jid), ())
+        wait = _alone(f"{solo.name} runs alone", solo.name)
+        return Turn(tuple(j for j in view.frozen if j.jid == solo.jid), (), frozen_wait=wait, deck_waits=wait)
     frozen = tuple(j for j in view.frozen if not j.by_person)
     if view.paused != "no":
-        return Turn(frozen, ())
+        paused = Wait("paused", "the build is paused: nothing starts until somebody resumes it")
+        return Turn(frozen, (), deck_waits=paused)
     alone = [c for c in view.candidates if c.alone]
     if not alone:
         return Turn(frozen, view.candidates)
     first = min(alone, key=arrival)
     before = len(view.running) + len(frozen)
     if not before:
-        return Turn((), (first,))
+        return Turn((), (first,), deck_waits=_alone(f"{first.name} runs alone", first.name))
     why = f"runs alone: {before} to end before it"
-    return Turn(frozen, (), () if first.held else (Decision("hold", first.jid, why),))
+    told = () if first.held else (Decision("hold", first.jid, why),)
+    return Turn(frozen, (), told, deck_waits=_alone(f"{first.name} {why}", f"{first.name} {before}"))
+
+
+def _alone(why: str, key: str) -> Wait:
+    return Wait("alone", why, key)
 
 
 def soloist(view: View) -> LiveJob | None:

@@ -76,7 +76,8 @@ class View:
     kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
     `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell;
     from `pressure_line` on it is an emergency. `cpu_slots` is how many jobs the cores are for,
-    `spare` of them only while memory is plenty. `level` is a person's number, or None for automatic.
+    `spare` of them only while memory is plenty; `lent` is how many more were lent to tools inside jobs. `level` is a
+    person's number, or None for automatic.
     `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
     (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
     False where a person said that memory is to be ignored.
@@ -99,6 +100,7 @@ class View:
     ramdisk: SeenRamDisk = NO_RAMDISK
     pressure_line: float = PRESSURE
     spare: int = 0
+    lent: int = 0
 
     @property
     def kept(self) -> float:

@@ -16,6 +16,7 @@ from stoker.act.gate import Target
 from stoker.decide.climb import Climb
 from stoker.decide.curves import Curve
 from stoker.decide.view import Candidate, LiveJob
+from stoker.decide.waits import Wait
 from stoker.model import state as state_of
 from stoker.model.events import JobState
 from stoker.model.tool import Tool
@@ -81,7 +82,8 @@ class Member:
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
     never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
     for themselves. `whole`: its whole tree was stopped, not just the newborn. `starting`: it starts a server, and would
-    fail if it were stopped meanwhile. `told`: its end has been told; `told_peak`: the peak that viewers know of.
+    fail if it were stopped meanwhile. `told`: its end has been told; `told_peak`: the peak that viewers know of;
+    `wait`: why it waits, as they know it.
     """
 
     jid: int
@@ -115,6 +117,7 @@ class Member:
     told_peak: int = 0
     stuck: int = 0
     starting: bool = False
+    wait: Wait | None = field(default=None, repr=False)
     candidate: Candidate | None = field(default=None, repr=False)
     curve: Curve | None = field(default=None, repr=False)
     curve_version: int = 0
@@ -132,7 +135,7 @@ class Member:
     def move(self, state: JobState, clock: float) -> None:
         """It is in another state from now on."""
         self.idle = self.stopped_for(clock)
-        self.state, self.since, self.candidate = state, clock, None
+        self.state, self.since, self.candidate, self.wait = state, clock, None, None
         self.early = self.early and state == "running"  # whoever stops it
         if state == "frozen":
             self.climb.rest(self.age, self.rss)

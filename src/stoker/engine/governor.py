@@ -12,15 +12,17 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.tree import Processes, shows_stop
-from stoker.decide.policy import decide, level_of, spare_places
+from stoker.decide.policy import level_of, look, spare_places
 from stoker.decide.ramdisk import SeenRamDisk
 from stoker.decide.thresholds import Thresholds
 from stoker.decide.view import Decision, View
+from stoker.decide.waits import NO_WAITS
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.guests import GuestHolder, without_starting
 from stoker.engine.lending import Lender
 from stoker.engine.newborn import Clocks, by_age, member_of
 from stoker.engine.promised import Promised
+from stoker.engine.waiting import reasons_told
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.samples import MachineSample
@@ -74,6 +76,7 @@ class Governor:
         self._last_freeze = self._last_shed = -math.inf
         self._fresh: set[int] = set()
         self._promised = Promised()
+        self._waits = NO_WAITS
 
     def set_out(self, jobs: int | None) -> None:
         """The level a person gave at the start; what was set since then counts more."""
@@ -263,6 +266,7 @@ class Governor:
             ramdisk=self._ramdisk,
             pressure_line=math.inf if self.thresholds.pressure is None else self.thresholds.pressure,
             spare=max(0, int(self._slots) - int(self.cores)),
+            lent=lent,
         )
 
     def step(self) -> list[ev.Event]:
@@ -273,7 +277,8 @@ class Governor:
         events: list[ev.Event] = []
         for _ in range(MAX_ROUNDS):
             view = self.view()
-            decisions = without_starting(decide(view, time.monotonic()), self.deck)
+            decided, self._waits = look(view, time.monotonic())
+            decisions = without_starting(decided, self.deck)
             self._signal(decisions)
             for decision in decisions:
                 events += self._carry_out(decision)
@@ -395,6 +400,10 @@ class Governor:
         if self._seen.used > line or self.deck.having("frozen"):
             return True
         return sum(max(self.deck.curve(m).peak, m.rss) for m in self.deck.having("running")) > line
+
+    def waits_told(self) -> list[ev.JobsWaiting]:
+        """Why those wait that are on deck or frozen, by the last decision, as far as that is news."""
+        return [] if self.open else reasons_told(self.deck, self._waits)
 
     def level_told(self) -> list[ev.Event]:
         """The level, if it is not what was told last."""

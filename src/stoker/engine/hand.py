@@ -148,4 +148,4 @@ def _kill(governor: Governor, member: Member, who: str) -> list[ev.Event]:
 
 def _effect(governor: Governor) -> list[ev.Event]:
     """What follows at once."""
-    return [*governor.level_told(), *governor.step()]
+    return [*governor.level_told(), *governor.step(), *governor.waits_told()]

@@ -148,6 +148,13 @@ class Job:
     waits: str = ""
     waits_for: WaitCause = ""
 
+    @property
+    def reason(self) -> str:
+        """Why it waits, in words; empty while it runs."""
+        if self.state == "running":
+            return ""
+        return self.waits or ("was born a moment ago" if self.state == "on_deck" else "was stopped a moment ago")
+
 
 @dataclass(frozen=True, slots=True)
 class FinishedJob:

@@ -223,7 +223,6 @@ def _killed(death: KilledJob, state: BuildState) -> dict[str, Any]:
 
 
 def _job(job: Job, now: float) -> dict[str, Any]:
-    waits = job.state != "running"
     return {
         "pid": job.pid,
         "output": job.output,
@@ -236,6 +235,6 @@ def _job(job: Job, now: float) -> dict[str, Any]:
         "peak_rss": job.peak_rss,
         "cpu": job.cpu,
         "expected": job.expected,
-        "waits": (job.waits or None) if waits else None,
-        "waits_for": (job.waits_for or None) if waits else None,
+        "waits": job.reason or None,
+        "waits_for": (job.waits_for or None) if job.reason else None,
     }

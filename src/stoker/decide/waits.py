@@ -1,0 +1,43 @@
+"""Why a job waits: what a look found for each of those that it neither let go nor stopped.
+
+Pure values, made by the rules that held the job back. Unaware of how they are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stoker.model.events import WaitCause
+
+NEWS_SHARE = 0.2
+"""A size in a reason that changed by less than this share of itself is no news."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One reason. `key` is what it depends on besides its cause (the job that room is kept for, the level), `size`
+    the bytes in `why` that change all the time."""
+
+    cause: WaitCause
+    why: str
+    key: str = ""
+    size: float = 0.0
+
+    def is_news_after(self, told: Wait | None) -> bool:
+        """Whether this says something else than what was told before."""
+        if told is None or (self.cause, self.key) != (told.cause, told.key):
+            return True
+        return abs(self.size - told.size) > NEWS_SHARE * max(self.size, told.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Every job's reason by its number; those that have none of their own share one, by where they wait."""
+
+    of: Mapping[int, Wait] = field(default_factory=dict)
+    frozen: Wait | None = None
+    on_deck: Wait | None = None
+
+
+NO_WAITS = Waits()

@@ -1,0 +1,88 @@
+"""Why a job waits, one situation a test: the cause, and the numbers that a person would ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from decide.builds import GIB, candidate, kernel, light, live, view
+from stoker.decide.policy import look
+from stoker.decide.view import View
+from stoker.decide.waits import Wait
+
+
+def reason(seen: View, jid: int, now: float = 100.0) -> Wait:
+    """Why that job waits."""
+    waits = look(seen, now).waits
+    found = waits.of.get(jid) or (waits.frozen if jid in {j.jid for j in seen.frozen} else waits.on_deck)
+    assert found is not None
+    return found
+
+
+def test_where_all_places_are_taken_that_is_the_reason() -> None:
+    busy = [live(n, light(), 1) for n in range(4)]
+    assert reason(view(busy, [candidate(9, light())], cores=4), 9).why == "all 4 places are taken"
+    lent = replace(view(busy, [candidate(9, light())], cores=4), lent=2)
+    assert reason(lent, 9).why == "all 4 places are taken, 2 more lent to tools inside jobs"
+    assert reason(view(busy[:1], [candidate(9, light())], level=1), 9).why == "the only place is taken"
+
+
+def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
+    running = [live(n, kernel(peak=6), 50) for n in range(4)]
+    for held in (False, True):
+        wait = reason(view(running, [candidate(10, light(9), held=held)]), 10)
+        assert wait.cause == "memory"
+        assert wait.why.startswith("needs ~9.0 GiB within 0:10, ")
+
+
+def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
+    """4 GiB are free, and it needs 3: without a reason nobody could know what it waits for."""
+    big = candidate(2, light(28, seconds=50), passed_over=64)
+    waiting = [big, candidate(3, light(3, seconds=400))]
+    seen = view([live(1, light(26, seconds=100), 80)], waiting)
+    assert look(seen, 100.0).decisions[0].jid == 2
+    wait = reason(seen, 3)
+    assert (wait.cause, wait.key) == ("room", "job2.o")
+    assert wait.why == "4.0 GiB free above the reserve, kept for what runs and for job2.o"
+
+
+def test_in_an_emergency_the_emergency_is_the_reason() -> None:
+    wait = reason(view([live(1, light(seconds=50), 5)], [candidate(2, light())], available=0.4), 2)
+    assert wait.cause == "memory"
+    assert "below the floor of 512 MiB; nothing starts" in wait.why
+
+
+def test_a_frozen_job_says_what_it_needs_or_that_its_stop_is_too_fresh() -> None:
+    full = view([live(1, light(25, seconds=300), 10)], [], [live(2, kernel(peak=8), 30)])
+    assert reason(full, 2).cause == "memory"
+    assert "free above the reserve" in reason(full, 2).why
+    fresh = view([live(1, light(), 1)], [], [live(2, kernel(peak=4), 30)], last_freeze=99.0)
+    assert reason(fresh, 2).cause == "rest"
+
+
+def test_whoever_waits_by_a_persons_word_says_so() -> None:
+    one, other = live(1, light(), 1), replace(live(2, light(), 1), by_person=True)
+    seen = view([one], [candidate(3, light())], [other])
+    assert reason(seen, 2).cause == "person"
+    assert reason(replace(seen, paused="soft"), 3).cause == "paused"
+    assert reason(replace(seen, running=(), paused="hard"), 2).cause == "paused"
+    alone = replace(seen, running=(replace(one, alone=True),))
+    assert (reason(alone, 3).cause, reason(alone, 3).why) == ("alone", "job1.o runs alone")
+    next_one = replace(seen, candidates=(candidate(3, light()), candidate(4, light(), alone=True)))
+    assert reason(next_one, 3).why == "job4.o runs alone: 1 to end before it"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "news"),
+    [
+        (None, Wait("place", "", "4"), True),
+        (Wait("place", "", "4"), Wait("place", "", "4"), False),
+        (Wait("place", "", "4"), Wait("place", "", "5"), True),
+        (Wait("memory", "", size=GIB), Wait("room", "", size=GIB), True),
+        (Wait("memory", "", size=GIB), Wait("memory", "", size=1.1 * GIB), False),
+        (Wait("memory", "", size=GIB), Wait("memory", "", size=1.5 * GIB), True),
+    ],
+)
+def test_only_another_reason_is_news(before: Wait | None, after: Wait, *, news: bool) -> None:
+    assert after.is_news_after(before) == news
