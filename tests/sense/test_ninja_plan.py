@@ -190,6 +190,48 @@ async def test_a_dyndep_file_that_is_not_made_yet(ninja: str, tmp_path: Path) ->
     assert plan.total == _build(ninja, tmp_path) == 2
 
 
+async def test_jobs_of_the_console_hide_no_others(ninja: str, tmp_path: Path) -> None:
+    """As CMake's USES_TERMINAL makes them, by a rule or by an edge; one that names its pool in its command as well."""
+    jobs = "".join(f"build o{n}: r\n" for n in range(40))
+    (tmp_path / "build.ninja").write_text(
+        "pool three\n  depth = 3\nrule r\n  command = touch $out\nrule named\n  command = echo $pool > $out\n"
+        f"rule c\n  command = touch $out\n  pool = console\n{jobs}"
+        "build terminal: c\nbuild other: r\n  pool = console\nbuild some: r\n  pool = three\n"
+        "build spoken: named\n  pool = three\n"
+    )
+    plan = await _plan(ninja, tmp_path)
+    assert plan.output_of(("sh", "-c", "echo three > spoken")) == ("spoken", "other")
+    assert plan.total == 44
+    _build(ninja, tmp_path)
+    assert len((tmp_path / ".ninja_log").read_text().splitlines()) == 1 + 44
+    assert (await _plan(ninja, tmp_path, started=time.time() + 100)).total == 0, "no command looks changed"
+
+
+DYNDEP = """
+rule cc
+  command = cat $in > $out
+rule dd
+  command = printf 'ninja_dyndep_version = 1\\nbuild b.o: dyndep | a.mod\\nbuild a.o | a.mod: dyndep\\n' > $out
+rule mod
+  command = cat $in > $out; cat $in > a.mod
+build all.dd: dd
+build a.o: mod a.f || all.dd
+  dyndep = all.dd
+build b.o: cc b.f || all.dd
+  dyndep = all.dd
+"""
+
+
+async def test_what_a_dyndep_file_of_an_earlier_run_says_is_out_of_date_counts(ninja: str, tmp_path: Path) -> None:
+    (tmp_path / "build.ninja").write_text(DYNDEP)
+    (tmp_path / "a.f").write_text("a")
+    (tmp_path / "b.f").write_text("b")
+    assert (await _plan(ninja, tmp_path)).total == _build(ninja, tmp_path) == 3
+    (tmp_path / "a.f").write_text("A")
+    plan = await _plan(ninja, tmp_path, started=time.time() + 100)
+    assert plan.total == _build(ninja, tmp_path) == 2, "b.o waits for a.mod, which the dyndep file alone tells"
+
+
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [

@@ -4,6 +4,9 @@ Unaware of processes. `ninja -n` is not harmless: it writes and deletes response
 depfiles of `deps = gcc` rules, cuts a half-written .ninja_deps short, and stops at a dyndep file that does not
 exist yet (seen with 1.11.1 and 1.13.2). A real ninja beside it would lose dependencies for good. None of these
 paths is part of a command's hash, so pointing them elsewhere changes no decision about what is up to date.
+
+Pools go: they order edges, which a dry run does not need, and while an edge of the console pool "runs" ninja keeps
+only the last line of all that it would print, so most of the plan would be missing.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ _INCLUDE = re.compile(rb"(include|subninja)[ \t]+(.*?)[ \t]*\r?$", re.DOTALL)
 _BINDING = re.compile(rb"[ \t]+(\w+)[ \t]*=")
 _USES_RSPFILE = re.compile(rb"\$rspfile\b|\$\{rspfile\}")
 _USES_DEPFILE = re.compile(rb"\$depfile\b|\$\{depfile\}")
+_USES_POOL = re.compile(rb"\$pool\b|\$\{pool\}")
+_CONSOLE = re.compile(rb"[ \t]+pool[ \t]*=[ \t]*console[ \t]*\r?")
+_DYNDEP = re.compile(rb"[ \t]+dyndep[ \t]*=[ \t]*((?:[^$\r\n]|\$[ :$])+?)[ \t]*\r?$")
+_ESCAPED = re.compile(rb"\$([ :$])")
 _BUILD_WITHOUT_INPUT = re.compile(rb"build[ \t](?:[^$:]|\$.)*:[ \t]*(?!phony[ \t]*\r?$)[\w.-]+[ \t]*\r?$", re.DOTALL)
 
 
@@ -67,6 +74,8 @@ class ShadowManifest:
 
     def _rewritten(self, data: bytes) -> Iterator[bytes]:
         keep: set[bytes] = {b"depfile"} if _USES_DEPFILE.search(data) else set()
+        if _USES_POOL.search(data):  # it must look the same; only the console does harm
+            keep.add(b"pool")
         block: list[bytes] = []
         for line in _logical_lines(data):
             if line[:1] in (b" ", b"\t"):
@@ -81,14 +90,21 @@ class ShadowManifest:
         """The bindings of one rule or edge. A depfile without `deps` stays: ninja reads it to judge, and lets it be.
 
         One that commands name as `$depfile` stays too, or they would look changed; `-d keepdepfile` protects it.
+        A dyndep file stays that exists: what it says decides what is up to date.
         """
         keys = [m[1] if (m := _BINDING.match(line)) else b"" for line in block]
         for key, line in zip(keys, block, strict=True):
             touched = key == b"rspfile" or (key == b"depfile" and b"deps" in keys)
             if touched and key not in keep:
                 yield b"  %b = %b" % (key, _escaped(self._folder / key.decode(), value=True))
-            elif key != b"dyndep":
+            elif key == b"dyndep":
+                yield from [line] if self._dyndep_exists(line) else []
+            elif key != b"pool" or (key in keep and not _CONSOLE.fullmatch(line)):
                 yield line
+
+    def _dyndep_exists(self, line: bytes) -> bool:
+        match = _DYNDEP.fullmatch(line)
+        return match is not None and (self._directory / os.fsdecode(_ESCAPED.sub(rb"\1", match[1]))).exists()
 
     def _statement(self, line: bytes) -> bytes:
         """An edge without inputs gets one that exists and orders only: `-t compdb` leaves out those without."""
@@ -99,7 +115,7 @@ class ShadowManifest:
 
     def _included(self, match: re.Match[bytes]) -> bytes:
         path = re.sub(rb"\$\r?\n[ \t]*", b"", match[2])
-        plain = re.sub(rb"\$([ :$])", rb"\1", path)
+        plain = _ESCAPED.sub(rb"\1", path)
         if re.search(rb"\$[^ :$]", path):
             raise ShadowError(f"it includes {os.fsdecode(path)}, a path with a variable")
         return b"%b %b" % (match[1], _escaped(self._copy(os.fsdecode(plain))))
