@@ -84,4 +84,12 @@ BENCHES = (
         timed=False,
         missing=memory_groups,
     ),
+    Bench(
+        "shapes",
+        "builds of unknown tools that die under ninja -j8: how they end, and whom the kernel kills",
+        (20, 1.5),
+        ("--builds", "4", "--climbers", "2"),
+        timed=False,
+        missing=memory_groups,
+    ),
 )

@@ -119,9 +119,9 @@ def test_an_error_beside_a_killed_compiler_stays_an_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize("by", ["shed", "person"])
 def test_what_stoker_killed_needs_no_text(by: KilledBy, tmp_path: Path) -> None:
     for name in ("ninja111-group", "ninja113-group", "make-group"):
-        assert causes(name, tmp_path, Evidence(oom_kills=1, ours={"a.o": by})) == {"a.o": by}
-    assert causes("ninja113-group", tmp_path, Evidence(ours={"/src/n/a.o": by})) == {"a.o": by}
-    assert causes("ninja113-group", tmp_path, Evidence(ours={"ba.o": by})) == {"a.o": "unknown"}
+        assert causes(name, tmp_path, Evidence(oom_kills=1, killed={"a.o": by})) == {"a.o": by}
+    assert causes("ninja113-group", tmp_path, Evidence(killed={"/src/n/a.o": by})) == {"a.o": by}
+    assert causes("ninja113-group", tmp_path, Evidence(killed={"ba.o": by})) == {"a.o": "unknown"}
 
 
 @pytest.mark.parametrize(

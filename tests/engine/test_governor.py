@@ -217,7 +217,7 @@ def test_single_jobs_obey_a_person(world: World) -> None:
     world.hand("job", jid=1, act="thaw")
     see(lambda: world.stopped(births)[0] is False)
     killed: list[tuple[str, str]] = []
-    world.governor.on_kill = lambda output, by: killed.append((output, by))
+    world.governor.on_kill = lambda member, by: killed.append((member.job.output, by))
     world.hand("job", jid=2, act="kill")
     assert world.processes[1].wait() == -signal.SIGKILL
     assert killed == [("b", "person")]

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from stoker.act.gate import Target
 from stoker.decide.deaths import Again, GiveUp
+from stoker.engine.deck import Member
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.recovery import PART, Recovery
 from stoker.model import events as ev
@@ -18,6 +20,7 @@ from stoker.model.reduce import reduce
 from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal import JournalWriter, load_state
+from stoker.sense.jobs import Job
 from support.memory_group import MemoryGroup
 
 DATA = Path(__file__).parent.parent / "data" / "deaths"
@@ -61,6 +64,7 @@ class Build:
             self._time += 1
             record, _ = self._journal.append(event, self._time)
             self.state = reduce(self.state, record)
+            self.recovery.heard([event])
         self._journal.flush()
 
     def begin(self, attempt: int) -> None:
@@ -89,6 +93,13 @@ class Build:
         return [(d.who, d.what, d.why) for d in self.state.decisions]
 
 
+def member(output: str, *, rss: int = 0, command: str = "", jid: int = 1, pid: int = 9) -> Member:
+    """A live job of the build, as the governor has it."""
+    argv = ("/bin/sh", "-c", command) if command else ()
+    job = Job(pid, 1, (7, 1), 1000.0, argv, output, "other")
+    return Member(jid, 1, job, Target(pid, 1, leads=True), "running", 0.0, 0.0, 0.0, rss=rss, peak_rss=rss, pids={pid})
+
+
 @pytest.fixture
 def group() -> Iterator[MemoryGroup]:
     with MemoryGroup(64 << 20) as made:
@@ -107,11 +118,12 @@ def build(tmp_path: Path, group: MemoryGroup) -> Iterator[Build]:
         inside.kill()
 
 
-def overrun(group: MemoryGroup) -> None:
-    """Let the kernel kill one process in the group for its memory."""
+def overrun(group: MemoryGroup) -> int:
+    """Let the kernel kill one process in the group for its memory; its pid."""
     script = "open('/proc/self/oom_score_adj', 'w').write('900'); held = [bytearray(2**20) for _ in range(500)]"
-    done = subprocess.run(group.wrap([sys.executable, "-I", "-S", "-c", script]), check=False)
-    assert done.returncode == -signal.SIGKILL
+    with subprocess.Popen(group.wrap([sys.executable, "-I", "-S", "-c", script])) as done:
+        assert done.wait() == -signal.SIGKILL
+    return done.pid
 
 
 def killed(build: Build) -> list[tuple[str, str, int]]:
@@ -214,7 +226,7 @@ def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) ->
 
 @pytest.mark.parametrize(("by", "how"), [("shed", "by stoker to save the others"), ("person", "by a person")])
 def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str) -> None:
-    build.recovery.killed_by_stoker("a.o", by)
+    build.recovery.killed_by_stoker(member("a.o"), by)
     build.tell(ev.JobKilled("a.o", by, 5, jid=1))
     assert build.recovery.must_run_alone() == {"a.o"}
     build.restart()
@@ -225,25 +237,69 @@ def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str) 
     assert build.state.killed[0].rss == 5
 
 
-def test_a_nameless_job_that_stoker_killed_is_known_by_its_status(build: Build) -> None:
-    build.recovery.killed_by_stoker("", "shed")
+def test_a_nameless_job_that_stoker_killed_is_known_by_its_command(build: Build) -> None:
+    """Ninja before 1.12 tells no status, and nobody prints a word."""
+    build.recovery.killed_by_stoker(member("", rss=5, command="./forge a.o 300"), "shed")
     assert build.recovery.look() == []
-    build.says(SILENT, STOPPED)
+    build.says(b"FAILED: a.o \n./forge a.o 300\n")
+    is_error, told = build.recovery.hear(build.state.failures[0], build.state)
+    build.tell(*told)
+    assert not is_error
+    assert killed(build) == [("a.o", "shed", 1)]
+    build.says(STOPPED)
     assert isinstance(build.verdict(), Again)
+    assert build.recovery.must_run_alone() == {"a.o"}
+    assert killed(build) == [("a.o", "shed", 1)]
+
+
+def test_a_nameless_job_that_stoker_killed_gets_its_name_from_a_plan_that_comes_later(build: Build) -> None:
+    """Below a tool that hides its output nothing else tells it."""
+    build.recovery.killed_by_stoker(member("", command="./forge a.o 300", jid=3), "shed")
+    build.tell(ev.JobFinished(3, 1, "a.o", "other", 1.0, "failed"))
+    found = build.verdict()
+    assert isinstance(found, Again)
+    assert found.first == ("a.o",)
+
+
+@pytest.mark.parametrize("said", [b"", b"a worker is gone\n", b"error: a worker is gone\n"])
+def test_whom_the_kernel_took_out_of_a_job_makes_its_failure_a_death(
+    build: Build, group: MemoryGroup, said: bytes
+) -> None:
+    """Whatever its command is, and whatever is said by those that waited for the process."""
+    victim = overrun(group)
+    build.recovery.owner = lambda pid: member("a.o", pid=victim) if pid == victim else None
+    build.says(b"FAILED: [code=1] a.o \n./forge a.o 300\n", said)
+    assert build.recovery.hear(build.state.failures[0], build.state)[0] is False
+    build.says(STOPPED)
+    assert isinstance(build.verdict(), Again)
+    assert killed(build) == [("a.o", "memory", 1)]
+
+
+def test_a_kill_that_nothing_else_accounts_for_explains_a_job_that_does_not_speak_of_it(
+    build: Build, group: MemoryGroup
+) -> None:
+    overrun(group)
+    build.says(b"FAILED: a.o \n./forge a.o 300\na worker is gone\n", STOPPED)
+    assert isinstance(build.verdict(), Again)
+
+
+def test_a_kill_explains_no_more_failures_than_there_were_kills(build: Build, group: MemoryGroup) -> None:
+    overrun(group)
+    build.says(b"FAILED: b.o \n./forge b.o\nno such table\n", KILLED, STOPPED)
+    assert build.verdict() == GiveUp("b.o failed by itself; 1 compiler was killed beside it: a.o")
 
 
 def test_what_stoker_killed_runs_again_even_if_the_build_says_nothing(build: Build) -> None:
     """Below a tool that hides its output."""
-    build.recovery.killed_by_stoker("a.o")
+    build.recovery.killed_by_stoker(member("a.o"))
     build.ends("a.o")
     found = build.verdict()
     assert isinstance(found, Again)
     assert found.first == ("a.o",)
 
 
-def test_a_silent_failure_that_nobody_can_explain_is_an_error(build: Build, group: MemoryGroup) -> None:
-    overrun(group)
-    build.recovery.killed_by_stoker("a.o")
+def test_a_silent_failure_that_nobody_can_explain_is_an_error(build: Build) -> None:
+    build.recovery.killed_by_stoker(member("a.o"))
     build.ends("a.o")
     build.ends("b.o")
     assert isinstance(build.verdict(), GiveUp)
@@ -259,7 +315,7 @@ def test_a_second_question_after_a_restart_gets_the_same_answer_and_no_second_re
 
 
 def test_a_failure_is_judged_the_moment_it_is_read(build: Build) -> None:
-    build.recovery.killed_by_stoker("c.o")
+    build.recovery.killed_by_stoker(member("c.o"))
     build.says(KILLED, ERROR, SILENT.replace(b"a.", b"c.").replace(b"137", b"1"), STOPPED)
     assert {f.output: build.recovery.hear(f, build.state)[0] for f in build.state.failures} == {
         "a.o": False,

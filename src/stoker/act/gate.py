@@ -12,11 +12,12 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.act.tree import Key, Processes, descendants, signal_tree, start_ticks
+from stoker.act.tree import Key, Processes, descendants, listed_children, signal_tree, start_ticks
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it
-must kill, takes a compiler and neither the scheduler nor a person's shell."""
+must kill, takes a compiler and neither the scheduler nor a person's shell. All processes of a job have the same score:
+among them the largest goes, and not the shell that waits for it."""
 
 ROUNDS = 5
 """A process may fork while its tree is being stopped: look again until nothing of it runs, but not for ever."""
@@ -106,11 +107,24 @@ def end_guests(targets: Iterable[Target]) -> None:
     signal_tree(Processes().trees(key for target in targets for key in target.guests), signal.SIGTERM)
 
 
-def offer_to_the_kernel(target: Target) -> None:
-    """Raise the score by which the kernel picks whom to kill; what is born below inherits it."""
-    path = f"/proc/{target.pid}/oom_score_adj"
+def offer_to_the_kernel(pids: Iterable[int]) -> list[int]:
+    """Raise the score by which the kernel picks whom to kill: for these processes and all below them, whose pids are
+    returned. What any of them forks from now on inherits it.
+
+    Parents come first, or a child that is forked meanwhile would keep the lower score.
+    """
+    todo, offered = list(pids), []
+    while todo:
+        pid = todo.pop()
+        offered.append(pid)
+        _raise_score(pid)
+        todo += listed_children(pid)
+    return offered
+
+
+def _raise_score(pid: int) -> None:
     with contextlib.suppress(OSError, ValueError):
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
         try:
             if int(os.read(fd, 16)) < SCORE:
                 os.pwrite(fd, str(SCORE).encode(), 0)

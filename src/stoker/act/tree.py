@@ -173,8 +173,13 @@ def shows_stop(key: Key) -> bool:
         pid = todo.pop()
         if _is_stopping(pid):
             return True
-        todo += map(int, _read(pid, f"task/{pid}/children").split())
+        todo += listed_children(pid)
     return False
+
+
+def listed_children(pid: int) -> list[int]:
+    """The children of a process's first thread, where the kernel lists them; empty elsewhere."""
+    return [int(child) for child in _read(pid, f"task/{pid}/children").split()]
 
 
 def _is_stopping(pid: int) -> bool:

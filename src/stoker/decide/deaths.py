@@ -22,8 +22,10 @@ MAX_NAMES = 5
 MAX_NAME = 80
 """Outputs named in one sentence, and characters of each."""
 
-KILLED_STATUS = 128 + 9
-"""How a shell, and ninja from 1.12 on, tell of a command that SIGKILL ended."""
+SIGNALLED = 128
+KILLED_STATUS = SIGNALLED + 9
+"""How a shell, and ninja from 1.12 on, tell of a command that SIGKILL ended; statuses above the first tell of any
+signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,14 @@ class FailedStep:
 class Evidence:
     """What is known of an attempt beside its output.
 
-    `oom_kills`: processes that the kernel killed for want of memory. `ours`: outputs of jobs that stoker itself killed.
+    `oom_kills`: processes that the kernel killed for want of memory. `killed`: outputs of jobs of which it is known who
+    killed them, or a process of theirs: stoker, a person, or, by its log, the kernel. `unplaced`: how many of
+    `oom_kills` neither that nor what another step said accounts for.
     """
 
     oom_kills: int = 0
-    ours: Mapping[str, KilledBy] = field(default_factory=dict)
+    killed: Mapping[str, KilledBy] = field(default_factory=dict)
+    unplaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +108,22 @@ def judge(step: FailedStep, evidence: Evidence) -> Death:
 
 
 def _killed_by(step: FailedStep, evidence: Evidence, told: Collection[str]) -> KilledBy | None:
-    ours = next((by for output, by in evidence.ours.items() if _is_same(output, step.output)), None)
-    if ours is not None or "error" in told:
-        return ours
+    known = next((by for output, by in evidence.killed.items() if is_same(output, step.output)), None)
+    if known is not None or "error" in told:
+        return known
     if "exhausted" in told:
         return "memory"
     silent = step.exit_code is None and not any(line.strip() for line in step.lines) and is_compiler(step.command)
     # A build tool hands on the status of a step inside it.
     status = step.exit_code == KILLED_STATUS and not is_build_tool(step.command)
-    if not ("killed" in told or silent or status):
-        return None
-    return "memory" if evidence.oom_kills else "unknown"
+    if "killed" in told or silent or status:
+        return "memory" if evidence.oom_kills else "unknown"
+    # Whoever waits for a killed process may report that in words of its own, and end with a status of its own.
+    crashed = step.exit_code is not None and step.exit_code > SIGNALLED
+    return "memory" if evidence.unplaced and not crashed and not is_build_tool(step.command) else None
 
 
-def _is_same(a: str, b: str) -> bool:
+def is_same(a: str, b: str) -> bool:
     """One output in two tools' words, of which one may be below the other's folder."""
     return bool(a and b) and (a == b or a.endswith("/" + b) or b.endswith("/" + a))
 

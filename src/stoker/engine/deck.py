@@ -28,6 +28,9 @@ MAX_DEPARTED = 1024
 """Jobs kept whose process has gone and whose end has not been told: that takes three looks at most."""
 
 
+MAX_PIDS = 512
+"""Processes of one job that are remembered after their end: the kernel tells of those that it killed by their pids."""
+
 SHOWN_JOBS = 64
 """The oldest jobs, of which viewers are told again when another peak is expected: more than a screen shows."""
 
@@ -80,10 +83,10 @@ class Member:
 
     `curve` is what was expected of it by the `curve_version`, `seen` what it used at the last look.
     `since` is when it came into its `state`, `idle` for how many seconds before that it was stopped. `fixed`: it is
-    never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it, whose own jobs are counted
-    for themselves. `whole`: its whole tree was stopped, not just the newborn. `starting`: it starts a server, and would
-    fail if it were stopped meanwhile. `told`: its end has been told; `told_peak`: the peak that viewers know of;
-    `wait`: why it waits, as they know it.
+    never stopped (a console-pool job, make's $(shell)). `pids` are the processes that it was seen to have. `carrier`:
+    schedulers run inside it, whose own jobs are counted for themselves. `whole`: its whole tree was stopped, not just
+    the newborn. `starting`: it starts a server, and would fail if it were stopped meanwhile. `told`: its end has been
+    told; `told_peak`: the peak that viewers know of; `wait`: why it waits, as they know it.
     """
 
     jid: int
@@ -118,6 +121,7 @@ class Member:
     stuck: int = 0
     starting: bool = False
     wait: Wait | None = field(default=None, repr=False)
+    pids: set[int] = field(default_factory=set, repr=False)
     candidate: Candidate | None = field(default=None, repr=False)
     curve: Curve | None = field(default=None, repr=False)
     curve_version: int = 0
@@ -145,6 +149,9 @@ class Member:
         self.seen = use
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
         self.starting = use.starting
+        if len(self.pids) > MAX_PIDS:  # a script that runs a thousand programs
+            self.pids.clear()
+        self.pids.update(use.pids)
         if self.state == "frozen":
             self.climb.rest(use.cpu_seconds, use.rss)  # it had gone on for a moment after the look before its stop
         else:
@@ -172,6 +179,11 @@ class Deck:
     def commands(self, jids: Iterable[int]) -> list[tuple[str, ...]]:
         """The arguments of those of the jobs that are there."""
         return [self._members[jid].job.argv for jid in jids if jid in self._members]
+
+    def owner(self, pid: int) -> Member | None:
+        """The job that was seen to have that process, of several the youngest: pids are used again."""
+        jobs = (*self._departed.values(), *self._members.values())
+        return next((m for m in reversed(jobs) if pid == m.job.pid or pid in m.pids), None)
 
     def by_key(self, key: Key) -> Member | None:
         """The job whose first process that is."""

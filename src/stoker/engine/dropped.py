@@ -5,9 +5,9 @@ Unaware of who drops them, and of processes.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 
+from stoker.engine.commands import Words, forms, said
 from stoker.model.events import FailureFound
 
 KILLED = 137
@@ -19,13 +19,12 @@ class Dropped:
 
     def __init__(self) -> None:
         self._outputs: set[str] = set()
-        self._commands: set[tuple[str, ...]] = set()
+        self._commands: set[Words] = set()
 
-    def add(self, outputs: Iterable[str], commands: Iterable[tuple[str, ...]]) -> None:
+    def add(self, outputs: Iterable[str], commands: Iterable[Words]) -> None:
         """Jobs that were dropped: what they make, and their arguments as the kernel tells them."""
         self._outputs.update(outputs)
-        for argv in commands:
-            self._commands.add((argv[2],) if argv[1:2] == ("-c",) and len(argv) == 3 else argv)
+        self._commands.update(map(said, commands))
 
     def explains(self, failure: FailureFound) -> bool:
         """Whether this failure is only that of a dropped job."""
@@ -33,12 +32,4 @@ class Dropped:
             return True
         if failure.exit_code not in (None, KILLED):
             return False
-        return (failure.command,) in self._commands or _words(failure.command) in self._commands
-
-
-def _words(command: str) -> tuple[str, ...]:
-    """The arguments of a program that its shell has made way for."""
-    try:
-        return tuple(shlex.split(command))
-    except ValueError:
-        return ()
+        return not self._commands.isdisjoint(forms(failure.command))

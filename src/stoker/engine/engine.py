@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class Engine:
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.expect)
         self._forecast.on_unseen = self._expectations.unseen
-        self._ledger.heard = self._forecast.heard
+        self._ledger.heard = self._heard
         self._estimated_at = 0.0
 
     @property
@@ -135,6 +136,7 @@ class Engine:
         )
         self._ledger.learn = governor.finished
         governor.on_kill = self._recovery.killed_by_stoker
+        self._recovery.owner = governor.deck.owner
         governor.alone = self._recovery.must_run_alone()
         governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
@@ -162,6 +164,12 @@ class Engine:
         if self._expectations.set_priors(self._following.priors):
             self._forecast.ask_again()
         return [*news, *self._governor.level_told(), *self._governor.step()]
+
+    def _heard(self, events: Iterable[ev.Event], now: float) -> None:
+        """What has been told, at Unix time `now`."""
+        events = tuple(events)
+        self._recovery.heard(events)
+        self._forecast.heard(events, now)
 
     def _left(self, jid: int) -> None:
         """A job's process has ended: another may start now, and its scheduler will start one in a moment."""

@@ -64,8 +64,8 @@ class Governor:
         self._ramdisk = SeenRamDisk()
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
-        self.on_kill: Callable[[str, ev.KilledBy], None] = lambda _output, _by: None
-        """Told of each job that is killed on purpose, before it is: its output, and who kills it."""
+        self.on_kill: Callable[[Member, ev.KilledBy], None] = lambda _member, _by: None
+        """Told of each job that is killed on purpose, before it is, and who kills it."""
         self.lender: Lender | None = None
         self.guests = GuestHolder()
         self.version = 0
@@ -105,7 +105,7 @@ class Governor:
         alone = birth.job.output in self.alone
         member = member_of(birth, now, clocks, held=not self.open, alone=alone)
         if not member.fixed:
-            gate.offer_to_the_kernel(member.target)
+            member.pids.update(gate.offer_to_the_kernel([member.job.pid]))
         if birth.before is not None or (member.state == "running" and not member.fixed):
             self._expected.adopted(birth.jid)
         self.deck.add(member)
@@ -146,6 +146,8 @@ class Governor:
             member = self.deck.get(jid)
             if member is not None and use is not member.seen:
                 grew = use.cpu_seconds - member.age
+                if not (member.fixed or member.pids.issuperset(use.pids)):
+                    gate.offer_to_the_kernel(pid for pid in use.pids if pid not in member.pids)
                 member.use(use)
                 self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
                 self.guests.see(member, use)
@@ -334,6 +336,8 @@ class Governor:
         return [*told, self.moved(member, "running")]
 
     def _release(self, member: Member) -> bool:
+        # What it had forked when it was stopped may have missed its score.
+        member.pids.update(gate.offer_to_the_kernel([member.job.pid]))
         member.ended = not (all(gate.thaw([member.target])) if member.whole else gate.release(member.target))
         return not member.ended
 
@@ -355,7 +359,7 @@ class Governor:
 
     def kill(self, member: Member, by: ev.KilledBy, *, who: str = "", why: str = "") -> ev.JobKilled:
         """Kill a job on purpose. The event tells it by its number, since what it makes may not be known yet."""
-        self.on_kill(member.job.output, by)
+        self.on_kill(member, by)
         gate.kill(member.target)
         member.ended = True
         return ev.JobKilled(member.job.output, by, member.rss, member.jid, who, why)

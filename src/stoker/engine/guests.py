@@ -28,20 +28,15 @@ class GuestHolder:
         """Grows when somebody who stands in for the engine must know of it."""
 
     def see(self, member: Member, use: JobUse) -> None:
-        """After a look at a job: note its guests, and offer the new ones to the kernel, should it have to kill.
-
-        They inherit their standing from the server and not from the job. One that an engine before this one had stopped
-        goes on if its job does.
+        """After a look at a job: note its guests. One that an engine before this one had stopped goes on if its job
+        does.
         """
         roots = tuple(guest[0] for guest in use.guests)
         if roots == member.target.guests:
             return
         for guest in use.guests:
-            if guest[0] not in member.target.guests:
-                for key in guest:
-                    gate.offer_to_the_kernel(gate.Target(*key, leads=False))
-                if member.state == "running":
-                    gate.nudge(guest)
+            if guest[0] not in member.target.guests and member.state == "running":
+                gate.nudge(guest)
         member.target = replace(member.target, guests=roots)
 
     def settle(self, members: Iterable[Member]) -> None:

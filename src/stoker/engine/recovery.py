@@ -5,7 +5,7 @@ What must outlive this engine is in the journal. Unaware of processes, and of ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from stoker.decide.deaths import (
@@ -20,12 +20,14 @@ from stoker.decide.deaths import (
     verdict,
     will_run_again,
 )
+from stoker.engine.casualties import Casualties, Casualty
+from stoker.engine.deck import Member
 from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
 from stoker.model.units import format_bytes
 from stoker.sense.cgroup import find_cgroups, memory_group
-from stoker.sense.oom import KernelLog, OomCounter, Victim
+from stoker.sense.oom import KernelLog, OomCounter, Victim, pids_are_ours
 
 PART = 32 * 1024
 """Bytes looked at of a failed step's output, from its start and from its end: a make inside a step says in its last
@@ -60,7 +62,14 @@ class Recovery:
         before = state.step.oom_kills if state.step is not None else None
         self._before = self._counted if before is None else before
         self._victims: list[Victim] = []
-        self._ours: dict[str, ev.KilledBy] = {}
+        self._killed = Casualties()
+        for k in state.killed:
+            if k.attempt == attempt and k.by in ("shed", "person"):
+                self._killed.add(Casualty(k.jid, k.output, (), k.by, k.rss))
+        self._explained: set[str] = set()
+        self._pids_are_ours = pids_are_ours()
+        self.owner: Callable[[int], Member | None] = lambda _pid: None
+        """The job that was seen to have a process, by its pid."""
         named = [k for k in state.killed if k.output]
         self._alone = alone | {k.output for k in named}
         self._alone_before = alone | {k.output for k in named if k.attempt < attempt}
@@ -69,7 +78,7 @@ class Recovery:
 
     def begin_step(self) -> None:
         """Another step runs: what died before is no matter any more."""
-        self._before, self._ours, self._victims = self._counted, {}, []
+        self._begin_attempt()
         self._alone = self._alone_before = frozenset()
         self._number = 1
 
@@ -85,36 +94,84 @@ class Recovery:
         """Outputs that were made first and alone in this attempt from its start on."""
         return self._alone_before
 
-    def killed_by_stoker(self, output: str, by: ev.KilledBy = "shed") -> None:
-        """A job is about to be killed on purpose. One without a name yet is known by what the journal tells of it."""
-        if output:
-            self._ours[output] = by
-            self._alone |= {output}
+    def _begin_attempt(self) -> None:
+        self._before = self._counted
+        self._killed.clear()
+        self._victims.clear()
+        self._explained.clear()
+
+    def killed_by_stoker(self, job: Member, by: ev.KilledBy = "shed") -> None:
+        """A job is about to be killed on purpose."""
+        self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.rss))
+        self._alone |= {job.job.output} - {""}
+
+    def heard(self, events: Iterable[ev.Event]) -> None:
+        """What has been told: it may name jobs that were killed before anybody knew what they make."""
+        for event in events:
+            if isinstance(event, ev.JobStarted | ev.JobFinished) and event.jid is not None:
+                self._killed.name(event.jid, event.output)
 
     def look(self) -> list[ev.Event]:
-        """What has happened since the last look: a read of one small file."""
+        """What has happened since the last look: two small reads."""
         events: list[ev.Event] = []
-        count = self._counter.read() or 0
+        count, victims = self._counter.read() or 0, self._log.victims()
+        for victim in victims:
+            self._place(victim)
+        self._victims = [*self._victims, *victims][-MAX_VICTIMS:]
         if count > self._counted:
-            victims = self._log.victims()
-            self._victims = [*self._victims, *victims][-MAX_VICTIMS:]
             events.append(ev.Noticed("warning", _said(count - self._counted, victims)))
         self._counted = max(count, self._counted)
         return events
+
+    def _named(self) -> list[ev.Event]:
+        """The names of jobs that stoker or a person killed, where only what the build has said since tells them."""
+        found: list[ev.Event] = []
+        for c in self._killed.take_named():
+            self._alone |= {c.output}
+            if c.by != "memory":
+                found.append(ev.JobKilled(c.output, c.by, c.rss, c.jid))
+        return found
+
+    def _place(self, victim: Victim) -> None:
+        """Whose process the kernel has killed. The job may get over that: its death is told if it fails."""
+        job = self.owner(victim.pid) if self._pids_are_ours else None
+        if job is not None:
+            held = max(victim.rss, job.peak_rss)
+            self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, "memory", held))
+
+    def _evidence(self, steps: Iterable[FailedStep], *, unplaced: int = 0) -> Evidence:
+        """What is known of these steps beside what they said."""
+        killed = {step.output: c.by for step in steps if (c := self._killed.find(step.output, step.command))}
+        return Evidence(max(0, self._counted - self._before), killed, unplaced)
+
+    def _unplaced(self) -> int:
+        """How many of the kernel's kills nothing accounts for."""
+        placed = sum(c.by == "memory" for c in self._killed)
+        return max(0, self._counted - self._before - placed - len(self._explained))
+
+    def _judge(self, step: FailedStep) -> Death:
+        """Why a step failed. What the kernel is known to have killed explains it where it says nothing of the kind."""
+        death = judge(step, self._evidence([step]))
+        if death.is_error and (unplaced := self._unplaced()):
+            death = judge(step, self._evidence([step], unplaced=unplaced))
+        if death.by == "memory" and self._killed.find(step.output, step.command) is None:
+            self._explained.add(step.output)
+        return death
 
     def hear(self, failure: ev.FailureFound | Failure, state: BuildState) -> tuple[bool, list[ev.Event]]:
         """Whether a failed step would fail again: it has an error of its own, or it was killed even alone.
 
         And what a person should know at once of one that was killed, since it may be long before the step runs again.
         """
-        oom_kills = max(0, (self._counter.read() or 0) - self._before)
-        death = judge(self._step(failure), Evidence(oom_kills, self._killed_on_purpose(state)))
+        events = self.look()
+        death = self._judge(self._step(failure))
+        events += self._named()
         if death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs)):
-            return True, []
+            return True, events
         if death.by in (None, "shed", "person") or self._number > min(MAX_RERUNS, self.retries):
-            return False, []
+            return False, events
         peaks = self._peaks({death.output, *death.outputs}, state)
-        events: list[ev.Event] = [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
+        events += [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
         if any(job.output not in death.outputs for job in state.jobs.values()):
             events.append(ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death)))
         return False, events
@@ -125,9 +182,8 @@ class Recovery:
         `state` must hold everything that the output says.
         """
         events = self.look()
-        ours = self._killed_on_purpose(state)
-        evidence = Evidence(max(0, self._counted - self._before), ours)
-        deaths = [judge(step, evidence) for step in self._steps(state)]
+        deaths = self._deaths(self._steps(state))
+        events += self._named()
         attempt = self._attempt(state, deaths)
         found = verdict(deaths, attempt)
         if len(state.failures) >= MAX_FAILURES:
@@ -136,7 +192,8 @@ class Recovery:
             # Without the end of the reason, which says how it would have run.
             cause = found.why.rpartition("; ")[0]
             found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
-        known = {(k.output, k.attempt) for k in state.killed} | {(output, attempt.number) for output in ours}
+        known = {(k.output, k.attempt) for k in state.killed}
+        known |= {(c.output, attempt.number) for c in self._killed if c.by != "memory"}
         events += [
             ev.JobKilled(output, death.by, attempt.peaks.get(output))
             for death in deaths
@@ -151,17 +208,16 @@ class Recovery:
             self._number += 1
             self._alone |= set(found.first)
             self._alone_before = self._alone
-            self._before, self._ours, self._victims = self._counted, {}, []
+            self._begin_attempt()
         return found, events
 
-    def _killed_on_purpose(self, state: BuildState) -> dict[str, ev.KilledBy]:
-        """Who killed which outputs' jobs in this attempt, those included whose name was learnt after their death."""
-        told: dict[str, ev.KilledBy] = {
-            k.output: k.by
-            for k in state.killed
-            if k.output and k.attempt == self._number and k.by in ("shed", "person")
-        }
-        return told | self._ours
+    def _deaths(self, steps: Sequence[FailedStep]) -> list[Death]:
+        """Why these steps failed. What those that say so leave of the kernel's kills may explain the others."""
+        self._explained.clear()
+        for step in steps:
+            if judge(step, self._evidence([step])).by == "memory" and not self._killed.find(step.output, step.command):
+                self._explained.add(step.output)
+        return [self._judge(step) for step in steps]
 
     def close(self) -> None:
         """Let go of the kernel's log."""
@@ -184,6 +240,9 @@ class Recovery:
         peaks = self._peaks(wanted, state)
         if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
             peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
+        for c in self._killed:
+            if c.output in wanted and c.rss:
+                peaks[c.output] = max(c.rss, peaks.get(c.output, 0))
         budget = state.machine.memory_budget if state.machine is not None else 0
         return Attempt(number, self._alone_before, peaks, budget)
 

@@ -33,7 +33,14 @@ def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJo
 
 
 def with_death(state: BuildState, death: KilledJob, limit: int) -> BuildState:
-    """One more job was killed; `limit` bounds how many of them are kept. What seemed to have failed did not."""
+    """One more job was killed; `limit` bounds how many of them are kept. What seemed to have failed did not.
+
+    Of a death that was told before its job had a name, it is the name.
+    """
+    nameless = next((d for d in state.killed if not d.output and d.jid is not None and d.jid == death.jid), None)
+    if nameless is not None:
+        state = evolve(state, killed=tuple(d for d in state.killed if d is not nameless))
+        death = replace(nameless, output=death.output)
     failures = tuple(
         replace(f, killed_by=death.by) if f.killed_by is None and same_output(f.output, death.output) else f
         for f in state.failures

@@ -67,6 +67,8 @@ class JobUse:
     guests: tuple[tuple[Key, ...], ...] = ()
     starting: bool = False
     """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
+    pids: tuple[int, ...] = ()
+    """Its processes, guests included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,7 @@ class JobTracker:
             "frozen" if stopped else "running",
             tuple(tuple((p.pid, p.start_ticks) for p in guest.tree) for guest in guests),
             starts_server(tree, now),
+            tuple(p.pid for p in both),
         )
 
     def _forget_dead(self, processes: Mapping[int, Process]) -> None:

@@ -33,15 +33,27 @@ _GROUP = re.compile(rb"^oom-kill:.{0,4096},task_memcg=(/.{0,4095}),task=.{0,64},
 group's limit was met."""
 
 
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC
+"""Inode of the pid namespace in which the kernel tells pids (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+
+
 class Victim(NamedTuple):
     """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not told.
 
-    The pid is the kernel's own, which in a container is not the one seen there.
+    The pid is the kernel's own, which in a container is not the one seen there (`pids_are_ours`).
     """
 
     pid: int
     program: str
     rss: int
+
+
+def pids_are_ours(proc_root: Path = PROC) -> bool:
+    """Whether the pids in the kernel's log are those that are seen here."""
+    try:
+        return os.stat(f"{proc_root}/self/ns/pid").st_ino == INITIAL_PID_NAMESPACE
+    except OSError:
+        return False
 
 
 class OomCounter:

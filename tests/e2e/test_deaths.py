@@ -1,0 +1,57 @@
+"""Jobs that die for memory: whom the kernel takes, and what becomes of the build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.procs import Process, below
+from support.program import NINJAS, Stoker, until, write_ninja
+
+COMMANDS = ("sleep 600; true", "sh -c 'sleep 600; true'; true", "nice sh -c 'sleep 600; true'; true")
+"""Shells that wait for what holds the memory, some of them below other programs that wait."""
+
+
+def job_processes(scheduler: int) -> list[Process]:
+    """All below it but make's own sub-makes, which are schedulers."""
+    return [p for p in below([scheduler]) if p.name != "make" and p.state != "Z"]
+
+
+def without_score(scheduler: int) -> list[str]:
+    """The jobs' processes that the kernel would not take before others."""
+    found = []
+    for p in job_processes(scheduler):
+        file = Path(f"/proc/{p.pid}/oom_score_adj")
+        if file.exists() and int(file.read_text()) < 500:
+            found.append(f"{p.pid} {p.name}")
+    return found
+
+
+def sleepers(scheduler: int) -> int:
+    return sum(p.name == "sleep" for p in job_processes(scheduler))
+
+
+@pytest.mark.parametrize("ninja", NINJAS)
+def test_the_kernel_is_offered_all_of_a_job_and_not_only_its_shell(stoker: Stoker, tmp_path: Path, ninja: str) -> None:
+    """A shell has forked before anybody can look at it; what it forked holds the memory."""
+    jobs = [(f"o{n}", COMMANDS[n % 3]) for n in range(6)]
+    build = stoker.detach(ninja, "-C", str(write_ninja(tmp_path / "b", jobs)), "-j6", jobs=6)
+    scheduler = stoker.keeper(build)["build_pid"]
+    until(lambda: sleepers(scheduler) == 6, "six jobs")
+    until(lambda: not without_score(scheduler), f"a score for {without_score(scheduler)}")
+    assert int(Path(f"/proc/{scheduler}/oom_score_adj").read_text()) == 0
+    stoker.run("stop", "--force", build)
+
+
+def test_the_kernel_is_offered_all_of_makes_jobs_too(stoker: Stoker, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    (folder / "sub").mkdir(parents=True)
+    rules = "".join(f"o{n}:\n\t{COMMANDS[n]}\n" for n in range(3))
+    (folder / "Makefile").write_text(f"all: o0 o1 o2 sub\nsub:\n\t$(MAKE) -C sub\n.PHONY: sub\n{rules}")
+    (folder / "sub" / "Makefile").write_text(f"all: o0 o1 o2\n{rules}")
+    build = stoker.detach("make", "-C", str(folder), "-j6", jobs=6)
+    scheduler = stoker.keeper(build)["build_pid"]
+    until(lambda: sleepers(scheduler) == 6, "six jobs")
+    until(lambda: sum(name.endswith("sleep") for name in without_score(scheduler)) == 0, "a score for all")
+    stoker.run("stop", "--force", build)
