@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.program import NINJAS, Stoker, until, write_ninja
+from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja
 
 MANY = 24
 
@@ -84,6 +84,34 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
     assert status["progress"]["finished"] == status["progress"]["total"] == 7
     told = [e["text"] for e in stoker.events(build) if e["type"] == "noticed"]
     assert any("6 jobs that had finished before are built again" in text for text in told)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["objects-kept", "folder-removed"])
+def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path: Path, *, kept: bool) -> None:
+    """As below pip: between two attempts nothing is known of the next ninja, and its folder may have been removed."""
+    go = {name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("cleaned", "again")}
+    once = f"[ -e {tmp_path}/killed ] || {{ sleep 1; touch {tmp_path}/killed; kill -9 $$; }}; touch first"
+    made = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
+    work = tmp_path / "work"
+    clean = "true" if kept else f"rm -rf {work}"
+    script = (
+        f"if [ -e {tmp_path}/killed ]; then {go['again']}; fi; mkdir -p {work}; cp {made}/build.ninja {work}\n"
+        f"{PYPI_NINJA} -C {work} -j4 || {{ {clean}; {go['cleaned']}; exit 1; }}\n"
+    )
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    until(lambda: (tmp_path / "killed").exists() and not stoker.status(build)["schedulers"][-1]["running"], "the kill")
+    seen = [stoker.status(build)["progress"]]
+    (tmp_path / "cleaned").touch()
+    until(lambda: stoker.status(build)["step"]["attempt"] == 2, "the second attempt")
+    seen.append(stoker.status(build)["progress"])
+    (tmp_path / "again").touch()
+    assert stoker.ended(build)["state"] == "done"
+    assert all((p["total"], p["total_known"]) == (7, True) and p["percent"] < 100 for p in seen), seen
+    assert [p["finished"] for p in seen] == [6, 6 if kept else 0]
+    end = stoker.status(build)["progress"]
+    assert (end["finished"], end["total"], end["percent"]) == (7, 7, 100.0)
+    told = [e["text"] for e in stoker.events(build) if e["type"] == "noticed"]
+    assert any("6 jobs that had finished before are built again" in text for text in told) is not kept
 
 
 def test_an_error_that_make_is_told_to_ignore_ends_nothing(stoker: Stoker, tmp_path: Path) -> None:

@@ -361,3 +361,44 @@ def test_failed_jobs_teach_nothing(plan_of: Write) -> None:
     build.start(0.0, "d/0.o")
     build.end(0.1, "d/0.o", 0.1, "failed")
     assert build.forecast.look(build.state, 1.0) is None
+
+
+# -- a step that runs again -----------------------------------------------------------------------------------------
+
+
+def killed_at_half(plan: Plan) -> Build:
+    """Of four jobs of 10 s on one core two have ended well and one was killed; the fourth never began."""
+    build = Build(Forecast(), plan, cores=1.0)
+    for n in range(2):
+        build.run(10.0 * n, 10.0 * (n + 1), f"d/{n}.o")
+    build.start(20.0, "d/2.o")
+    build.tell(29.0, ev.JobKilled("d/2.o", "shed", GIB, 3))
+    build.end(30.0, "d/2.o", 10.0, "failed")
+    return build
+
+
+def test_what_was_killed_runs_again_and_takes_its_time(plan_of: Write) -> None:
+    plan = plan_of(objects(4), [()])
+    build = killed_at_half(plan)
+    assert build.left(30.0).seconds == pytest.approx(20.0, rel=0.4)
+    build.tell(31.0, ev.SchedulerEnded(1))
+    assert build.left(31.0).seconds == pytest.approx(20.0, rel=0.4), "nothing runs, and two jobs are to come"
+    build.tell(32.0, ev.StepStarted(1, 1, "b", ("pip",), 7, 2))
+    assert build.left(32.0).seconds == pytest.approx(20.0, rel=0.4)
+    build.tell(33.0, ev.WorkLost("/b"))
+    assert build.left(33.0).seconds == pytest.approx(40.0, rel=0.4), "all four are to be made"
+    build.tell(34.0, ev.SchedulerStarted(2, "ninja", 9, "/b", "1.13", 8))
+    assert build.left(34.0).seconds == pytest.approx(40.0, rel=0.4)
+    build.forecast.planned(2, plan)
+    build.tell(35.0, ev.SchedulerPlanned(2, 4, "dry-run", plan.summary.tools))
+    assert build.left(35.0).seconds == pytest.approx(40.0, rel=0.4), "once, not twice"
+
+
+def test_a_job_that_the_kernel_killed_is_known_for_it_after_its_end(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(4), [()]), cores=1.0)
+    build.run(0.0, 10.0, "d/0.o")
+    build.start(10.0, "d/1.o")
+    build.end(20.0, "d/1.o", 10.0, "failed")
+    failed = build.left(20.0).seconds
+    build.tell(20.5, ev.JobKilled("d/1.o", "memory"))
+    assert build.left(20.5).seconds == pytest.approx(failed + 10.0, rel=0.2)

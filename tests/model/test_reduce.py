@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from stoker.model import events as ev
 from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
+from stoker.model.made_anew import is_made_anew
 from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.samples import JobSample, MachineSample
-from stoker.model.schedulers import is_made_anew
 from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
 from stoker.model.verification import (
@@ -168,6 +168,67 @@ def test_what_was_built_in_a_temporary_folder_of_an_earlier_attempt_is_to_be_bui
     progress = progress_of(reduce_all(records(told)))
     assert progress.finished == finished
     assert progress.total == total
+
+
+def attempts(*, kept: int, swept: bool = False, known: bool = True) -> list[list[ev.Event]]:
+    """A step of four jobs: two end well, one is killed; the next attempt finds `kept` of what was built."""
+    plan = [ev.SchedulerPlanned(1, 4, "dry-run", {"cxx": 4})] if known else []
+    first: list[ev.Event] = [
+        *BEGIN,
+        *plan,
+        *(ev.JobFinished(None, 1, f"{n}.o", "cxx", 2.0, "ok") for n in range(2)),
+        ev.JobFinished(None, 1, "2.o", "cxx", 2.0, "failed"),
+        ev.JobKilled("2.o", "shed"),
+        ev.SchedulerEnded(1),
+    ]
+    again: list[ev.Event] = [ev.StepStarted(1, 1, "build", ("pip",), 200, 2)]
+    again += [ev.WorkLost("/src/build")] if swept else []
+    second = ev.SchedulerStarted(2, "ninja", 201, "/src/build", "1.13.2", 4)
+    left: list[ev.Event] = [ev.SchedulerPlanned(2, 4 - kept, "dry-run", {"cxx": 4 - kept})]
+    done: list[ev.Event] = [ev.JobFinished(None, 2, f"{n}.o", "cxx", 2.0, "ok") for n in range(kept, 4)]
+    return [first, again, [second], left, [*done, ev.SchedulerEnded(2)]]
+
+
+@pytest.mark.parametrize(
+    ("kept", "swept", "finished"),
+    [(2, False, [2, 2, 2, 2, 4]), (0, False, [2, 2, 2, 0, 4]), (0, True, [2, 0, 0, 0, 4]), (1, False, [2, 2, 2, 1, 4])],
+)
+def test_a_step_that_runs_again_is_not_done_before_it_is(kept: int, swept: bool, finished: list[int]) -> None:
+    told: list[ev.Event] = []
+    seen = []
+    for part in attempts(kept=kept, swept=swept):
+        told += part
+        seen.append(progress_of(reduce_all(records(told))))
+    assert [p.finished for p in seen] == finished
+    assert [p.total for p in seen] == [4] * 5
+    assert all(p.share != 1 for p in seen[:-1])
+    assert seen[-1].share == 1
+
+
+def test_a_step_that_broke_off_before_its_plan_was_known_has_no_total_between_attempts() -> None:
+    first, again, second, left, done = attempts(kept=2, known=False)
+    for told in ([*first, *again], [*first, *again, *second]):
+        progress = progress_of(reduce_all(records(told)))
+        assert (progress.total_known, progress.share) == (False, None)
+    progress = progress_of(reduce_all(records([*first, *again, *second, *left, *done])))
+    assert (progress.finished, progress.total, progress.total_known) == (4, 4, True)
+
+
+def test_of_two_schedulers_in_one_folder_each_goes_on_with_its_own() -> None:
+    def ninja(sid: int, total: int) -> list[ev.Event]:
+        started = ev.SchedulerStarted(sid, "ninja", 300 + sid, "/src/build", "1.13.2", 4)
+        return [started, ev.SchedulerPlanned(sid, total, "dry-run")]
+
+    def end(sid: int, output: str, outcome: ev.JobOutcome = "ok") -> ev.Event:
+        return ev.JobFinished(None, sid, output, "cxx", 1.0, outcome)
+
+    first = [*ninja(1, 1), end(1, "probe"), ev.SchedulerEnded(1)]
+    main = [*ninja(2, 4), end(2, "a.o"), end(2, "b.o", "failed"), ev.SchedulerEnded(2)]
+    again = [ev.StepStarted(1, 1, "build", ("pip",), 200, 2), *ninja(3, 0), ev.SchedulerEnded(3)]
+    told: list[ev.Event] = [*BEGIN[:2], *first, *main, *again]
+    for more in (told, [*told, *ninja(4, 3)]):
+        progress = progress_of(reduce_all(records(more)))
+        assert (progress.finished, progress.total) == (2, 5)
 
 
 def test_folders_beside_each_other_are_no_new_attempt() -> None:

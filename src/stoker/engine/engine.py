@@ -289,6 +289,7 @@ class Engine:
                 self._governor.alone = frozenset()
             observer.watch_command(self._steps.roots(self._keeper.top, change.now))
             self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
+            self._write(self._steps.swept(self._state), now)
             self._keeper.read()  # what was scanned anew may be of the next one
         self._set_limits()
 

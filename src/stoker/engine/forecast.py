@@ -89,6 +89,10 @@ class Forecast:
         self._asked = self._remembered = 0
         self._priors: dict[str, _Mean] = {}
         self._held: dict[str, _Mean] = {}
+        self._killed: set[int | str] = set()
+        """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
+        self._broken_off: set[int] = set()
+        """Schedulers that are gone and left something of their plans to the step's next attempt."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
         self._share = MEMORY_SHARE
 
@@ -103,7 +107,8 @@ class Forecast:
     # -- news --------------------------------------------------------------------------------------------------
 
     def planned(self, sid: int, plan: Plan) -> None:
-        """A scheduler's plan has been made; it takes the place of an earlier one."""
+        """A scheduler's plan has been made; it takes the place of an earlier one, and of what broke off before."""
+        self._forget_broken_off()
         first = self._plans.pop(sid, None) is None
         self._edges.clear()
         if plan.graph is None:
@@ -116,7 +121,7 @@ class Forecast:
         for _, event in self._late:
             edge = plan.graph.find(event.output) if event.sid == sid else None
             if edge is not None:
-                remaining.finish(edge)
+                self._end(remaining, edge, event)
                 if first:
                     self._tell_unseen(event, plan.graph, edge)
 
@@ -135,10 +140,51 @@ class Forecast:
                 self._finished(event, now)
             elif isinstance(event, ev.Sampled):
                 self._clock.sample(event.jobs, event.machine.cpu_available)
-            elif isinstance(event, ev.SchedulerEnded):
-                self._plans.pop(event.sid, None)
-                self._asking.pop(event.sid, None)
-                self._clock.forget(event.sid)
+            else:
+                self._heard_of_attempt(event)
+
+    def _heard_of_attempt(self, event: ev.Event) -> None:
+        if isinstance(event, ev.SchedulerEnded):
+            self._scheduler_ended(event.sid)
+        elif isinstance(event, ev.JobKilled):
+            self._put_back(event)
+        elif isinstance(event, ev.WorkLost):
+            self._work_lost()
+        elif isinstance(event, ev.StepStarted):
+            self._killed.clear()
+            if event.attempt == 1:
+                self._forget_broken_off()
+
+    def _scheduler_ended(self, sid: int) -> None:
+        self._clock.forget(sid)
+        if sid in self._plans and self._plans[sid].broken_off:
+            self._broken_off.add(sid)
+        else:
+            self._forget(sid)
+
+    def _forget(self, sid: int) -> None:
+        self._plans.pop(sid, None)
+        self._asking.pop(sid, None)
+
+    def _forget_broken_off(self) -> None:
+        for sid in self._broken_off:
+            self._forget(sid)
+        self._broken_off.clear()
+
+    def _put_back(self, event: ev.JobKilled) -> None:
+        """A job was killed, and runs again with the step; its end may be told already, or may be told later."""
+        self._killed |= {key for key in (event.jid, event.output) if key}
+        for remaining in self._plans.values():
+            edge = remaining.graph.find(event.output) if event.output else None
+            if edge is not None:
+                remaining.put_back(edge)
+
+    def _work_lost(self) -> None:
+        """What the schedulers of the attempt before had built is gone: all of their plans is still to be done."""
+        for sid in self._broken_off:
+            graph = self._plans[sid].graph
+            self._plans[sid] = Remaining(graph, self._pace.has_run)
+            self._asking[sid] = _scattered(len(graph))
 
     def _met(self, event: ev.JobStarted) -> None:
         """A job is there: what is expected of it is asked now, so that its end can be held against that."""
@@ -166,7 +212,14 @@ class Forecast:
         if event.outcome == "ok":
             self._learn(remaining, edge, seconds)
             self._tell_unseen(event, remaining.graph, edge)
-        remaining.finish(edge)
+        self._end(remaining, edge, event)
+
+    def _end(self, remaining: Remaining, edge: int, event: ev.JobFinished) -> None:
+        """The edge has ended, unless it was killed."""
+        if event.outcome != "ok" and not self._killed.isdisjoint({event.jid, event.output}):
+            remaining.put_back(edge)
+        else:
+            remaining.finish(edge)
 
     def _planned(self, sid: int, jid: int | None, output: str) -> tuple[Remaining | None, int | None]:
         """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
@@ -196,12 +249,14 @@ class Forecast:
     def look(self, state: BuildState, now: float) -> ev.Estimated | None:
         """The time left at Unix time `now`, None while nothing is known to base it on.
 
-        Without the graph of what runs at the top of the build it is told from counts and percentages.
+        Without the graph of what runs at the top of the build it is told from counts and percentages. Between two
+        attempts at a step it is what the first has left, and what was killed in it.
         """
         self._clock.advance(now)
         live = [s for s in state.schedulers.values() if s.ended is None]
         tops = [s for s in live if s.parent is None]
-        if not tops or any(s.sid not in self._plans for s in tops):
+        unknown = not tops or any(s.sid not in self._plans for s in tops)
+        if unknown and not self._broken_off:
             return estimate(state, now)
         self._ask_some()
         self._pace.speed = self._clock.speed

@@ -65,6 +65,8 @@ class Remaining:
         """`has_run` tells whether a tool has run in a folder already, under an earlier plan."""
         self.graph = graph
         self.left = len(graph)
+        self.broken_off = False
+        """Whether something was killed, so that the scheduler cannot do all of its plan."""
         self.tools = frozenset(graph.tools)
         self._state = bytearray(len(graph))
         self._source = bytearray(len(graph))
@@ -120,6 +122,15 @@ class Remaining:
         self.begin(edge)
         self._state[edge] = DONE
         self.left -= 1
+
+    def put_back(self, edge: int) -> None:
+        """The edge was killed: it is to run again."""
+        if self._state[edge] == WAITING:
+            return
+        self.left += self._state[edge] == DONE
+        self._state[edge] = WAITING
+        self._count_in(edge)
+        self.broken_off = True
 
     def expected(self, edge: int) -> tuple[Source, float]:
         """What is known best of an edge: the source, and the seconds that it tells (none for the class)."""

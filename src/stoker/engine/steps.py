@@ -6,6 +6,8 @@ Unaware of how a step is run and of what its jobs do.
 from __future__ import annotations
 
 import math
+import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -85,12 +87,24 @@ class Steps:
         tools = state.step.tools if state.step is not None else ()
         return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
 
+    def swept(self, state: BuildState) -> list[ev.Event]:
+        """What earlier attempts had built in folders that are gone: pip has setup.py clean up behind it."""
+        step = state.step
+        if step is None or step.attempt == 1:
+            return []
+        done = Counter[str]()
+        for s in state.schedulers.values():
+            if s.step == step.index and s.finished and not os.path.isdir(s.directory):
+                done[s.directory] += s.finished
+        events: list[ev.Event] = [ev.WorkLost(directory) for directory in done]
+        text = f"the command removed the folder it works in: {_built_again(done.total())}"
+        return [*events, ev.Noticed("warning", text)] if events else []
+
     def lost(self, state: BuildState, events: Iterable[ev.Event]) -> list[ev.Event]:
         """A word on what these new schedulers build again, since the step was run again in another folder."""
         new = [e for e in events if isinstance(e, ev.SchedulerStarted)]
         count = sum(s.finished for s in {s.sid: s for e in new for s in lost(state.schedulers, state.step, e)}.values())
-        jobs = "1 job that had" if count == 1 else f"{count} jobs that had"
-        text = f"the command works in a new temporary folder now: {jobs} finished before are built again"
+        text = f"the command works in a new temporary folder now: {_built_again(count)}"
         return [ev.Noticed("warning", text)] if count else []
 
     def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
@@ -107,6 +121,11 @@ class Steps:
 
     def _of(self, number: int) -> dict[str, Any]:
         return self._steps[number - 1]
+
+
+def _built_again(count: int) -> str:
+    jobs = "1 job" if count == 1 else f"{count} jobs"
+    return f"{jobs} that had finished before {'is' if count == 1 else 'are'} built again"
 
 
 def changes(runs: list[Run], state: BuildState) -> list[Change]:

@@ -142,6 +142,14 @@ class SchedulerEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkLost:
+    """What this step's schedulers had built in a folder is gone: the attempt that begins builds it again."""
+
+    kind: ClassVar[str] = "work_lost"
+    directory: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobStarted:
     """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1.
 
@@ -375,6 +383,7 @@ Event = (
     | SchedulerStarted
     | SchedulerPlanned
     | SchedulerEnded
+    | WorkLost
     | JobStarted
     | JobMoved
     | LevelSet

@@ -6,8 +6,10 @@ moment, and finished == total once a build has ended well.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stoker.model.attempts import left_by
 from stoker.model.killed import failed_steps, killed_for_good
 from stoker.model.state import BuildState, Scheduler
 
@@ -55,12 +57,7 @@ def progress_of(state: BuildState) -> Progress:
     # Of jobs too short to be seen running, only the output tells that they failed.
     ended_badly = state.retired.failed + sum(s.failed for s in schedulers) + killed_for_good(state)
     failed = max(ended_badly, len(failed_steps(state)))
-    total = (
-        state.retired.finished
-        + state.retired.failed
-        + state.retired.killed
-        + sum(_total(s, per_scheduler.get(s.sid, 0), broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
-    )
+    total = state.retired.finished + state.retired.failed + state.retired.killed + _totals(state, per_scheduler)
     if state.outcome == "done":
         total = finished
     known = bool(state.schedulers) and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
@@ -76,11 +73,18 @@ def _killed(state: BuildState) -> int:
     return max(counted - killed_for_good(state), told)
 
 
+def _totals(state: BuildState, live: Mapping[int, int]) -> int:
+    """Jobs of all schedulers. Those of an attempt that broke off stand for what the next one has not taken up yet."""
+    over, of = state.phase in _BROKEN_OFF, state.schedulers
+    totals = {s.sid: _total(s, live.get(s.sid, 0), broken_off=over) for s in of.values() if not s.broken_off}
+    return sum(totals.values()) + sum(left_by(s, totals, of) for s in of.values() if s.broken_off)
+
+
 def _known(scheduler: Scheduler, *, broken_off: bool) -> bool:
     """A make says at no time how much there is to do: only one that came to its end has shown it."""
     if scheduler.plan is not None and scheduler.plan.total is not None:
         return True
-    return scheduler.ended is not None and not (broken_off and scheduler.tool == "make")
+    return scheduler.ended is not None and not (scheduler.broken_off or (broken_off and scheduler.tool == "make"))
 
 
 def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:

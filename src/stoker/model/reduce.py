@@ -11,6 +11,7 @@ from functools import reduce as _fold
 from typing import Any
 
 from stoker.model import events as ev
+from stoker.model.attempts import with_broken_off, with_scheduler, with_successor, with_work_lost
 from stoker.model.evolve import evolve
 from stoker.model.killed import death_of, with_death, with_lost, with_name
 from stoker.model.samples import MachineSample
@@ -82,6 +83,8 @@ def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildSt
     state = evolve(state, phase="running", step=step)
     if other:
         state = evolve(state, killed=(), estimate=None)
+    elif e.attempt > 1:
+        state = evolve(state, schedulers=with_broken_off(state.schedulers, step))
     forgiven = _forgiven(state, e.log_start) if other or e.attempt > 1 else state
     return _with_level(forgiven, state.level.paused)
 
@@ -121,9 +124,11 @@ def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -
     scheduler = Scheduler(
         e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time, start_ticks=e.start_ticks
     )
-    known = without(state.schedulers, lost(state.schedulers, state.step, e))
-    schedulers, retired = with_oldest_retired({**known, e.sid: scheduler}, state.retired)
     level, step = state.level, state.step
+    if step is not None:
+        scheduler = evolve(scheduler, step=step.index, attempt=step.attempt)
+    known = without(state.schedulers, lost(state.schedulers, step, e))
+    schedulers, retired = with_oldest_retired(with_scheduler(known, scheduler), state.retired)
     if e.width is not None and e.parent is None:
         level = evolve(level, window=e.width)
     if step is not None:
@@ -139,15 +144,25 @@ def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:
 
 
 def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) -> BuildState:
+    state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, e.total))
     return _with_scheduler(state, e.sid, plan=Plan(e.total, e.source, e.tools, e.percent))
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
     jobs, leaving = ({jid: job for jid, job in of.items() if job.sid != e.sid} for of in (state.jobs, state.leaving))
+    ended = state.schedulers.get(e.sid)
+    if ended is not None and not (ended.failed or ended.killed or ended.dropped):
+        state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, ended.finished))
     left = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
+    left = left or (ended is not None and ended.killed > 0)  # what was killed runs again
     # What comes behind the last one (a link, a wheel) is of no plan: what was estimated says nothing of it.
     estimate = state.estimate if left else None
     return _with_scheduler(evolve(state, jobs=jobs, leaving=leaving, estimate=estimate), e.sid, ended=time)
+
+
+def _work_lost(state: BuildState, e: ev.WorkLost, _time: float) -> BuildState:
+    index = state.step.index if state.step is not None else 1
+    return evolve(state, schedulers=with_work_lost(state.schedulers, e.directory, index))
 
 
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
@@ -397,6 +412,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.SchedulerStarted: _scheduler_started,
     ev.SchedulerPlanned: _scheduler_planned,
     ev.SchedulerEnded: _scheduler_ended,
+    ev.WorkLost: _work_lost,
     ev.JobStarted: _job_started,
     ev.JobMoved: _job_moved,
     ev.LevelSet: _level_set,

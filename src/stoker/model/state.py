@@ -89,7 +89,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One ninja, samurai or make of this build, running or ended."""
+    """One ninja, samurai or make of this build, running or ended, of this `attempt` at this `step` (both from 1).
+
+    `broken_off`: its attempt failed and the step runs again, but nobody is known to have taken up its work yet.
+    `goes_on_with` is the scheduler (sid) of an earlier attempt whose work it takes up.
+    """
 
     sid: int
     tool: Literal["ninja", "samurai", "make"]
@@ -108,6 +112,10 @@ class Scheduler:
     finished_by_tool: Mapping[str, int] = field(default_factory=dict)
     log_offset: int | None = None
     start_ticks: int | None = None
+    step: int = 1
+    attempt: int = 1
+    goes_on_with: int | None = None
+    broken_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
