@@ -234,6 +234,30 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])
 
 
+@pytest.mark.parametrize(("verb", "arguments"), [("job", {"jid": 2, "act": "together"}), ("level", {"jobs": None})])
+def test_a_job_that_runs_alone_lets_the_others_go_on_when_a_person_says_so(
+    world: World, verb: str, arguments: dict[str, object]
+) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=2, act="alone")
+    see(lambda: world.stopped(births) == [True, False, True])
+    world.hand(verb, **arguments)
+    see(lambda: sum(world.stopped(births)) == 1)  # two may run
+    moved = [e for e in world.events if isinstance(e, ev.JobMoved) and e.jid == 2]
+    assert [(e.alone, e.alone_by) for e in moved] == [(True, "ann"), (False, "")]
+
+
+def test_of_two_jobs_that_are_to_run_alone_the_one_asked_for_last_does(world: World) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=2, act="alone")
+    world.hand("job", jid=1, act="alone")
+    see(lambda: world.stopped(births) == [False, True, True])
+    with pytest.raises(CommandRefused, match="runs alone already"):
+        world.hand("job", jid=1, act="alone")
+    with pytest.raises(CommandRefused, match="does not run alone"):
+        world.hand("job", jid=2, act="together")
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [

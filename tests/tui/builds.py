@@ -232,6 +232,43 @@ def governed(
     return story.add(NOW, replace(sample, jobs=samples))
 
 
+def _killed_job(jid: int, output: str, by: ev.KilledBy, rss: int, seconds: float) -> tuple[ev.Event, ...]:
+    who, why = ("ann", "") if by == "person" else ("", "0.9 GiB left, below the floor of 1.3 GiB; gives back 2.6 GiB")
+    return (
+        ev.JobStarted(jid, 1, 5000 + jid, output, "cxx", START + 3600),
+        ev.JobKilled(output, by, rss, jid, who, why),
+        ev.FailureFound(output, f"/usr/bin/c++ -c {output}", 137, (f"FAILED: [code=137] {output} ",), 20_000, 20_100),
+        ev.JobFinished(jid, 1, output, "cxx", seconds, "failed", rss),
+    )
+
+
+def stopped_some() -> Story:
+    """The governed build, of which stoker has stopped two jobs to free memory, and a person has killed a third."""
+    story = governed()
+    story.add(NOW, *_killed_job(901, "third_party/protobuf/descriptor.cc.o", "shed", int(2.6 * GIB), 71))
+    story.add(NOW, *_killed_job(902, "third_party/protobuf/generated_message.cc.o", "shed", int(1.1 * GIB), 40))
+    return story.add(NOW, *_killed_job(903, "c10/test/core/DispatchKeySet_test.cpp.o", "person", int(0.4 * GIB), 9))
+
+
+def stopped_some_and_done() -> Story:
+    """The same after the step has run again, and the build ended well."""
+    again = ev.StepStarted(2, 4, "build", ("ninja",), 99, 2, log_start=30_000)
+    second = ev.SchedulerStarted(2, "ninja", 101, "/src/build", "1.13.2", 128)
+    names = ("descriptor.cc.o", "generated_message.cc.o", "DispatchKeySet_test.cpp.o")
+    made = (ev.JobFinished(None, 2, name, "cxx", 60, "ok", GIB) for name in names)
+    story = stopped_some().add(3800, ev.SchedulerEnded(1), again, second, *made, ev.SchedulerEnded(2))
+    return story.add(3900, ev.BuildEnded("done", 0, ""))
+
+
+def alone(state: ev.JobState = "running", who: str = "ann") -> Story:
+    """The governed build, of which one job runs alone, or is to."""
+    jid = 2 if state == "running" else 14
+    others = (ev.JobMoved(n, "frozen", None, "word") for n in range(1, 13) if n not in (jid, FROZEN_JID))
+    frozen = tuple(replace(s, state="frozen") for s in job_samples(12) if s.jid != jid)
+    story = governed().add(NOW, *others, ev.JobMoved(jid, state, alone=True, alone_by=who))
+    return story.add(NOW, replace(sampled(12), jobs=frozen))
+
+
 CACHE = CacheUse(
     "ccache", 1003, 201, 12, size=int(11.4 * GIB), size_limit=25 * GIB, saved_seconds=5130.0, saved_jobs=968
 )

@@ -18,6 +18,7 @@ from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
+from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of, time_left
@@ -27,6 +28,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
+from stoker.show import kills
 from stoker.show.cache import closing_lines
 from stoker.show.level import PAUSES, setting
 from stoker.show.verification import headline
@@ -119,6 +121,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed")
+    lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if (left := time_left(state, now)) is not None and not state.over:
         lines.append(f"  left      {format_band(*left[1:])}")
@@ -126,13 +129,19 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     lines += _cache_lines(state)
     if state.over:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
-    lines += [f"  failed    {clean(f.output)}" for f in state.failures[:5]]
+    lines += [f"  failed    {clean(f.output)}" for f in failed_steps(state)[:5]]
     if state.diagnosis is not None and state.diagnosis.cause is not None:
         lines.append(f"  cause     {clean(state.diagnosis.cause.title)}")
         lines += [f"            {clean(fact)}" for fact in state.diagnosis.facts]
     if state.verification is not None:
         lines.append(f"  verified  {clean(headline(state.verification)[1])}")
     return [*lines, f"  output    {clean(state.log_path)}"]
+
+
+def _killed_texts(state: BuildState) -> list[str]:
+    """What was killed and is to run again; of a build that has ended, all that was, and what it cost."""
+    now = kills.outlook_text(state)
+    return kills.cost_lines(state) if state.over else [now] if now else []
 
 
 def _governed_lines(state: BuildState) -> list[str]:

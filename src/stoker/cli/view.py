@@ -24,6 +24,7 @@ from stoker.model.update import CommandRefused
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
+from stoker.show import kills
 from stoker.show.closing import closing_lines
 from stoker.show.source import Source
 
@@ -75,7 +76,8 @@ def show_build(
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else 0
     if full_screen:
-        print(_last_line(state), file=sys.stderr)
+        for line in (_last_line(state), *(f"stoker: {text}" for text in kills.cost_lines(state))):
+            print(line, file=sys.stderr)
     if screen != "json":
         for line in closing_lines(state, lasting=lasting and Path(state.cwd).is_dir()):
             print(f"stoker: {line}", file=sys.stderr)

@@ -23,7 +23,7 @@ from stoker.config.strict_yaml import Section, load
 TOKENS = (
     "background", "surface", "panel", "text", "text_dim", "accent", "rule", "ok", "warn", "error", "person",
     "bar_empty", "memory", "memory_build", "memory_limit", "cpu", "gpu", "disk", "running", "frozen", "on_deck",
-    "tool_cxx", "tool_nvcc", "tool_link", "tool_archive", "tool_other", "cursor", "cursor_text", "selection",
+    "killed", "tool_cxx", "tool_nvcc", "tool_link", "tool_archive", "tool_other", "cursor", "cursor_text", "selection",
 )  # fmt: skip
 """Every colour of a theme, by what it is for."""
 

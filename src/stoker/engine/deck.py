@@ -87,6 +87,7 @@ class Member:
     schedulers run inside it, whose own jobs are counted for themselves. `whole`: its whole tree was stopped, not just
     the newborn. `starting`: it starts a server, and would fail if it were stopped meanwhile. `told`: its end has been
     told; `told_peak`: the peak that viewers know of; `wait`: why it waits, as they know it.
+    `alone_by`: the person who wants it alone, if it was one.
     """
 
     jid: int
@@ -108,6 +109,7 @@ class Member:
     passed_over: int = 0
     held: bool = False
     alone: bool = False
+    alone_by: str = ""
     by_person: bool = False
     by_word: bool = False
     early: bool = False

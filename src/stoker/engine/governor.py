@@ -373,10 +373,17 @@ class Governor:
     def told(self, member: Member) -> ev.JobMoved:
         """Where a job is, by whose word, and what is expected of it now."""
         by: ev.MovedBy = "person" if member.by_person else "word" if member.by_word else ""
-        return ev.JobMoved(member.jid, member.state, self.deck.news(member), by, member.alone)
+        return ev.JobMoved(member.jid, member.state, self.deck.news(member), by, member.alone, member.alone_by)
 
     def _decided(self, member: Member, decision: Decision) -> ev.Decided:
         return ev.Decided("governor", f"{decision.action} {member.job.label}", decision.why)
+
+    def let_join(self, members: Iterable[Member]) -> list[ev.Event]:
+        """These need not run alone any more: the others go on with them."""
+        freed = list(members)
+        for member in freed:
+            member.alone, member.alone_by, member.candidate = False, "", None
+        return [self.told(member) for member in freed]
 
     def drop(self, sid: int, failed: str, why: str) -> tuple[list[int], list[ev.Event]]:
         """The scheduler will start nothing more, since `failed` has: end what it has started only for our sake.

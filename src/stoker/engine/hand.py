@@ -38,12 +38,15 @@ def _level(governor: Governor, arguments: Mapping[str, Any], who: str) -> list[e
     old, guarded = governor.level, governor.guarded
     wanted = _wanted(governor, arguments)
     governor.wanted = wanted
+    freed = governor.let_join(_wanted_alone(governor)) if wanted is None else []
     governor.guarded = arguments.get("ignore_memory") is not True
     word = "automatic" if wanted is None else str(wanted)
     why = f"asked for; {counts(governor)}"
     if governor.guarded != guarded:
         why += "; memory is cared for again" if governor.guarded else "; memory is not cared for"
-    return [ev.Decided(who, f"level {old} → {word}", why), *_effect(governor)]
+    if freed:
+        why += "; nothing runs alone any more"
+    return [ev.Decided(who, f"level {old} → {word}", why), *freed, *_effect(governor)]
 
 
 def let_go(governor: Governor) -> None:
@@ -106,7 +109,7 @@ def _job(governor: Governor, arguments: Mapping[str, Any], who: str) -> list[ev.
         raise CommandRefused(f"{member.job.label} may own the terminal or be waited for; it is never stopped")
     if member.carrier and act in ("freeze", "alone"):
         raise CommandRefused(f"{member.job.label} runs a build of its own; pick one of that build's jobs")
-    acts = {"freeze": _freeze, "thaw": _thaw, "alone": _alone, "kill": _kill}
+    acts = {"freeze": _freeze, "thaw": _thaw, "alone": _alone, "together": _together, "kill": _kill}
     if act not in acts:
         raise CommandRefused(f"no such act {act!r}; a job can be: {', '.join(acts)}")
     events = acts[act](governor, member, who)
@@ -135,10 +138,26 @@ def _thaw(governor: Governor, member: Member, who: str) -> list[ev.Event]:
 
 
 def _alone(governor: Governor, member: Member, who: str) -> list[ev.Event]:
-    member.alone, member.by_person, member.candidate = True, False, None
+    """Of two that a person wants alone, the one asked for last is meant."""
+    if member.alone:
+        raise CommandRefused(f"{member.job.label} runs alone already")
+    freed = governor.let_join(_wanted_alone(governor))
+    member.alone, member.alone_by, member.by_person, member.candidate = True, who, False, None
     others = len(governor.deck.having("running")) - (member.state == "running")
     why = f"asked for; {others} others wait until it has ended"
-    return [ev.Decided(who, f"run {member.job.label} alone", why), governor.told(member)]
+    return [ev.Decided(who, f"run {member.job.label} alone", why), *freed, governor.told(member)]
+
+
+def _together(governor: Governor, member: Member, who: str) -> list[ev.Event]:
+    if not member.alone:
+        raise CommandRefused(f"{member.job.label} does not run alone")
+    told = ev.Decided(who, f"let others run beside {member.job.label}", "asked for")
+    return [told, *governor.let_join([member])]
+
+
+def _wanted_alone(governor: Governor) -> list[Member]:
+    """The jobs that a person wants alone."""
+    return [m for m in governor.deck if m.alone_by]
 
 
 def _kill(governor: Governor, member: Member, who: str) -> list[ev.Event]:

@@ -68,6 +68,7 @@ def member_of(birth: Birth, now: float, clocks: Clocks, *, held: bool, alone: bo
         since=clocks.monotonic,
         fixed=fixed,
         alone=alone or (before is not None and before.alone),
+        alone_by=before.alone_by if before is not None else "",
         by_person=moved_by == "person",
         by_word=moved_by == "word",
         whole=before is not None,

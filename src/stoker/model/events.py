@@ -173,7 +173,8 @@ class JobStarted:
 class JobMoved:
     """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was told before.
 
-    `by` tells who decided; an engine that takes over goes by it. `alone`: nothing runs beside it.
+    `by` tells who decided; an engine that takes over goes by it. `alone`: nothing runs beside it; `alone_by` is the
+    login name of the person who said so, empty where stoker did.
     """
 
     kind: ClassVar[str] = "job_moved"
@@ -182,6 +183,7 @@ class JobMoved:
     expected: int | None = None
     by: MovedBy = ""
     alone: bool = False
+    alone_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

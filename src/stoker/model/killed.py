@@ -65,16 +65,17 @@ def with_lost(lost: Mapping[str, Lost], death: KilledJob, seconds: float) -> Map
 
 def failed_steps(state: BuildState) -> tuple[Failure, ...]:
     """What the output tells as failed, and is: what was killed is not, unless the build has failed of it."""
-    return tuple(f for f in state.failures if f.killed_by is None or _is_final(state, f.killed_by))
+    return tuple(f for f in state.failures if f.killed_by is None or is_final(state, f.killed_by))
 
 
 def killed_for_good(state: BuildState) -> int:
     """Jobs that the kernel, or somebody unknown, has killed and that nobody runs again: the build failed by them."""
     attempt = _attempt(state)
-    return sum(k.attempt == attempt and _is_final(state, k.by) for k in state.killed)
+    return sum(k.attempt == attempt and is_final(state, k.by) for k in state.killed)
 
 
-def _is_final(state: BuildState, by: str) -> bool:
+def is_final(state: BuildState, by: str) -> bool:
+    """Whether the build has failed of kills by that killer."""
     return state.outcome == "failed" and by in BY_THE_SYSTEM
 
 

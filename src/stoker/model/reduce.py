@@ -200,6 +200,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         expected=_expected(e.expected or job.expected, job.peak_rss),
         moved_by=e.by,
         alone=e.alone,
+        alone_by=e.alone_by,
     )
     if e.state != job.state:
         moved = evolve(moved, waits="", waits_for="")

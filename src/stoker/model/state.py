@@ -132,9 +132,9 @@ class Job:
     """A job of a scheduler that has not ended.
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
-    was let go, None while it waits on deck; `started` is its process's birth. `moved_by` and `alone` are as in
-    events.JobMoved, `start_ticks` as in events.JobStarted. `waits` says why it waits now, if it is on deck or frozen
-    and that has been told; `waits_for` says it in one word.
+    was let go, None while it waits on deck; `started` is its process's birth. `moved_by`, `alone` and `alone_by` are
+    as in events.JobMoved, `start_ticks` as in events.JobStarted. `waits` says why it waits now, if it is on deck or
+    frozen and that has been told; `waits_for` says it in one word.
     """
 
     jid: int
@@ -152,6 +152,7 @@ class Job:
     running_since: float | None = None
     moved_by: MovedBy = ""
     alone: bool = False
+    alone_by: str = ""
     start_ticks: int | None = None
     waits: str = ""
     waits_for: WaitCause = ""

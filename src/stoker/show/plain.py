@@ -19,7 +19,7 @@ from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration, format_share
 from stoker.model.update import Update
-from stoker.show import cache
+from stoker.show import cache, kills
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
 from stoker.show.sink import Sink
 from stoker.show.source import OutputLog, Source
@@ -265,6 +265,7 @@ class PlainRenderer:
             return []
         self._told_end = True
         told = cache.closing_lines(state.cache) if state.cache is not None else []
+        told += [("killed", line) for line in kills.cost_lines(state)]
         return [*([Span(f"stoker: {title}: {text}")] for title, text in told), _ending(state)]
 
 
@@ -305,6 +306,9 @@ def _notice(notice: Notice) -> Dated:
 
 
 def _failure(failure: Failure) -> Dated:
+    if failure.killed_by is not None:
+        words = f"not failed, whatever the output says: {_name(failure.output)} was {kills.how_text(failure.killed_by)}"
+        return _line(failure.time, words, _WARN)
     status = "" if failure.exit_code is None else f" (exit {failure.exit_code})"
     return _line(failure.time, f"FAILED {_name(failure.output)}{status}", _BAD)
 
@@ -321,6 +325,8 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")
+        if killed := kills.outlook_text(state):
+            parts.append(killed)
     else:
         parts.append(_name(state.activity) or state.phase)
     if state.machine is not None:

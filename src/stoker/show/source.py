@@ -44,7 +44,7 @@ class Source(Protocol):
         """Ask for something; raises `stoker.model.update.CommandRefused`.
 
         Verbs of a live build: level(jobs: int | None, or change: int; ignore_memory: bool), pause(now: bool),
-        resume(), job(jid: int, act: freeze, thaw, alone or kill), stop(force: bool). Verbs of a replay:
+        resume(), job(jid: int, act: freeze, thaw, alone, together or kill), stop(force: bool). Verbs of a replay:
         replay_pause(), replay_seek(seconds: float, relative), replay_speed(factor: float).
         """
         ...

@@ -73,7 +73,14 @@ TABLE: tuple[Action, ...] = (
     Action("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
     Action("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
     Action("job.freeze", "dashboard", "F", "Freeze, thaw or start the picked job", "freeze", needs="control"),
-    Action("job.alone", "dashboard", "O", "Run only the picked job; others wait for its end", "alone", needs="control"),
+    Action(
+        "job.alone",
+        "dashboard",
+        "O",
+        "Run only the picked job, others wait; again: let them go on",
+        "alone",
+        needs="control",
+    ),
     Action("job.kill", "dashboard", "X", "Kill the picked job (asks first)", "kill", needs="control"),
     Action("level.type", "dashboard", "equals_sign", "Type a level (any digit begins it)", needs="control"),
     Action("log.down", "output", "down,j", "One line down", palette=False),
@@ -142,10 +149,14 @@ _KEY_NAMES = {
 
 def bindings(scope: Scope) -> list[BindingType]:
     """The bindings of one screen, or of the app."""
+    return bindings_of(*(a.id for a in TABLE if a.scope == scope))
+
+
+def bindings_of(*names: str) -> list[BindingType]:
+    """The bindings of these actions."""
     return [
         Binding(a.keys, a.method, a.help, id=a.id, show=False, priority=a.id == "interrupt")
-        for a in TABLE
-        if a.scope == scope
+        for a in (BY_ID[name] for name in names)
     ]
 
 

@@ -93,7 +93,7 @@ class StokerApp(ControlApp):
     def moment(self) -> Moment:
         """What to draw now."""
         now = self._clock.now(self.newest, self._monotonic())
-        return Moment(self.newest, now, self.source.read_only, self.hand.wishes)
+        return Moment(self.newest, now, self.source.read_only, self.hand.wishes, self.keymap)
 
     def get_default_screen(self) -> Screen[None]:
         """The dashboard."""

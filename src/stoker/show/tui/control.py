@@ -91,7 +91,7 @@ class ControlApp(App[int], inherit_bindings=False):
         """True if the action is worth a place in the footer: there is something to see or do."""
         state = self.newest.state
         something = {
-            "failures": bool(state.failures or state.diagnosis),
+            "failures": bool(state.failures or state.killed or state.diagnosis),
             "decisions": bool(state.decisions or state.notices),
             "verification": state.verification is not None,
             "level-up": state.level.target is not None,
@@ -159,6 +159,35 @@ class ControlApp(App[int], inherit_bindings=False):
     def action_pause_now(self) -> None:
         """Freeze everything, or go on."""
         self.hand.pause(self.newest.state, now=True)
+
+    def governs_job(self, action: actions.Action) -> bool:
+        """True if an action on one job can do something: stoker holds jobs, and this viewer may act."""
+        return self.offers(action) and self.newest.state.level.target is not None
+
+    def job_label(self, action: actions.Action, job: Job) -> str:
+        """What an action would do to this job, in a word."""
+        if action.id == "job.freeze" and not self._runs(job):
+            return "start" if job.state == "on_deck" else "thaw"
+        if action.id == "job.alone" and self._is_alone(job):
+            return "let others go on"
+        return action.footer
+
+    def act_on(self, job: Job, action: str) -> None:
+        """Freeze, thaw or start a job; run it alone or beside others again; or ask whether to kill it."""
+        if action == "job.freeze":
+            self.hand.act(job.jid, "freeze" if self._runs(job) else "thaw")
+        elif action == "job.alone":
+            self.hand.act(job.jid, "together" if self._is_alone(job) else "alone")
+        elif action == "job.kill":
+            self.ask_to_kill(job)
+
+    def _runs(self, job: Job) -> bool:
+        """Whether a job runs, as far as the person's last wish goes."""
+        return {"freeze": False, "thaw": True}.get(self.hand.wishes.acts.get(job.jid, ""), job.state == "running")
+
+    def _is_alone(self, job: Job) -> bool:
+        """Whether a job is to run alone, as far as the person's last wish goes."""
+        return {"alone": True, "together": False}.get(self.hand.wishes.acts.get(job.jid, ""), job.alone)
 
     def ask_to_kill(self, job: Job) -> None:
         """Ask whether to kill a job, which may end while the question stands."""

@@ -5,16 +5,18 @@ Unaware of Textual; the last line of each page is left to the footer.
 
 from __future__ import annotations
 
+from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Decision, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
+from stoker.show import kills
 from stoker.show.cache import closing_lines
 from stoker.show.governing import is_person, is_routine
 from stoker.show.tui import meters, views
 from stoker.show.tui.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
 from stoker.show.tui.glyphs import Glyphs
-from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, lately, table
+from stoker.show.tui.jobs import TOOL_INKS, TOOL_NAMES, lately, soloist, table
 from stoker.show.tui.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, pad, width_of
 from stoker.show.tui.moment import Moment
 
@@ -22,6 +24,10 @@ WIDE = 160
 """Screen width from which decisions stand beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
+MAX_BANNERS = 2
+ALONE_NAME = 28
+"""Lines of what must not be missed, and cells of a job's name in one of them."""
+
 LEAST_FINISHED = 3
 """Lines below the running jobs from which the finished ones are worth a heading."""
 
@@ -73,14 +79,38 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     texts = []
     if m.link == "lost":
         note = f" ({clean(m.update.note, 200)})" if m.update.note else ""
-        texts.append(f"engine lost, reconnecting. The build goes on without it{note}")
+        texts.append((g.warn, f"engine lost, reconnecting. The build goes on without it{note}", "warn"))
     if state.phase == "paused":
-        texts.append(f"paused: nothing new starts; what runs goes on to its end ({progress_of(state).running} now)")
+        running = progress_of(state).running
+        texts.append((g.warn, f"paused: nothing new starts; what runs goes on to its end ({running} now)", "warn"))
     elif state.phase == "frozen":
-        texts.append(f"frozen: nothing runs; what was started keeps its memory ({format_bytes(state.build_rss)})")
+        held = format_bytes(state.build_rss)
+        texts.append((g.warn, f"frozen: nothing runs; what was started keeps its memory ({held})", "warn"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
-        texts.append(meters.UNGUARDED)
-    return [fit((Part(elide_end(f"{g.warn} {text}", width, g.ellipsis), "warn bold"),), width) for text in texts[:2]]
+        texts.append((g.warn, meters.UNGUARDED, "warn"))
+    if alone := _alone_text(m, g):
+        texts.append((g.warn, alone, "warn"))
+    if killed := kills.outlook_text(state):
+        texts.append((g.killed, killed, "killed"))
+    return [
+        fit((Part(elide_end(f"{mark} {text}", width, g.ellipsis), f"{ink} bold"),), width)
+        for mark, text, ink in texts[:MAX_BANNERS]
+    ]
+
+
+def _alone_text(m: Moment, g: Glyphs) -> str:
+    """Which job runs alone, who said so, and how the others may go on."""
+    job = soloist(m.state)
+    if job is None:
+        return ""
+    name = elide_path(clean(job.output) or f"pid {job.pid}", ALONE_NAME, g.ellipsis)
+    others = len(m.state.jobs) - 1
+    runs = "is to run alone" if job.state == "on_deck" else "runs alone"
+    wait = f"{others} wait{'s' if others == 1 else ''}" if others else "nothing waits"
+    if not job.alone_by:
+        return f"{name} {runs}, since it was killed beside others; {wait}"
+    undo = f"; to undo: {m.key('job.alone')} on it, or {m.key('level-auto')}" if not m.read_only else ""
+    return f"{name} {runs} ({clean(job.alone_by, 20)}); {wait}{undo}"
 
 
 def _beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
@@ -205,6 +235,8 @@ def _decision_mark(decision: Decision, g: Glyphs) -> tuple[str, str]:
         return g.person, "person"
     if decision.what.startswith("freeze "):
         return g.frozen, "frozen"
+    if decision.what.startswith("shed "):
+        return g.killed, "killed"
     return g.governor, "text_dim" if is_routine(decision) else "text"
 
 
@@ -231,6 +263,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             + (f", {p.failed} failed" if p.failed else "")
             + _not_run(p.total - p.finished - p.failed),
         ),
+        *(("killed", line) for line in kills.cost_lines(state)),
         ("memory", meters.most_memory(state)),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
@@ -241,9 +274,10 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning tells the most
         lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
     room = height - len(lines)
-    if state.failures and room >= 4:
-        shown = state.failures[: max(1, min(len(state.failures), room // 3))]
-        lines += [BLANK, views.section(f"failures {len(state.failures)}", width, g)]
+    failures = failed_steps(state)
+    if failures and room >= 4:
+        shown = failures[: max(1, min(len(failures), room // 3))]
+        lines += [BLANK, views.section(f"failures {len(failures)}", width, g)]
         for f in shown:
             status = "" if f.exit_code is None else f"  exit {f.exit_code}"
             text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
@@ -290,6 +324,6 @@ def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: i
             Part(pad(peak, 10, right=True)),
         ]
         room = width - width_of(cells) - 2
-        mark = bad if job.outcome == "failed" else Part("  ")
+        mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
         lines.append((mark, Part(pad(elide_path(clean(job.output), room, g.ellipsis), room)), *cells))
     return lines

@@ -45,6 +45,7 @@ class Glyphs:
     governor: str
     frozen: str
     on_deck: str
+    killed: str
     pointer: str
     axis: str
     corner: str
@@ -80,6 +81,7 @@ UNICODE = Glyphs(
     governor="·",
     frozen="‖",
     on_deck="○",
+    killed="†",
     pointer="▸",
     axis="│",
     corner="└",
@@ -113,6 +115,7 @@ ASCII = Glyphs(
     governor="-",
     frozen="z",
     on_deck="o",
+    killed="k",
     pointer=">",
     axis="|",
     corner="+",

@@ -96,7 +96,7 @@ class Hand:
         self._changed()
 
     def act(self, jid: int, act: Act) -> None:
-        """Freeze, thaw (or start), run alone, or kill one job."""
+        """Freeze, thaw (or start), run alone or beside others again, or kill one job."""
         self.wishes = replace(self.wishes, acts={**self.wishes.acts, jid: act})
         self._order(_Order(jid, "job", {"jid": jid, "act": act}))
         self._changed()

@@ -6,14 +6,17 @@ Unaware of Textual; the cursor is a job's number, so it stays on its job while o
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stoker.model.killed import death_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
+from stoker.show.kills import fate_text, how_text
 from stoker.show.tui.glyphs import Glyphs
-from stoker.show.tui.lines import Line, Part, elide_path, fit, pad, width_of
-from stoker.show.tui.moment import Moment
+from stoker.show.tui.lines import Line, Part, elide_path, fit, pad, width_of, wrap
+from stoker.show.tui.moment import Moment, time_of_day
 from stoker.show.tui.wishes import Act
 
 TOOL_INKS = {
@@ -75,6 +78,11 @@ def _place(job: Job) -> tuple[bool, float, int]:
     return waits, since, job.jid
 
 
+def soloist(state: BuildState) -> Job | None:
+    """The job that runs alone, or is to; None if there is none."""
+    return next((job for job in ordered(state) if job.alone), None)
+
+
 def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
     """The row to begin with so that the cursor's job is seen, in the middle where it can be."""
     at = next((i for i, job in enumerate(jobs) if job.jid == cursor), 0)
@@ -133,20 +141,27 @@ def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
 
 
 def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyphs) -> Line:
+    mark, ink, word = _end_of(job, g)
     peak = "peak" if any(c.title == "peak" for c in columns) else "mem/expected"
     told = {
         "tool": TOOL_NAMES[job.tool],
-        "phase": "failed" if job.outcome == "failed" else "",
+        "phase": word,
         "time": format_duration(job.seconds),
         peak: format_bytes(job.peak_rss) if job.peak_rss else "",
     }
     tail = [Part(" " + pad(told.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
-    failed = job.outcome == "failed"
-    mark = Part(f"{g.fail if failed else g.ok} ", "error" if failed else "ok")
-    return fit(
-        (mark, Part(pad(elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis), room), "text_dim"), *tail), width
-    )
+    name = Part(pad(elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis), room), "text_dim")
+    return fit((Part(f"{mark} ", ink), name, *tail), width)
+
+
+def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:
+    """A mark, an ink, and a word of at most eight cells for how a job has ended."""
+    if job.outcome == "failed":
+        return g.fail, "error", "failed"
+    if job.outcome == "killed":
+        return g.killed, "killed", "stopped" if job.killed_by == "shed" else "killed"
+    return g.ok, "ok", ""
 
 
 def _columns(state: BuildState, width: int) -> list[Column]:
@@ -186,7 +201,7 @@ def _doing(job: Job, act: Act) -> str:
     """What is said of a job between a person's key and the build's answer to it, in at most eight cells."""
     if act == "thaw" and job.state == "on_deck":
         return "starting"
-    return {"freeze": "freezing", "thaw": "thawing", "alone": "alone", "kill": "killing"}[act]
+    return {"freeze": "freezing", "thaw": "thawing", "alone": "alone", "together": "together", "kill": "killing"}[act]
 
 
 def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
@@ -235,12 +250,40 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
 
 
 def details(job: Job, state: BuildState, now: float, width: int) -> list[Line]:
-    """Everything that is known of one job, for a box of `width` cells."""
-    scheduler = state.schedulers.get(job.sid)
+    """Everything that is known of one job that has not ended, for a box of `width` cells."""
+    return _box(job.output, _present(job, state, now), width)
+
+
+def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
+    """The same of a job that has ended since it was seen as `job`."""
+    ended = next((j for j in reversed(state.recent) if j.jid == job.jid), None)
+    if job.jid in state.leaving:
+        rows = [("state", "its process has ended; the build tool has not said how")]
+    elif ended is None:
+        never = job.running_since is None
+        rows = [("state", "gone: it waited on deck, and never ran" if never else "has ended")]
+    else:
+        death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
+        words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
+        if ended.killed_by is not None:
+            words["killed"] = f"was {how_text(ended.killed_by, death.who if death is not None else '')}"
+        rows = [("state", words[ended.outcome]), ("took", format_duration(ended.seconds))]
+        if ended.outcome == "killed":
+            rows += [("why", clean(death.why))] if death is not None and death.why else []
+            rows.append(("then", fate_text(state)))
+        rows.append(("ended", time_of_day(ended.ended)))
+    peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
+    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", str(job.pid))]
+    rows += [("memory", f"at most {format_bytes(peak)}")] if peak else []
+    return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
+
+
+def _present(job: Job, state: BuildState, now: float) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
         ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
-        ("state", job.state.replace("_", " ")),
+        ("state", _state_text(job)),
+        *([("because", reason)] if (reason := reason_text(job)) else []),
         ("pid", str(job.pid)),
         ("waiting for" if waits else "running for", format_duration(now - since(job))),
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
@@ -248,12 +291,36 @@ def details(job: Job, state: BuildState, now: float, width: int) -> list[Line]:
     ]
     if job.expected is not None:
         rows.append(("expected", f"{format_bytes(job.expected)} at its peak"))
-    if scheduler is not None:
-        rows.append(("started by", f"{scheduler.tool} {clean(scheduler.version, 20)} in {clean(scheduler.directory)}"))
-    lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(job.output, MAX_OUTPUT), width, 6)]
+    return [*rows, *_whose(job, state)]
+
+
+def _state_text(job: Job) -> str:
+    alone = f", alone ({clean(job.alone_by, 20)})" if job.alone_by else ", alone" if job.alone else ""
+    return job.state.replace("_", " ") + alone
+
+
+def reason_text(job: Job) -> str:
+    """Why a job waits; empty for one that runs, and where it is not known yet."""
+    if job.state == "running":
+        return ""
+    if job.waits:
+        return clean(job.waits)
+    return "frozen by hand; it goes on when it is thawed" if job.moved_by == "person" else ""
+
+
+def _whose(job: Job, state: BuildState) -> list[tuple[str, str]]:
+    scheduler = state.schedulers.get(job.sid)
+    if scheduler is None:
+        return []
+    return [("started by", f"{scheduler.tool} {clean(scheduler.version, 20)} in {clean(scheduler.directory)}")]
+
+
+def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
     lines.append(())
     for label, value in rows:
-        first, *rest = _broken(value, width - 13, 4) or [""]
+        prose = label in ("because", "why", "state")
+        first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
         lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]
     return lines

@@ -6,10 +6,12 @@ Unaware of screens and sources. The local clock is an argument everywhere.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stoker.model.state import BuildState
 from stoker.model.update import Link, Update
+from stoker.show.tui.actions import BY_ID, key_names
 from stoker.show.tui.wishes import Wishes
 
 
@@ -21,6 +23,11 @@ class Moment:
     now: float
     read_only: bool = False
     wishes: Wishes = field(default_factory=Wishes)
+    keymap: Mapping[str, str] = field(default_factory=dict)
+
+    def key(self, action: str) -> str:
+        """The first key of an action, as a person reads it."""
+        return key_names(BY_ID[action], self.keymap)[0]
 
     @property
     def state(self) -> BuildState:

@@ -127,6 +127,9 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
         tail += [GAP, Part(format_share(share), "text bold")]
     if p.failed:
         tail += [GAP, Part(f"{g.fail} {p.failed} failed", "error bold")]
+    if p.killed:
+        words = "to run again" if not state.over else "not made"
+        tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
     eta = eta_text(m, p)
     if eta:
         tail += [GAP, Part(_plain_dashes(eta, g), "text")]

@@ -9,8 +9,8 @@ from typing import Literal
 from stoker.model.events import Paused
 from stoker.model.state import BuildState
 
-Act = Literal["freeze", "thaw", "alone", "kill"]
-"""What may be done to one job; to thaw one that waits on deck is to start it."""
+Act = Literal["freeze", "thaw", "alone", "together", "kill"]
+"""What may be done to one job; to thaw one that waits on deck is to start it. together: others may run beside it."""
 
 Matter = Literal["level", "pause"] | int
 """What a wish is about: the level, the pause, or a job by its number."""
@@ -33,11 +33,15 @@ class Wishes:
         return replace(self, acts={jid: act for jid, act in self.acts.items() if jid != matter})
 
     def fulfilled(self, matter: Matter, state: BuildState) -> bool:
-        """Whether the build shows what was wished about `matter`. That a job runs alone shows in the other jobs."""
+        """Whether the build shows what was wished about `matter`."""
         if matter == "level":
             shown = "auto" if state.level.mode == "auto" else state.level.target
             return self.level in (None, shown)
         if matter == "pause":
             return self.paused in (None, state.level.paused)
-        job = state.jobs.get(matter)
-        return job is None or job.state == {"freeze": "frozen", "thaw": "running"}.get(self.acts.get(matter, ""))
+        job, act = state.jobs.get(matter), self.acts.get(matter)
+        if job is None or act is None:
+            return True
+        if act in ("alone", "together"):
+            return job.alone == (act == "alone")
+        return job.state == {"freeze": "frozen", "thaw": "running"}.get(act)

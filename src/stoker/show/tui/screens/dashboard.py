@@ -14,10 +14,10 @@ from stoker.model.state import Job
 from stoker.model.text import spans
 from stoker.show.tui import actions, cause, dashboard, proof
 from stoker.show.tui.actions import bindings
-from stoker.show.tui.jobs import details, moved, ordered
+from stoker.show.tui.jobs import moved, ordered
 from stoker.show.tui.lines import Line, from_spans
 from stoker.show.tui.screens.base import PageScreen
-from stoker.show.tui.screens.boxes import Box
+from stoker.show.tui.screens.job import ACTS, JobBox
 from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.textlog import TextLog
 
@@ -106,7 +106,7 @@ class DashboardScreen(PageScreen):
         if job is None:
             self._move(0)
             return
-        self.app.push_screen(Box[None]("job", lambda width: details(job, self.moment.state, self.moment.now, width)))
+        self.app.push_screen(JobBox(job))
 
     def _picked_or_told(self) -> Job | None:
         """The picked job; where there is none, say how to pick one, and do nothing to any."""
@@ -117,25 +117,20 @@ class DashboardScreen(PageScreen):
 
     def action_job_freeze(self) -> None:
         """Freeze the picked job; thaw it if it is frozen, start it if it waits on deck."""
-        job = self._picked_or_told()
-        if job is not None:
-            self.stoker.hand.act(job.jid, "freeze" if self._runs(job) else "thaw")
-
-    def _runs(self, job: Job) -> bool:
-        """Whether a job runs, as far as the person's last wish goes."""
-        return {"freeze": False, "thaw": True}.get(self.moment.wishes.acts.get(job.jid, ""), job.state == "running")
+        self._act("job.freeze")
 
     def action_job_alone(self) -> None:
-        """Run only the picked job."""
-        job = self._picked_or_told()
-        if job is not None:
-            self.stoker.hand.act(job.jid, "alone")
+        """Run only the picked job, or let the others go on."""
+        self._act("job.alone")
 
     def action_job_kill(self) -> None:
         """Ask whether to kill the picked job."""
+        self._act("job.kill")
+
+    def _act(self, action: str) -> None:
         job = self._picked_or_told()
         if job is not None:
-            self.stoker.ask_to_kill(job)
+            self.stoker.act_on(job, action)
 
     def action_level_type(self, begun: str = "") -> None:
         """Ask for a level."""
@@ -148,19 +143,13 @@ class DashboardScreen(PageScreen):
 
     def relevant(self, action: actions.Action) -> bool:
         """What acts on a job is worth a place while one is picked."""
-        acts = action.id in ("job.freeze", "job.alone", "job.kill")
-        return super().relevant(action) and (not acts or (self.picked is not None and self._governed))
-
-    @property
-    def _governed(self) -> bool:
-        return self.moment.state.level.target is not None
+        acts = action.id in ACTS
+        return super().relevant(action) and (not acts or (self.picked is not None and self.stoker.governs_job(action)))
 
     def label(self, action: actions.Action) -> str:
         """What freezes one job thaws or starts another."""
         job = self.picked
-        if action.id == "job.freeze" and job is not None and not self._runs(job):
-            return "start" if job.state == "on_deck" else "thaw"
-        return super().label(action)
+        return self.stoker.job_label(action, job) if action.id in ACTS and job is not None else super().label(action)
 
     def forget_cursor(self) -> bool:
         """Drop the cursor; False if there was none."""

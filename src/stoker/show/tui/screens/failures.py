@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.model.diagnosis import Cause, Diagnosis
-from stoker.model.state import Failure
+from stoker.model.killed import failed_steps, same_output
+from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
+from stoker.show.kills import death_text, fate_text, how_text, killed_now
 from stoker.show.tui import actions, cause, views
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.glyphs import Glyphs
@@ -21,6 +23,10 @@ COMMAND_LINES = 6
 """Lines of a failing command; an nvcc command of PyTorch takes 60, and its end tells the least."""
 
 
+Item = Cause | Failure | KilledJob
+"""What can be chosen: why the build failed, a step that failed, or a job that was killed and did not fail."""
+
+MAX_OUTPUT = 1000
 MAX_UNHEARD = 10
 """Failed jobs that are named before the output tells of them: it takes a while until nothing more begins."""
 
@@ -47,13 +53,16 @@ class FailuresScreen(PageScreen):
         picked, rows = items[self.chosen], height - len(lines)
         if isinstance(picked, Failure):
             return [*lines, BLANK, *failure_details(picked, width, rows - 1, g)]
+        if isinstance(picked, KilledJob):
+            return [*lines, BLANK, *killed_details(picked, state, width, rows - 1, g)]
         found = state.diagnosis or Diagnosis()
         return [*lines, *cause.details(found, picked, self._keys(), width, rows, g)]
 
-    def _items(self) -> list[Cause | Failure]:
-        """All that can be chosen, in the order of the screen."""
+    def _items(self) -> list[Item]:
+        """All that can be chosen, in the order of the screen: what was killed last, newest first."""
         state = self.moment.state
-        return [*(state.diagnosis.causes if state.diagnosis is not None else ()), *state.failures]
+        causes = state.diagnosis.causes if state.diagnosis is not None else ()
+        return [*causes, *failed_steps(state), *reversed(state.killed)]
 
     def _nothing(self, width: int) -> list[Line]:
         """What is said where there is nothing to choose from."""
@@ -87,6 +96,8 @@ class FailuresScreen(PageScreen):
                 lines.append(self._heading(item, width))
             if isinstance(item, Failure):
                 lines.append(failure_line(item, width, g, chosen=chosen))
+            elif isinstance(item, KilledJob):
+                lines.append(killed_line(item, width, g, chosen=chosen))
             else:
                 lines.append(cause.cause_line(item, width, g, first=number == 0, chosen=chosen))
             at = len(lines) - 1 if chosen else at
@@ -94,9 +105,11 @@ class FailuresScreen(PageScreen):
         end = first + rows
         return lines[first : end - 1 if end - 1 in headings else end]
 
-    def _heading(self, item: Cause | Failure, width: int) -> Line:
+    def _heading(self, item: Item, width: int) -> Line:
         if isinstance(item, Failure):
-            return views.section(f"failures {len(self.moment.state.failures)}", width, self.glyphs)
+            return views.section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
+        if isinstance(item, KilledJob):
+            return views.section(f"killed, not failed {len(self.moment.state.killed)}", width, self.glyphs)
         found = self.moment.state.diagnosis
         partly = found is not None and not found.complete
         tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
@@ -127,9 +140,18 @@ class FailuresScreen(PageScreen):
         if not items:
             return
         picked = items[min(self.chosen, len(items) - 1)]
-        offset = picked.log_start if isinstance(picked, Failure) else picked.offset
+        offset = self._place_of(picked)
         if offset is not None:
             self.stoker.show_output(offset)
+
+    def _place_of(self, item: Item) -> int | None:
+        """Where the output tells of it, by byte."""
+        if isinstance(item, Cause):
+            return item.offset
+        if isinstance(item, Failure):
+            return item.log_start
+        told = (f.log_start for f in self.moment.state.failures if same_output(f.output, item.output))
+        return next(told, None)
 
 
 def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
@@ -142,6 +164,28 @@ def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Li
     )
     line = (*line, Part(tail, "text_dim"))
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Line:
+    """One killed job in the list."""
+    tail = f"  {how_text(death.by, death.who)}  {time_of_day(death.time)}"
+    text = elide_path(clean(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
+    line = fit(
+        (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.killed} ", "killed bold"), Part(text)), width - len(tail)
+    )
+    line = (*line, Part(tail, "text_dim"))
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """How one job was killed, why, and what becomes of it."""
+    fate = fate_text(state) if death in killed_now(state) else "the step has run again since"
+    texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", f"It has not failed: {fate}."]
+    if death.output and any(same_output(f.output, death.output) for f in state.failures):
+        texts.append("The build tool calls it FAILED in the output, since it sees a command that was killed.")
+    lines = [views.section("killed", width, g)]
+    lines += [(Part(piece),) for text in texts if text for piece in wrap(text, width, 6)]
+    return lines[: max(0, rows)]
 
 
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:

@@ -100,7 +100,7 @@ def kill_question(job: Job, width: int) -> list[Line]:
     held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
     told = (
         "The build system sees a failed job and ends its step when the other running jobs have ended. "
-        "stoker then runs the step again, this job first."
+        "stoker then runs the step again. It counts as killed, not as failed."
     )
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
     lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(told, width, 6)), ()]
