@@ -67,3 +67,12 @@ def test_heavy_kernels_come_first_in_both_eras_of_pytorch(tmp_path: Path) -> Non
 def test_few_heavy_kernels_run_at_once_and_the_rest_as_memory_allows() -> None:
     levels = {step.name: step.level for step in load_profile("pytorch-32gb").steps}
     assert levels == {"configure": None, "heavy": 4, "heavy-objects": 4, "wheel": None}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_no_wheel_that_fails_takes_its_objects_along(file: Path) -> None:
+    """pip has setup.py clean up behind it, unless it builds as PEP 517 says."""
+    profile = load_profile(file.stem)
+    if any("pip" in step.command for step in profile.steps):
+        assert profile.env.get("PIP_USE_PEP517") == "1"
+        assert all("--no-build-isolation" in step.command for step in profile.steps if "pip" in step.command)

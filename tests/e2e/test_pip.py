@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.program import PATIENCE, UNIT, Stoker, until, write_ninja
+from support.setuplike import write_setuplike
 
 PACKAGE = "levenshtein==0.27.3"
 """Built by scikit-build-core with Cython, CMake and ninja: two compiles and a link, half a minute in all."""
@@ -137,3 +138,21 @@ def test_a_build_folder_that_goes_with_its_build_leaves_true_counts(stoker: Stok
     end = stoker.ended(build)
     progress = end["progress"]
     assert (end["state"], progress["finished"], progress["total"], progress["failed"]) == ("done", jobs, jobs, 0)
+
+
+def test_what_a_shipped_profile_has_built_outlives_the_failure_of_its_step(stoker: Stoker, tmp_path: Path) -> None:
+    """pip has setup.py clean up its build folder when it fails: hours of finished kernels."""
+    ran = tmp_path / "ran"
+    once = (
+        f"[ -e {tmp_path}/killed ] || {{ until [ -e o1 ]; do sleep 0.1; done; touch {tmp_path}/killed; kill -9 $$; }}"
+    )
+    edges = [("o0", f"{once}; touch o0"), ("o1", f"echo >>{ran}; touch o1"), ("all", "touch all")]
+    checkout, modules = write_setuplike(tmp_path / "checkout", edges)
+    stoker.env["PYTHONPATH"] = str(modules)
+    words = ("--no-doctor", "--set", f"python={sys.executable}")
+    build = stoker.run("run", "--detach", "-j2", "-p", "flash-attention", *words, cwd=checkout).stdout.decode().strip()
+    status = stoker.ended(build)
+    output = (stoker.folder(build) / "output.log").read_text()
+    assert (status["state"], status["step"]["attempt"]) == ("done", 2), output
+    assert ran.read_text() == "\n", "it was made once"
+    assert list((checkout / "dist").glob("flash_attn-1-*.whl"))
