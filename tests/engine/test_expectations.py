@@ -10,7 +10,11 @@ import pytest
 from stoker.config.priors import load_priors, shipped_priors
 from stoker.engine import expectations as module
 from stoker.engine.expectations import Expectations
+from stoker.model import events as ev
+from stoker.model.codec import decode_record, encode_record
+from stoker.model.lesson import Lesson
 from stoker.record.history import History
+from stoker.record.jsonlines import dump_line, parse_line
 
 GIB = 2**30
 PRIORS, _ = load_priors([shipped_priors()])
@@ -222,3 +226,39 @@ async def test_without_a_history_a_build_still_learns() -> None:
     expectations.renew()
     assert expectations.expect(1, "b.o", "cxx", compile_line("b.o")).peak > before.peak
     await expectations.close()
+
+
+async def test_an_engine_that_takes_over_expects_to_the_digit_what_the_one_before_it_did(path: Path) -> None:
+    """Also where an earlier build is remembered, whose figures change with each job that ends."""
+    await build(path, 2.0)
+    first, journal = Expectations(PRIORS, History(path)), []
+    for jid in range(1, 9):
+        peak, seconds = 0.9 + 0.37 * jid, 20 + 3 * jid
+        argv, output = compile_line(f"{jid}.o"), f"{jid}.o"
+        for age in range(seconds):
+            first.sample(jid, age * 1.0001, peak * GIB * min(1.0, 2 * age / seconds) + 0.3, "cc1plus")
+        lesson = first.finished(jid, output, "cxx", argv, ok=True, seconds=float(seconds))
+        event = ev.JobFinished(jid, 1, output, "cxx", float(seconds), "ok", lesson=lesson)
+        journal.append(dump_line(encode_record(ev.Record(jid, 0.0, event))))
+    first.renew()
+    await first.flush()
+    second = Expectations(PRIORS, History(path))
+    before = second.expect(20, "new.o", "cxx", compile_line("new.o"))
+    for line in journal:
+        told = decode_record(parse_line(line)).event
+        assert isinstance(told, ev.JobFinished)
+        second.recall(told)
+    asked = ("new.o", "cxx", compile_line("new.o")), ("a.cu.o", "nvcc", KERNEL), ("5.so", "link", ("ld", "-o", "5.so"))
+    for jid, question in enumerate(asked, start=30):
+        assert second.expect(jid, *question) == first.expect(jid, *question)
+    assert second.expect(20, "new.o", "cxx", compile_line("new.o")) != before, "it has learnt something"
+    assert max(map(len, journal)) < 1500, "a journal of 7,000 jobs stays within some megabytes"
+    await first.close()
+    await second.close()
+
+
+def test_a_lesson_that_makes_no_sense_is_passed_over(expectations: Expectations) -> None:
+    before = expectations.expect(1, "a.o", "cxx", compile_line("a.o"))
+    for lesson in (Lesson("cxx", (), (), ()), Lesson("nobody knows it", (0.0, 9.0), (1, 2), ("", ""))):
+        expectations.recall(ev.JobFinished(2, 1, "b.o", "cxx", 9.0, "ok", lesson=lesson))
+    assert expectations.expect(1, "a.o", "cxx", compile_line("a.o")) == before

@@ -110,7 +110,8 @@ class Spec:
 
     `environ` is the environment to which theirs is added (None: ours), `missing` names secrets that it lacks and
     an earlier build had. `alone` are outputs that the first step makes first and alone. `cache` is the compiler cache
-    that was set up. `decided` is what a person decided before it began.
+    that was set up. `decided` is what a person decided before it began. `earlier` is the ID of the build that this one
+    goes on with.
     """
 
     command: tuple[str, ...]
@@ -135,6 +136,7 @@ class Spec:
     decided: Decided | None = None
     ramdisk: RamDisk | None = None
     cache: str = ""
+    earlier: str = ""
 
 
 def launch(spec: Spec) -> BuildPaths:
@@ -197,6 +199,7 @@ def _spec_file(spec: Spec) -> dict[str, object]:
         "alone": list(spec.alone),
         "decided": asdict(spec.decided) if spec.decided is not None else None,
         "cache": spec.cache,
+        "earlier": spec.earlier,
         "ramdisk": asdict(spec.ramdisk) if spec.ramdisk is not None else None,
         "created": time.time(),
         # -P: the working folder is the user's source tree and must not shadow our modules.

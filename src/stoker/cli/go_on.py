@@ -42,7 +42,7 @@ def go_on(args: argparse.Namespace) -> int:
     state = final_state(paths)
     _check_ended(paths, state)
     with _claimed(paths) as claim:
-        spec = _spec(args, paths, state)
+        spec = replace(_spec(args, paths, state), earlier=paths.id)
         if screen is not None:
             print(f"stoker: {clean(spec.decided.what if spec.decided else '')}", file=sys.stderr)
         new = start_build(lambda _: spec)

@@ -26,7 +26,7 @@ from stoker.record.resume import EarlierBuild, last_build_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A profile with a person's words, and where in it a build begins; `since` as in `launch.Spec`."""
+    """A profile with a person's words, and where in it a build begins; `since` and `earlier` as in `launch.Spec`."""
 
     profile: Profile
     settings: Mapping[str, str]
@@ -34,6 +34,7 @@ class Plan:
     words: tuple[str, ...]
     begin_at: str = ""
     since: float | None = None
+    earlier: str = ""
 
 
 def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan:
@@ -48,7 +49,7 @@ def plan_of(args: argparse.Namespace, extra: Sequence[str], folder: str) -> Plan
     written += ["--", *words] if words else []
     if earlier is None:
         return Plan(profile, settings, words, tuple(written))
-    return Plan(profile, settings, words, tuple(written), earlier.step, earlier.since)
+    return Plan(profile, settings, words, tuple(written), earlier.step, earlier.since, earlier.id)
 
 
 def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
@@ -78,6 +79,7 @@ def spec_of(plan: Plan, base: Spec, environ: Mapping[str, str]) -> Spec:
         verify=profile.verify,
         arch_list=profile.arch_list,
         since=plan.since,
+        earlier=plan.earlier,
         cache=added.cache,
         memory=memory,
         profile=Origin(profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None),

@@ -17,6 +17,7 @@ from stoker.decide.curves import Curve, Point, flat
 from stoker.decide.flags import PLAIN, Traits
 from stoker.decide.names import stem
 from stoker.decide.priors import Prior, Priors
+from stoker.model.lesson import Lesson
 from stoker.model.remembered import Remembered
 
 Recall = Callable[[str, str, str], Remembered | None]
@@ -120,28 +121,51 @@ class Learner:
             return self._same(key, stamp) or self._tell(key, stamp, _of_memory(memory, off))
         return self._of_class(self._kind(output, tool, traits), tool)
 
-    def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> bool:
-        """A job ended well and took this. False if it taught nothing: no figures, or a compiler cache's hit."""
-        curve = _sane(points)
-        if curve is None:
-            return False
-        memory = self._recall(output, tool, traits.flags)
-        kind = self._kind(output, tool, traits)
-        if traits.cached and self._was_hit(curve, memory, kind, tool):
-            return False
-        start = _start(kind)
-        news = self._correct(tool, "prior", curve, start, kind.prior.name)
-        if memory is not None:
-            known: Known = "same" if memory.same_flags else "other"
-            remembered = Belief(curve, memory.log_peak, memory.log_seconds, spread=0.0, time_spread=0.0)
-            news |= self._correct(tool, known, curve, remembered)
+    def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
+        """A job ended well and took this: learn from it. None if it taught nothing: no figures, or a cache's hit."""
+        lesson = self._lesson(output, tool, points, traits)
+        if lesson is not None:
+            self.learn(output, tool, lesson)
+        return lesson
+
+    def learn(self, output: str, tool: str, lesson: Lesson) -> None:
+        """Learn from a job, now or as the journal tells of it: the same lessons make the same knowledge."""
+        prior, curve = self._priors.named(lesson.prior), _curve_of(lesson)
+        if prior is None or curve is None:
+            return
+        kind = _kind_of(prior, output, lesson.flags, lesson.targets, lesson.lanes)
+        news = self._correct(tool, "prior", curve, _start(kind), prior.name)
+        if lesson.known:
+            remembered = Belief(curve, lesson.log_peak, lesson.log_seconds, spread=0.0, time_spread=0.0)
+            news |= self._correct(tool, lesson.known, curve, remembered)
         family = kind.family[-1]
         news |= _entry(self._classes, kind.whole).add(curve, family)
         news |= _entry(self._flags, kind.flags).add(curve, family)
         news |= _entry(self._families, kind.family).add(curve, family)
         if news:
             self.version += 1
-        return True
+
+    def _lesson(self, output: str, tool: str, points: Iterable[Point], traits: Traits) -> Lesson | None:
+        curve = _sane(points)
+        if curve is None:
+            return None
+        memory = self._recall(output, tool, traits.flags)
+        kind = self._kind(output, tool, traits)
+        if traits.cached and self._was_hit(curve, memory, kind, tool):
+            return None
+        lesson = Lesson(
+            kind.prior.name,
+            tuple(round(p.age, 3) for p in curve.points),
+            tuple(round(p.size) for p in curve.points),
+            tuple(p.phase for p in curve.points),
+            traits.flags,
+            traits.targets,
+            traits.lanes,
+        )
+        if memory is None:
+            return lesson
+        known: Literal["same", "other"] = "same" if memory.same_flags else "other"
+        return replace(lesson, known=known, log_peak=memory.log_peak, log_seconds=memory.log_seconds)
 
     def set_priors(self, priors: Priors) -> bool:
         """The classes from now on; whether they are other ones. What this build's jobs have taught stays, but for
@@ -161,8 +185,7 @@ class Learner:
 
     def _kind(self, output: str, tool: str, traits: Traits) -> _Kind:
         prior = self._priors.of(output, tool, traits.command)
-        whole = (prior.name, traits.targets, traits.lanes)
-        return _Kind(prior, whole, (prior.name, traits.flags), (*whole, stem(output)))
+        return _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
 
     def _of_class(self, kind: _Kind, tool: str) -> Curve:
         """The blend of all that is known of the class."""
@@ -244,6 +267,11 @@ def run_spread(runs: int, variance: float, first: float, least: float) -> float:
     return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
 
 
+def _kind_of(prior: Prior, output: str, flags: str, targets: int, lanes: int) -> _Kind:
+    whole = (prior.name, targets, lanes)
+    return _Kind(prior, whole, (prior.name, flags), (*whole, stem(output)))
+
+
 def _start(kind: _Kind) -> Belief:
     """The prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
     _, targets, lanes = kind.whole
@@ -266,6 +294,11 @@ def _sane(points: Iterable[Point]) -> Curve | None:
     if max(p.size for p in kept) < LEAST_SIZE:
         return flat(LEAST_SIZE, kept[-1].age)
     return Curve(tuple(kept))
+
+
+def _curve_of(lesson: Lesson) -> Curve | None:
+    """The measured curve; None where the journal's figures are none that can be counted with."""
+    return _sane(map(Point, lesson.ages, lesson.sizes, lesson.phases))
 
 
 def _age(point: Point) -> float:

@@ -57,3 +57,7 @@ class Priors:
     def of(self, output: str, tool: str, command: str = "") -> Prior:
         """The class of a job; UNKNOWN where none covers it."""
         return next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
+
+    def named(self, name: str) -> Prior | None:
+        """The class of that name; None if there is none."""
+        return UNKNOWN if name == UNKNOWN.name else next((p for p in self.classes if p.name == name), None)

@@ -19,6 +19,7 @@ from stoker.decide.view import Candidate, LiveJob
 from stoker.decide.waits import Wait
 from stoker.model import state as state_of
 from stoker.model.events import JobState
+from stoker.model.lesson import Lesson
 from stoker.model.tool import Tool
 from stoker.sense.jobs import Job, JobUse
 from stoker.sense.processes import Process
@@ -70,8 +71,10 @@ class Expected(Protocol):
     def adopted(self, jid: int) -> None:
         """Its beginning was not seen."""
 
-    def finished(self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float) -> None:
-        """It has ended after so many seconds of running."""
+    def finished(
+        self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float
+    ) -> Lesson | None:
+        """It has ended after so many seconds of running; what it taught."""
 
     def lost(self, jid: int) -> None:
         """It never ran."""

@@ -28,6 +28,7 @@ from stoker.engine.failures import RECORD_SECONDS
 from stoker.engine.findings import findings
 from stoker.engine.following import Following
 from stoker.engine.forecast import Forecast
+from stoker.engine.forerunners import remembered_events
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out, counts, let_go
 from stoker.engine.keeper_link import KeeperLink
@@ -105,6 +106,7 @@ class Engine:
         self._listen_to_signals()
         if self._state.over:
             return
+        self._recall()
         self._begin()
         await self._open_socket()
         plans = self._empty_scratch()
@@ -217,6 +219,13 @@ class Engine:
         self._bell.ring()
 
     # -- the journal -------------------------------------------------------------------------------------------
+
+    def _recall(self) -> None:
+        """Learn from the journal what engines before this one have learnt from the jobs of this build."""
+        for records in remembered_events(self._paths, self._spec, ev.JobFinished):
+            for record in records:
+                if isinstance(record.event, ev.JobFinished):
+                    self._expectations.recall(record.event)
 
     def _begin(self) -> None:
         """The journal's head, or a word that another engine has taken over."""

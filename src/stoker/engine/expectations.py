@@ -20,6 +20,8 @@ from stoker.decide.names import lasting_name
 from stoker.decide.priors import Priors
 from stoker.decide.recorder import CurveRecorder
 from stoker.decide.saved import Saved
+from stoker.model.events import JobFinished
+from stoker.model.lesson import Lesson
 from stoker.model.remembered import Remembered
 from stoker.record.history import History
 from stoker.sense.procfs import Notes
@@ -133,19 +135,32 @@ class Expectations:
         """The job ran before this engine did: its beginning is unknown, so it teaches nothing."""
         self._recorder.adopted(jid)
 
-    def finished(self, jid: int, output: str, tool: str, argv: Sequence[str], ok: bool, seconds: float) -> None:
-        """A job has ended after `seconds` by the clock; if it ended well, it teaches this build and the next ones."""
+    def finished(
+        self, jid: int, output: str, tool: str, argv: Sequence[str], ok: bool, seconds: float
+    ) -> Lesson | None:
+        """A job has ended after `seconds` by the clock; if it ended well, it teaches this build and the next ones.
+
+        Gives what it taught, for the journal; None where that is nothing.
+        """
         argv = tuple(argv)
+        lesson = None
         points = self._recorder.finish(jid, seconds)
         if ok and points is not None and argv:
             traits = self._traits_of(argv)
             traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
             if traits.cached:
                 self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
-            taught = self._learner.observe(output, tool, points, traits)
-            if taught and output and self._history is not None:
+            lesson = self._learner.observe(output, tool, points, traits)
+            if lesson is not None and output and self._history is not None:
                 self._history.add(tool, lasting_name(output), traits.flags, points)
         self._forget(jid, argv)
+        return lesson
+
+    def recall(self, event: JobFinished) -> None:
+        """Learn again what an engine before this one learnt from a job."""
+        if event.lesson is not None:
+            self._learner.learn(event.output, event.tool, event.lesson)
+            self.renew()
 
     def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
         """A job too short to be seen has ended well; `argv` is a command line like its own, if one is known."""

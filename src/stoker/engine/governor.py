@@ -229,10 +229,10 @@ class Governor:
         seconds = round(max(0.0, event.seconds - member.stopped_for(time.monotonic())), 3)
         if event.outcome == "dropped":
             self._expected.lost(event.jid)
-        else:
-            ok = event.outcome != "failed"
-            self._expected.finished(event.jid, event.output, event.tool, member.job.argv, ok, seconds)
-        return replace(event, seconds=seconds)
+            return replace(event, seconds=seconds)
+        ok = event.outcome != "failed"
+        lesson = self._expected.finished(event.jid, event.output, event.tool, member.job.argv, ok, seconds)
+        return replace(event, seconds=seconds, lesson=lesson)
 
     # -- deciding ----------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, get_args
 
 from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
+from stoker.model.lesson import Lesson
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
@@ -224,7 +225,8 @@ class JobFinished:
     """A job ended. `jid` is None when it was too short to be seen running.
 
     `log_offset` is the place in the scheduler's .ninja_log behind this job's record, so that an engine that
-    starts anew counts no job twice; None for jobs that ninja does not record.
+    starts anew counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
+    the job; None where it learnt nothing.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -237,6 +239,7 @@ class JobFinished:
     peak_rss: int | None = None
     cpu_seconds: float | None = None
     log_offset: int | None = None
+    lesson: Lesson | None = None
 
 
 @dataclass(frozen=True, slots=True)

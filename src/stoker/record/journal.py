@@ -12,6 +12,7 @@ from stoker.record.reader import (
     load_state,
     offset_after,
     read_journal,
+    read_kinds,
 )
 from stoker.record.writer import CHECKPOINT_BYTES, MAX_PENDING, SYNC_SECONDS, JournalBusyError, JournalWriter
 
@@ -29,4 +30,5 @@ __all__ = [
     "load_state",
     "offset_after",
     "read_journal",
+    "read_kinds",
 ]

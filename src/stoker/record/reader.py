@@ -10,7 +10,7 @@ from typing import IO
 
 from stoker.config.regular import open_regular
 from stoker.model.codec import CodecError, UnknownKindError, decode_record, whole
-from stoker.model.events import BuildEnded, Record
+from stoker.model.events import BuildEnded, Event, Record
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import load_checkpoint
@@ -95,6 +95,24 @@ class JournalReader:
 def read_journal(path: Path) -> JournalReader:
     """The records of a journal, in order."""
     return JournalReader(path)
+
+
+def read_kinds(path: Path, *kinds: type[Event]) -> Iterator[Record]:
+    """The records of these kinds, in order. Most of a journal is samples: other lines are passed over undecoded."""
+    marks = tuple(b'"type":"%b"' % kind.kind.encode() for kind in kinds)
+    try:
+        file = open_regular(path)
+    except FileNotFoundError:
+        return
+    with file:
+        while line := file.readline(MAX_LINE):
+            if any(mark in line for mark in marks):
+                try:
+                    record = decode_record(parse_line(line))
+                except (BadLineError, CodecError):
+                    continue
+                if isinstance(record.event, kinds):
+                    yield record
 
 
 def load_state(path: Path) -> BuildState:
