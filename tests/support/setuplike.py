@@ -1,4 +1,4 @@
-"""A small package with the shape of flash-attention's: a setup.py that runs ninja in its build folder, no pyproject.toml.
+"""A small package with the shape of flash-attention's: a setup.py that runs ninja, and no pyproject.toml.
 
 Without one, pip before 25.3 has setup.py build the wheel, and has it clean up when that fails.
 """
@@ -29,7 +29,8 @@ class Wheel(Command):
         subprocess.run([NINJA, "-C", str(work)], check=True)
         os.makedirs(self.dist_dir, exist_ok=True)
         with zipfile.ZipFile(os.path.join(self.dist_dir, "flash_attn-1-py3-none-any.whl"), "w") as wheel:
-            wheel.writestr("flash_attn-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: flash_attn\\nVersion: 1\\n")
+            wheel.writestr("flash_attn-1.dist-info/METADATA",
+                           "Metadata-Version: 2.1\\nName: flash_attn\\nVersion: 1\\n")
             wheel.writestr("flash_attn-1.dist-info/WHEEL",
                            "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
             wheel.writestr("flash_attn-1.dist-info/RECORD", "")
