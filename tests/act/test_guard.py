@@ -32,6 +32,7 @@ from support.keepers import (
     stopped,
     until,
 )
+from support.program import kill_keepers
 
 STARTS_GUARD = (
     GOVERNOR
@@ -72,7 +73,7 @@ def orphan(start: Start, tmp_path: Path) -> Orphan:
     def make() -> BuildPaths:
         paths = start(*ninja(tmp_path, 2), engine=STARTS_GUARD)
         until((paths.root / "gate.json").exists)
-        os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+        kill_keepers(keeper_of(paths))
         until(lambda: guards_of(paths))
         return paths
 
@@ -97,7 +98,7 @@ def test_an_engine_that_is_stopped_is_set_going_by_the_death_of_its_keeper(start
     engine = engines_of(paths)[0]
     os.kill(engine, signal.SIGSTOP)
     until(lambda: state_of(engine) == "T")
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    kill_keepers(keeper_of(paths))
     until(lambda: guards_of(paths))
     assert engines_of(paths) == [engine]
     assert stopped(tmp_path, [0, 1]) == [1]
@@ -109,7 +110,7 @@ def test_an_engine_that_rests_begins_when_its_keeper_dies(start: Start, tmp_path
     paths = start(*ninja(tmp_path, 2), engine=engine)
     until(lambda: given_up(paths))
     assert stopped(tmp_path, [0, 1]) == [1]
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    kill_keepers(keeper_of(paths))
     until(lambda: guards_of(paths))
     assert len(engines_of(paths)) == 8
 
@@ -127,7 +128,7 @@ def test_an_engine_that_is_born_to_rest_as_its_keeper_dies_does_not_rest(start: 
     paths = start(*ninja(tmp_path, 2), engine=engine, figures=figures)
     until(lambda: given_up(paths))
     keeper = keeper_of(paths)["keeper_pid"]
-    os.kill(keeper, signal.SIGKILL)
+    kill_keepers(keeper_of(paths))
     until(lambda: not alive(keeper))
     late.touch()
     until(lambda: guards_of(paths))
@@ -202,7 +203,7 @@ def test_a_make_with_stopped_jobs_does_not_die_with_its_keeper(start: Start, tmp
     (tmp_path / "Makefile").write_text(f"all: 0.ran 1.ran\n{rules}")
     paths = start("make", "-j2", engine=STARTS_GUARD)
     until((paths.root / "gate.json").exists)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    kill_keepers(keeper_of(paths))
     until(lambda: guards_of(paths))
     assert stopped(tmp_path, [0, 1]) == [1]
     os.kill(job_pid(tmp_path, 1), signal.SIGCONT)
@@ -229,6 +230,7 @@ def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
             "stoker.act.keeper",
             "stoker.act.minder",
             "stoker.act.ramdisk",
+            "stoker.act.standby",
             "stoker.act.tree",
         ],
     ]

@@ -23,6 +23,7 @@ from stoker.act.launch import LaunchError, Spec, launch
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import descendants
 from support.keepers import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, keeper_of, until
+from support.program import kill_keepers
 
 CLEANS_UP = """
 import signal, sys, time
@@ -187,7 +188,7 @@ def test_without_its_keeper_a_build_can_still_be_stopped(start: Start) -> None:
     until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
     keeper = keeper_of(paths)
     engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
-    os.kill(keeper["keeper_pid"], signal.SIGKILL)
+    kill_keepers(keeper)
     until(lambda: not alive(keeper["keeper_pid"]))
     stop_build(paths, force=False)
     until(lambda: not alive(keeper["build_pid"]))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act.tree import descendants, stat_fields
-from support.program import PYPI_NINJA, Stoker, until, write_ninja
+from support.program import PYPI_NINJA, Stoker, stop_keepers, until, write_ninja
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -106,7 +106,7 @@ def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, fold
     said(stoker, "pause", "--now")
     keeper = stoker.keeper(build)["keeper_pid"]
     engine = stoker.engine_pid(build)
-    os.kill(keeper, signal.SIGSTOP)  # it would stand in for a deaf engine after a while, and hide what is tested here
+    stop_keepers(stoker.keeper(build))  # it would stand in for a deaf engine, and hide what is tested here
     os.kill(engine, signal.SIGSTOP)
     assert said(stoker, "resume", build) == "level 2 (by hand); 2 run, 4 on deck"
     assert not stopped([keeper, engine])
@@ -117,10 +117,7 @@ def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, fold
 def test_resume_sets_everything_going_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
     known = stoker.keeper(build)
-    engine = stoker.engine_pid(build)
-    os.kill(known["keeper_pid"], signal.SIGSTOP)  # it starts no other engine; and an engine would be woken by its death
-    os.kill(engine, signal.SIGKILL)
-    os.kill(known["keeper_pid"], signal.SIGKILL)
+    stoker.kill_minders(build)
     until(lambda: len(stopped(descendants(known["build_pid"]))) >= COUNT, "all of them stopped")
     for words in (["jobs", build, "3"], ["pause", build]):
         assert "no engine answers; the build goes on" in refused(stoker, 1, *words)

@@ -17,7 +17,7 @@ from stoker.act.tree import start_ticks
 from stoker.sense.ramdisk import is_in_memory
 from support.grouped import LONG, Grouped
 from support.memory_group import MemoryGroup, NoMemoryGroupError
-from support.program import PYPI_NINJA, UNIT, Stoker, until, write_ninja
+from support.program import PYPI_NINJA, UNIT, Stoker, kill_keepers, until, write_ninja
 
 MIB = 2**20
 
@@ -143,7 +143,7 @@ def test_the_folder_goes_when_the_build_is_stopped(stoker: Stoker, profile: Path
 
 def test_without_its_keeper_the_engine_removes_it(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     build, folder = waiting(stoker, profile, tmp_path)
-    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGKILL)
+    kill_keepers(stoker.keeper(build))
     until(lambda: any("keeper was killed" in n["text"] for n in notices(stoker, build)), "a word of it")
     assert (folder / "tmp" / "x").exists()
     (tmp_path / "go").touch()
@@ -154,9 +154,8 @@ def test_without_its_keeper_the_engine_removes_it(stoker: Stoker, profile: Path,
 def test_when_everything_is_killed_the_next_build_sweeps(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     build, folder = waiting(stoker, profile, tmp_path)
     keeper, engine = stoker.keeper(build), stoker.engine_pid(build)
-    os.kill(keeper["keeper_pid"], signal.SIGSTOP)  # it starts no other engine; and an engine would start a guard
-    for pid in (engine, keeper["build_pid"], keeper["keeper_pid"]):
-        os.kill(pid, signal.SIGKILL)
+    stoker.kill_minders(build)
+    os.kill(keeper["build_pid"], signal.SIGKILL)
     until(lambda: not any(start_ticks(p) for p in (keeper["keeper_pid"], engine, keeper["build_pid"])), "their end")
     until(lambda: not ramdisk.users(str(folder)), "the end of its last process")
     assert folder.exists()

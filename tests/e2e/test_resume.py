@@ -13,7 +13,7 @@ import pytest
 
 from stoker.act.tree import start_ticks
 from support.profiled import last, names, run
-from support.program import Stoker, until
+from support.program import Stoker, kill_keepers, until
 from support.torchlike import mend, spoil, write_torchlike
 
 PYTORCH = f"""\
@@ -71,8 +71,7 @@ def start_slow(stoker: Stoker, folder: Path) -> str:
 def kill_all(stoker: Stoker, build: str) -> None:
     """As when the machine goes down. The engine first, lest it start a guard for its keeper."""
     keeper: dict[str, Any] = stoker.keeper(build)
-    os.kill(keeper["keeper_pid"], signal.SIGSTOP)
-    os.kill(stoker.engine_pid(build), signal.SIGKILL)
+    stoker.kill_minders(build)
     stoker.end_all()
     until(lambda: start_ticks(keeper["keeper_pid"]) is None, "the keeper's end")
 
@@ -150,7 +149,7 @@ def test_a_killed_keeper_starts_no_further_step_and_its_own_is_run_again(
     stoker: Stoker, profiles: Path, tmp_path: Path
 ) -> None:
     build = start_slow(stoker, tmp_path)
-    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGKILL)
+    kill_keepers(stoker.keeper(build))
     status, said = run(stoker, "slow", tmp_path, "--resume")
     assert (status, said.count("\n")) == (2, 1)
     assert f"{build} still runs" in said

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, start_ticks
-from support.program import Stoker, until, write_ninja, write_project
+from stoker.act.tree import descendants, signal_tree, start_ticks
+from support.program import Stoker, keepers_in, stop_keepers, until, write_ninja, write_project
 from support.terminal import Terminal, harmful
 
 Open = Callable[..., Terminal]
@@ -163,15 +163,15 @@ def test_a_killed_engine_is_told_and_the_screen_finds_the_next(
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     build = the_build(stoker)
-    keeper = stoker.keeper(build)["keeper_pid"]
-    os.kill(keeper, signal.SIGSTOP)  # or a new engine would be there before anybody saw that the old one was not
+    keepers = keepers_in(stoker.keeper(build))
+    stop_keepers(stoker.keeper(build))  # or a new engine would be there before anybody saw that the old one was not
     try:
         os.kill(stoker.engine_pid(build), signal.SIGKILL)
         terminal.wait_for("engine lost")
         (gated / "go").touch()
         until(lambda: (gated / "src/slow3.o").exists(), "the build going on alone")
     finally:
-        os.kill(keeper, signal.SIGCONT)
+        signal_tree(keepers, signal.SIGCONT)
     screen = terminal.wait_for("exit code 0", gone="engine lost")
     assert "7 done" in screen
     terminal.send("q")

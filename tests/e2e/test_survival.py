@@ -18,7 +18,7 @@ from stoker.act.tree import descendants, start_ticks
 from support.burn import burns, write_burn_makefile, write_burns
 from support.overlap import Overlap
 from support.procs import below
-from support.program import PYPI_NINJA, Stoker, until, write_ninja
+from support.program import PYPI_NINJA, Stoker, keepers_in, kill_keepers, stop_keepers, until, write_ninja
 
 
 @pytest.fixture
@@ -244,10 +244,12 @@ def test_a_build_whose_keeper_is_stopped_can_be_stopped(stoker: Stoker, tmp_path
     folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
     build = stoker.detach("ninja", "-C", str(folder))
     until(lambda: running(stoker, build), "a running job")
-    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGSTOP)
+    keepers = keepers_in(stoker.keeper(build))
+    stop_keepers(stoker.keeper(build))
     stopped = stoker.run("stop", *force, build)
     assert stopped.returncode == 0, stopped.stderr
     assert stoker.status(build)["state"] == "stopped"
+    until(lambda: not any(map(start_ticks, keepers)), "the end of the keepers")
 
 
 def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> None:
@@ -293,10 +295,27 @@ def test_state_and_socket_are_private(stoker: Stoker, slow: Path) -> None:
         assert (stoker.folder(build) / file).stat().st_mode & 0o077 == 0
 
 
-def test_a_killed_keeper_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
+def test_a_killed_keeper_costs_nothing(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     until(lambda: running(stoker, build), "a running job")
-    os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGKILL)
+    killed = [0]
+    for _ in range(2):
+        killed.append(stoker.keeper(build)["keeper_pid"])
+        os.kill(killed[-1], signal.SIGKILL)
+        until(lambda: stoker.keeper(build)["keeper_pid"] != killed[-1], "a standby in its place")
+    let_go(slow)
+    status = stoker.ended(build)
+    assert (status["state"], status["exit_code"]) == ("done", 0)
+    assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
+    assert (status["progress"]["finished"], status["progress"]["total"], status["progress"]["failed"]) == (8, 8, 0)
+    texts = [e["text"] for e in stoker.events(build) if e["type"] == "noticed"]
+    assert sum("a standby has taken its place" in text for text in texts) in (1, 2), texts
+
+
+def test_a_killed_keeper_without_standbys_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    until(lambda: running(stoker, build), "a running job")
+    kill_keepers(stoker.keeper(build))
     let_go(slow)
     status = stoker.ended(build)
     assert status["state"] == "failed"

@@ -18,7 +18,7 @@ from stoker.act.launch import Spec, Step, launch
 from stoker.act.program import KEEPER
 from stoker.act.tree import Processes, descendants, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
-from support.program import PYPI_NINJA, write_ninja
+from support.program import PYPI_NINJA, keepers_in, write_ninja
 
 PATIENCE = 60.0
 """Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
@@ -129,12 +129,10 @@ class Keepers:
     def end(self) -> None:
         for paths in self._started:
             keeper = keeper_of(paths)
-            keys = [(keeper[f"{who}_pid"], keeper[f"{who}_start"]) for who in ("keeper", "build")]
+            build = [keeper["build_pid"]] if start_ticks(keeper["build_pid"]) == keeper["build_start"] else []
             others = {*guards_of(paths), *engines_of(paths)}
-            keys += [(pid, start_ticks(pid) or 0) for pid in others if str(paths.root) in words_of(pid)]
-            for pid, start in keys:
-                if start_ticks(pid) == start:
-                    signal_tree([pid, *descendants(pid)], signal.SIGKILL)
+            roots = [*keepers_in(keeper), *build, *(pid for pid in others if str(paths.root) in words_of(pid))]
+            signal_tree([*roots, *(pid for root in roots for pid in descendants(root))], signal.SIGKILL)
 
 
 def until(condition: Callable[[], Any]) -> Any:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,25 @@ def until(condition: Callable[[], Any], what: str = "it") -> Any:
             return value
         time.sleep(0.02)
     raise AssertionError(f"{what} did not happen")
+
+
+def keepers_in(keeper: Mapping[str, Any]) -> list[int]:
+    """The keeper that keeper.json tells of and its standbys, as far as they live, the highest first."""
+    line = [*reversed(keeper.get("standbys", [])), (keeper["keeper_pid"], keeper["keeper_start"])]
+    return [pid for pid, start in line if start_ticks(pid) == start is not None]
+
+
+def kill_keepers(keeper: Mapping[str, Any]) -> None:
+    """Kill the keeper with its standbys, so that none takes its place."""
+    for pid in keepers_in(keeper):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def stop_keepers(keeper: Mapping[str, Any]) -> None:
+    """Stop the keeper, and its standbys first, which would set it going again."""
+    for pid in keepers_in(keeper):
+        os.kill(pid, signal.SIGSTOP)
 
 
 class Stoker:
@@ -136,6 +155,13 @@ class Stoker:
 
         return int(until(last, "an engine"))
 
+    def kill_minders(self, build: str) -> None:
+        """Kill the keeper, its standbys and the engine, none of which finds the time to start another."""
+        keeper = self.keeper(build)
+        stop_keepers(keeper)
+        os.kill(self.engine_pid(build), signal.SIGKILL)
+        kill_keepers(keeper)
+
     def end_all(self) -> None:
         """Leave nothing running behind a test, nor what would be told as an error of another one."""
         for process in self._started:
@@ -143,13 +169,13 @@ class Stoker:
                 process.kill()
         for file in self.state.glob("stoker/builds/*/keeper.json"):
             keeper = json.loads(file.read_bytes())
-            for pid, start in (("keeper_pid", "keeper_start"), ("build_pid", "build_start")):
-                if start_ticks(keeper[pid]) == keeper[start] is not None:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(keeper[pid], signal.SIGSTOP)  # or it would start another engine
-                    for p in [*descendants(keeper[pid]), keeper[pid]]:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(p, signal.SIGKILL)
+            build = [keeper["build_pid"]] if start_ticks(keeper["build_pid"]) == keeper["build_start"] else []
+            roots = [*keepers_in(keeper), *build]
+            tree = [p for root in roots for p in descendants(root)]
+            kill_keepers(keeper)
+            for pid in [*roots, *tree]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def write_project(folder: Path, units: int = 6, *, broken: Sequence[int] = ()) -> Path:

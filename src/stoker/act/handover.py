@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from stoker.act.minder import gate_line, read_gate
+from stoker.act.standby import acting_keeper
 from stoker.act.tree import Key, signal_tree, start_ticks
 from stoker.config.paths import BuildPaths, private_opener
 
@@ -87,9 +88,9 @@ class Handover:
         Raises OSError if that cannot be written; then it does not run again.
         """
         self._write("verdict.json", {"attempt": attempt, "again": again, "exit_code": exit_code})
-        keeper = self._read("keeper.json")
-        if keeper is not None and start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]:
-            signal_tree([keeper["keeper_pid"]], signal.SIGUSR1)
+        keeper = acting_keeper(self._read("keeper.json") or {})
+        if keeper is not None:
+            signal_tree([keeper[0]], signal.SIGUSR1)
 
     def _file(self, name: str) -> Path:
         return self._paths.root / name

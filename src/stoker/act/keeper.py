@@ -2,9 +2,9 @@
 
 It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
 when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and writes
-the build's exit status: that of the first step that fails. It knows nothing of journals or viewers, and of jobs only
-that the engine may leave some behind. Of stoker it imports its neighbours, which are as plain, so that no fault
-elsewhere can reach it.
+the build's exit status: that of the first step that fails. Standbys take its place when it is killed (standby.py). It
+knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker it imports its
+neighbours, which are as plain, so that no fault elsewhere can reach it.
 
 Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
 "environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
@@ -15,12 +15,12 @@ is something to read. The build's output goes straight to output.log.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
 import sys
 import time
+from typing import Any
 
 if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -28,7 +28,8 @@ if not __package__:  # run as a file; -I keeps its folder from the path. At the 
 from stoker.act import command, ramdisk
 from stoker.act.guard import Guard
 from stoker.act.minder import Minder, read_gate
-from stoker.act.tree import Ending, Key, Processes, descendants, start_ticks
+from stoker.act.standby import Note, stand_by
+from stoker.act.tree import Ending, Key, Processes, descendants, session_of, start_ticks
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -48,15 +49,19 @@ VERDICT_SECONDS = 60.0
 
 VERDICT_POLL_SECONDS = 1.0
 
-PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+STARTING = -1
+"""In place of the command's pid, in the note for standbys: it is being forked."""
+
 WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class Keeper:
-    """One build, from its start to the engine's last words."""
+    """One build, from its start to the engine's last words, or from where a killed keeper left off."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self.note = Note()
+        self.above: list[Key] = []
         with open(self.path("spec.json"), encoding="utf-8", errors="surrogateescape") as file:
             self.spec = json.load(file)
         self.minder = Minder(folder, self.spec["engine"], self.tree)
@@ -65,6 +70,7 @@ class Keeper:
         self.step = int(self.spec["first"])
         self.attempt = 0
         self.begun = self.started
+        self.begun_ticks = 0
         self.log_start = 0
         self.past: list[dict[str, object]] = []
         self.build_pid = 0
@@ -80,27 +86,39 @@ class Keeper:
         return os.path.join(self.folder, name)
 
     def run(self) -> None:
-        """Start everything, then wait for children and signals until the build and the engine are done."""
+        """Start everything, then wait for children and signals until the build and the engine are done.
+
+        Runs anew in a standby when the keeper was killed.
+        """
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
-        become_subreaper()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_BLOCK, WAKE_UP_SIGNALS)
+        self.above = stand_by(self.note, WAKE_UP_SIGNALS)
+        left = self.note.read() or {}
+        if "step" in left:
+            self.take_over(left)
+        else:
+            self.begin()
+        while not self.build_is_over():
+            self.remember()
+            self.wait_for_something(self.patience())
+            self.reap()
+            self.press_stop()
+            self.hear_verdict()
+            self.minder.look()
+        self.remember()
+        self.minder.set_all_going()
+        self.let_go_of_ramdisk()
+        self.write_exit_file()
+        self.minder.await_last_words()
+
+    def begin(self) -> None:
+        """Start the first step, and an engine."""
         ready, watching = os.pipe()
         self.start_build(ready, watching)
         os.close(ready)
         if not self.build_pid:
             sys.exit("no process is to be had for the command: a limit of processes is reached (ulimit -u, pids.max)")
         self.minder.start(watching)
-        while not self.build_is_over():
-            self.wait_for_something(self.patience())
-            self.reap()
-            self.press_stop()
-            self.hear_verdict()
-            self.minder.look()
-        self.minder.set_all_going()
-        self.let_go_of_ramdisk()
-        self.write_exit_file()
-        self.minder.await_last_words()
 
     def build_is_over(self) -> bool:
         """The command has ended for good; after a stop, everything that it left behind must have ended too."""
@@ -111,6 +129,57 @@ class Keeper:
         if self.stop:
             return STOP_POLL_SECONDS
         return self.minder.patience() if self.asked_at is None else VERDICT_POLL_SECONDS
+
+    # -- one keeper after the other ----------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Leave behind what a standby must know to take our place at any moment."""
+        self.note.write(
+            {
+                "keeper": (os.getpid(), start_ticks(os.getpid())),
+                "started": self.started,
+                "step": self.step,
+                "attempt": self.attempt,
+                "begun": self.begun,
+                "begun_ticks": self.begun_ticks,
+                "log_start": self.log_start,
+                "past": self.past,
+                "build_pid": self.build_pid,
+                "last_command": self.last_command,
+                "exit_code": self.exit_code,
+                "build_signal": self.build_signal,
+                "asked_at": self.asked_at,
+                "kill_at": self.stop.kill_at if self.stop else None,
+            }
+        )
+
+    def take_over(self, left: dict[str, Any]) -> None:
+        """Go on where the keeper was killed: its children are ours now, those that have ended too."""
+        self.started, self.step, self.attempt = left["started"], left["step"], left["attempt"]
+        self.begun, self.begun_ticks = left["begun"], left["begun_ticks"]
+        self.log_start, self.past = left["log_start"], left["past"]
+        self.last_command = (left["last_command"][0], left["last_command"][1])
+        self.exit_code, self.build_signal, self.asked_at = left["exit_code"], left["build_signal"], left["asked_at"]
+        if left["kill_at"] is not None:
+            self.stop = Ending(left["kill_at"] - time.monotonic())
+        self.build_pid = left["build_pid"]
+        self.minder.inherit()
+        if self.build_pid == STARTING:
+            self.find_command()
+        self.remember()
+        if self.last_command[0]:
+            self.write_keeper_file()
+        self.minder.wake()
+
+    def find_command(self) -> None:
+        """The keeper was killed over the fork of a command: it runs, or it was never born and is started now."""
+        own = [pid for pid in Processes().children(os.getpid()) if session_of(pid) == pid]
+        born = [(pid, start) for pid in own if (start := start_ticks(pid) or 0) >= self.begun_ticks]
+        if born:
+            self.build_pid, _ = self.last_command = born[0]
+        else:
+            self.attempt -= 1
+            self.start_again()
 
     # -- the build ---------------------------------------------------------------------------------------------
 
@@ -123,11 +192,15 @@ class Keeper:
         self.attempt += 1
         self.begun = time.time()
         self.log_start = self.log_size()
+        self.begun_ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        self.build_pid = STARTING
+        self.remember()
         self.build_pid = command.start(self.steps[self.step - 1], self.path("output.log"), ready, watching)
         if self.build_pid:
             self.last_command = (self.build_pid, start_ticks(self.build_pid) or 0)
         else:
             self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
+        self.remember()
         if self.build_pid or self.past:  # not of a build that has not begun: whoever launches it waits for this file
             self.write_keeper_file()
 
@@ -138,13 +211,12 @@ class Keeper:
         except OSError:
             return 0
 
-    def build_ended(self, status: int) -> None:
+    def build_ended(self, end: os.waitid_result) -> None:
         """Note the command's status in the shell's convention, 128 + signal; go on, or ask whether that was all."""
-        code = os.waitstatus_to_exitcode(status)
         run = self.run_now()
         self.build_pid = 0
-        self.build_signal = -code if code < 0 else None
-        self.exit_code = 128 - code if code < 0 else code
+        self.build_signal = None if end.si_code == os.CLD_EXITED else end.si_status
+        self.exit_code = end.si_status if self.build_signal is None else 128 + self.build_signal
         if not self.stop:
             self.end_left_over_jobs()
             self.minder.set_all_going()
@@ -253,13 +325,14 @@ class Keeper:
         The engine is told before anything is set going, or it would stop that again. Not by keeper.json, which is
         written out to the disk: nobody waits for a busy one.
         """
-        if self.stop is None:
+        first, self.stop = self.stop is None, self.stop or Ending(STOP_GRACE_SECONDS)
+        if signum == signal.SIGINT:
+            self.stop.hurry()
+        self.remember()
+        if first:
             with contextlib.suppress(OSError):
                 os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
             self.minder.wake()
-        self.stop = self.stop or Ending(STOP_GRACE_SECONDS)
-        if signum == signal.SIGINT:
-            self.stop.hurry()
 
     def press_stop(self) -> None:
         """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""
@@ -284,17 +357,16 @@ class Keeper:
             self.stop_requested(info.si_signo)
 
     def reap(self) -> None:
-        """Collect every child that has ended: the build, the engine, and orphans that were handed to us."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid == self.build_pid:
-                self.build_ended(status)
-            elif pid == self.minder.pid:
+        """Collect every child that has ended: the build, the engine, and orphans that were handed to us.
+
+        Once it is written down what follows: a standby that takes our place meanwhile finds the same child.
+        """
+        while (end := first_end()) is not None:
+            if end.si_pid == self.build_pid:
+                self.build_ended(end)
+                self.remember()
+            os.waitpid(end.si_pid, 0)
+            if end.si_pid == self.minder.pid:
                 self.minder.ended()
 
     # -- files -------------------------------------------------------------------------------------------------
@@ -306,6 +378,7 @@ class Keeper:
             {
                 "keeper_pid": os.getpid(),
                 "keeper_start": start_ticks(os.getpid()),
+                "standbys": self.above,
                 "build_pid": self.last_command[0],
                 "build_start": self.last_command[1],
                 "started": self.started,
@@ -363,9 +436,12 @@ class Keeper:
         os.replace(self.path(name + ".new"), self.path(name))
 
 
-def become_subreaper() -> None:
-    """Orphans of the build come to the keeper, not to init, so that stopping finds them (prctl(2))."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def first_end() -> os.waitid_result | None:
+    """A child that has ended, and is still there; None if there is none."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from stoker.act.tree import Key, Processes, signal_tree, start_ticks
+from stoker.act.tree import Key, Processes, command_line, signal_tree, start_ticks
 
 READY_FD = "STOKER_READY_FD"
 """Names the file descriptor that the first engine closes when it watches: until then the build waits."""
@@ -186,8 +186,25 @@ class Minder:
         start = start_ticks(pid)
         self.pid, self._adopted = pid, (pid, start or 0)
 
+    def inherit(self) -> None:
+        """Mind the engine of a keeper that was killed, which is our child now; start one where there is none."""
+        self._adopted, self.pid = None, self._own_engine()
+        if not self.pid:
+            self.start()
+
+    def _own_engine(self) -> int:
+        """The engine that is our child, 0 if there is none."""
+        words = [os.fsencode(word) for word in (*self._argv, self._folder)]
+        return next((pid for pid in Processes().children(os.getpid()) if command_line(pid) == words), 0)
+
     def ended(self) -> None:
-        """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it."""
+        """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it.
+
+        There may be another one, which a keeper started as it was killed and which we did not find at once.
+        """
+        if other := self._own_engine():
+            self._adopted, self.pid = None, other
+            return
         now = time.monotonic()
         self._deaths = [t for t in self._deaths if now - t < 60.0] + [now]
         if len(self._deaths) <= RESTARTS_PER_MINUTE:

@@ -6,6 +6,7 @@ import json
 import signal
 
 from stoker.act.minder import read_gate
+from stoker.act.standby import living_keepers
 from stoker.act.tree import Processes, descendants, signal_tree, start_ticks, stat_fields
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
@@ -20,11 +21,12 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
 
     Without a keeper the build's own tree is ended directly. Raises NothingToStopError.
     """
-    running = _running(paths)
-    if "keeper" in running:
-        signal_tree([running["keeper"]], signal.SIGINT if force else signal.SIGTERM)
+    keepers, build = _running(paths)
+    if keepers:
+        signal_tree(keepers[:1], signal.SIGINT if force else signal.SIGTERM)
+        signal_tree(keepers, signal.SIGCONT)
     else:
-        tree = [running["build"], *descendants(running["build"])]
+        tree = [*build, *(pid for root in build for pid in descendants(root))]
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
 
 
@@ -33,7 +35,8 @@ def set_going(paths: BuildPaths) -> int:
 
     Raises NothingToStopError.
     """
-    roots = list(_running(paths).values())
+    keepers, build = _running(paths)
+    roots = [*keepers, *build]
     processes, gate = Processes(), read_gate(str(paths.root))
     held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
     found = held.union(roots, *(processes.below(root) for root in roots))
@@ -43,8 +46,10 @@ def set_going(paths: BuildPaths) -> int:
     return stopped
 
 
-def _running(paths: BuildPaths) -> dict[str, int]:
-    """Who of `keeper` and `build` runs, by what the keeper wrote; raises NothingToStopError if neither does.
+def _running(paths: BuildPaths) -> tuple[list[int], list[int]]:
+    """The keepers that live, the acting one first, and the build's command, by what the keeper wrote.
+
+    Raises NothingToStopError if nothing of it runs.
 
     A pid counts only with its birth: one below 1 would stand for all processes there are (kill(2)).
     """
@@ -54,12 +59,9 @@ def _running(paths: BuildPaths) -> dict[str, int]:
     except (OSError, ValueError):
         raise NothingToStopError(f"{paths.id} has no keeper") from None
     told = known if isinstance(known, dict) else {}
-    pids = {who: (told.get(f"{who}_pid"), told.get(f"{who}_start")) for who in ("keeper", "build")}
-    running = {who: pid for who, (pid, start) in pids.items() if type(pid) is int and pid > 0 and _is(pid, start)}
-    if not running:
+    keepers = [pid for pid, _ in living_keepers(told)]
+    pid, start = told.get("build_pid"), told.get("build_start")
+    build = [pid] if type(pid) is int and pid > 0 and start is not None and start_ticks(pid) == start else []
+    if not keepers and not build:
         raise NothingToStopError(f"{paths.id} does not run any more")
-    return running
-
-
-def _is(pid: int, start: object) -> bool:
-    return start is not None and start_ticks(pid) == start
+    return keepers, build

@@ -114,16 +114,16 @@ class Ending:
     """Ends processes: SIGTERM once to each, and SIGKILL when `seconds` are over."""
 
     def __init__(self, seconds: float) -> None:
-        self._kill_at = time.monotonic() + seconds
+        self.kill_at = time.monotonic() + seconds
         self._asked: set[int] = set()
 
     def hurry(self) -> None:
         """No more patience: SIGKILL from now on."""
-        self._kill_at = time.monotonic()
+        self.kill_at = time.monotonic()
 
     def press(self, pids: list[int]) -> None:
         """To be called again and again, because a process may fork while the tree is being read."""
-        if time.monotonic() >= self._kill_at:
+        if time.monotonic() >= self.kill_at:
             signal_tree(pids, signal.SIGKILL)
             return
         signal_tree([pid for pid in pids if pid not in self._asked], signal.SIGTERM)
@@ -137,6 +137,12 @@ def _read(pid: int, name: str) -> bytes:
             return file.read().rstrip(b"\0\n")
     except OSError:
         return b""
+
+
+def command_line(pid: int) -> list[bytes]:
+    """The words of its command line; empty for a zombie or a process that is gone."""
+    words = _read(pid, "cmdline")
+    return words.split(b"\0") if words else []
 
 
 def stat_fields(pid: int) -> list[bytes]:
@@ -157,6 +163,12 @@ def start_ticks(pid: int) -> int | None:
     """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
     fields = stat_fields(pid)
     return int(fields[19]) if fields and fields[0] != b"Z" else None
+
+
+def session_of(pid: int) -> int:
+    """The session that the process is in, 0 if it is gone."""
+    fields = stat_fields(pid)
+    return int(fields[3]) if fields else 0
 
 
 def shows_stop(key: Key) -> bool:

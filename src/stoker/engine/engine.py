@@ -71,6 +71,10 @@ LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
 
 
+REPLACED = "the keeper was killed; a standby has taken its place, and nothing is lost"
+LOST = "the keeper was killed; the build goes on, but its exit status will be lost"
+
+
 class Engine:
     """One build's engine."""
 
@@ -278,9 +282,8 @@ class Engine:
 
     def _look_after_keeper(self, observer: Observer, now: float) -> None:
         if self._keeper.was_killed():
-            observer.watch_below(self._keeper.build_pid)
-            text = "the keeper was killed; the build goes on, but its exit status will be lost"
-            self._write([ev.Noticed("error", text)], now)
+            observer.watch_below(self._keeper.top)
+            self._write([ev.Noticed("warning", REPLACED) if self._keeper.lives else ev.Noticed("error", LOST)], now)
         if self._keeper.is_stopping() and not self._enough.is_set():
             let_go(self._governor)
             self._enough.set()

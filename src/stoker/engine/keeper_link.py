@@ -9,13 +9,15 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from stoker.act.call_guard import GuardCall
 from stoker.act.handover import Ended, Handover
-from stoker.act.tree import start_ticks
+from stoker.act.standby import acting_keeper
+from stoker.act.tree import signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
 from stoker.engine.governor import Governor
 from stoker.sense.schedulers import Key
@@ -50,13 +52,12 @@ class KeeperLink:
         self._guard = GuardCall(paths)
         self._gate_version = (-1, -1, -1)
         self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
-        self.lives = self.is_there()
-        """Whether the keeper was there when it was looked after last."""
+        self._acting = acting_keeper(self._known)
 
     @property
-    def keeper_pid(self) -> int:
-        """The keeper's process."""
-        return int(self._known["keeper_pid"])
+    def lives(self) -> bool:
+        """Whether there was a keeper when it was looked after last."""
+        return self._acting is not None
 
     @property
     def build_pid(self) -> int:
@@ -66,7 +67,7 @@ class KeeperLink:
     @property
     def top(self) -> int:
         """The process above the whole build: the keeper, or without it the command."""
-        return self.keeper_pid if self.lives else self.build_pid
+        return self._acting[0] if self._acting is not None else self.build_pid
 
     @property
     def started(self) -> float:
@@ -79,8 +80,9 @@ class KeeperLink:
         return [_run_of(each) for each in (*self._known["past"], self._known)]
 
     def is_there(self) -> bool:
-        """Whether the keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
-        return os.getppid() == self.keeper_pid or bool(start_ticks(self.keeper_pid) == self._known["keeper_start"])
+        """Whether a keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
+        is_parent = self._acting is not None and os.getppid() == self._acting[0]
+        return is_parent or acting_keeper(self._known) is not None
 
     def build_is_over(self) -> bool:
         """The keeper has written the end; or nobody will, and the command has gone."""
@@ -101,13 +103,20 @@ class KeeperLink:
             self._known = json.loads(self._paths.keeper.read_bytes())
 
     def was_killed(self) -> bool:
-        """True once, when the keeper has gone; from then on a guard sees to it that this engine is not the last."""
-        if self.is_there():
+        """True once for each keeper that was killed. A standby takes its place, and is set going should it be stopped.
+
+        Without one a guard sees to it, from then on, that this engine is not the last.
+        """
+        before = self._acting
+        if before is not None and start_ticks(before[0]) == before[1]:
             return False
-        with contextlib.suppress(OSError):
-            self._guard.renew()
-        was, self.lives = self.lives, False
-        return was
+        self._acting = acting_keeper(self._known)
+        if self._acting is not None:
+            signal_tree([self._acting[0]], signal.SIGCONT)
+        else:
+            with contextlib.suppress(OSError):
+                self._guard.renew()
+        return before is not None
 
     def beat(self) -> None:
         """Let the keeper know that an engine looks at the build: from now on it asks what to do about a failure."""

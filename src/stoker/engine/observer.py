@@ -148,9 +148,9 @@ class Observer:
         return any(s.key not in self._tracked for s in self._finder.find(self._build_processes()).values())
 
     def watch_below(self, pid: int) -> None:
-        """Go on from another process: without its keeper, the build is a tree of its own."""
+        """Go on from another process, another keeper's or, where there is none, the command's own."""
         self._table.root_pid = pid
-        self._table.include(pid)
+        self._machine.pid = pid
         self.sampler.go_on_from(pid)
 
     def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:

@@ -315,7 +315,10 @@ def runs(paths: BuildPaths) -> bool:
     """Whether the keeper or the build is there, or may be about to be."""
     keeper = read_object(paths.keeper)
     if keeper:
-        return any(_is_process(keeper.get(f"{who}_pid"), keeper.get(f"{who}_start")) for who in ("keeper", "build"))
+        named = [(keeper.get(f"{who}_pid"), keeper.get(f"{who}_start")) for who in ("keeper", "build")]
+        standbys = keeper.get("standbys")
+        named += [(each[0], each[1]) for each in standbys] if isinstance(standbys, list) else []
+        return any(_is_process(pid, start) for pid, start in named)
     try:
         age = abs(time.time() - paths.root.stat().st_mtime)
     except OSError:

@@ -43,7 +43,8 @@ class MachineReader:
         ramdisk: RamDiskReader | None = None,
     ) -> None:
         self.notes = ramdisk.notes if ramdisk is not None else Notes()
-        self._pid = pid
+        self.pid = pid
+        """The process whose control groups count; one that is gone has none."""
         self._proc = proc_root
         self._cpu = CpuReader(proc_root)
         self._disk = DiskReader(cwd, proc_root, sys_root)
@@ -121,10 +122,10 @@ class MachineReader:
 
     def _look_up(self) -> None:
         """Keeps what was known when the process is gone."""
-        cgroups = find_cgroups(self._pid, self._proc)
+        cgroups = find_cgroups(self.pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
-        self._cores = cpu_available(self._pid, self._cgroups.cpu_quota())
+        self._cores = cpu_available(self.pid, self._cgroups.cpu_quota())
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
