@@ -10,12 +10,13 @@ import pytest
 
 from stoker.model.samples import Pressure
 from stoker.sense import machine as machine_module
-from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups
+from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups, memory_group
 from stoker.sense.cpu import CpuReader, cpu_available, parse_cpu_lines
 from stoker.sense.disk import DiskReader
 from stoker.sense.gpu import GpuReader
 from stoker.sense.machine import MachineReader, binding_limit
 from stoker.sense.mounts import read_mounts
+from stoker.sense.oom import OomCounter
 from stoker.sense.pressure import parse_pressure, read_pressure
 
 GIB = 2**30
@@ -81,6 +82,63 @@ def test_limits_of_version_2_up_the_tree(fake: FakeMachine) -> None:
     [limit] = fake.find().memory_limits()
     assert limit == MemoryLimit(str(fake.root / "cg/user.slice"), 6 * GIB, 4 * GIB)
     assert limit.available == 2 * GIB
+
+
+SCOPE = "user.slice/user-1000.slice/user@1000.service/app.slice/run-r0a1b2.scope"
+
+
+def login(fake: FakeMachine, **limits: str) -> Cgroups:
+    """The groups of a process that `systemd-run --user --scope` has started (systemd.special(7)); GiB by level.
+
+    The root has no limit and no use of its own, and the user manager leaves memory.max of its own groups at "max".
+    """
+    fake.mount("cg", "cgroup2", options="rw,nsdelegate,memory_recursiveprot")
+    fake.cgroup(f"0::/{SCOPE}\n")
+    fake.write("cg/memory.stat", "anon 5\ninactive_file 0\n")
+    used = {"user": 5, "manager": 4, "app": 2, "scope": 1}
+    levels = ("slices", "user", "manager", "app", "scope")
+    for level, folder in zip(levels, (SCOPE.split("/")[:n] for n in range(1, 6)), strict=True):
+        maximum, _, high = limits.get(level, "max").partition(" high ")
+        size = [str(int(text) * GIB) if text.isdigit() else "max" for text in (maximum, high)]
+        _v2(fake, "/".join(["cg", *folder]), size[0], used.get(level, 6) * GIB, high=size[1])
+    return fake.find()
+
+
+@pytest.mark.parametrize(
+    ("limits", "folder", "limit", "available"),
+    [
+        ({"scope": "3"}, SCOPE, 3, 2),
+        ({"scope": "9", "user": "8"}, "user.slice/user-1000.slice", 8, 3),
+        ({"manager": "max high 5", "app": "6"}, "user.slice/user-1000.slice/user@1000.service", 5, 1),
+        ({"app": "6 high 3", "user": "30"}, "user.slice/user-1000.slice/user@1000.service/app.slice", 3, 1),
+    ],
+)
+def test_of_the_limits_around_a_users_scope_the_one_that_is_hit_first_binds(
+    fake: FakeMachine, limits: dict[str, str], folder: str, limit: int, available: int
+) -> None:
+    groups = login(fake, **limits)
+    found = binding_limit({"MemTotal": 64 * GIB, "MemAvailable": 40 * GIB}, groups.memory_limits())
+    assert (found.path, found.limit, found.available) == (
+        str(fake.root / "cg" / folder), limit * GIB, available * GIB,
+    )  # fmt: skip
+
+
+def test_a_users_scope_tells_its_own_pressure_and_its_own_deaths(fake: FakeMachine) -> None:
+    groups = login(fake)
+    assert groups.memory_limits() == []
+    assert groups.pressure_folder == fake.root / "cg" / SCOPE
+    for folder, count in ((SCOPE, 2), ("user.slice", 9)):
+        fake.write(f"cg/{folder}/memory.events", f"low 0\nhigh 3\nmax 7\noom 5\noom_kill {count}\noom_group_kill 0\n")
+    assert OomCounter(groups, fake.proc).read() == 2
+    assert memory_group(7, fake.proc) == f"/{SCOPE}"
+
+
+def test_the_widest_group_that_is_killed_as_one_is_known(fake: FakeMachine) -> None:
+    groups = login(fake)
+    assert groups.killed_as_one() is None
+    for folder, value in (("user.slice", 0), (SCOPE.rpartition("/")[0], 1), (SCOPE, 1)):
+        fake.write(f"cg/{folder}/memory.oom.group", f"{value}\n")
+    assert groups.killed_as_one() == fake.root / "cg" / SCOPE.rpartition("/")[0]
 
 
 def test_limits_of_version_1(fake: FakeMachine) -> None:

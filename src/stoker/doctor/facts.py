@@ -156,7 +156,10 @@ class Cuda:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes, and cores that may be used. `limit` is the tightest control group's, if that is tighter than the RAM."""
+    """Bytes, and cores that may be used. `limit` is the tightest control group's, if that is tighter than the RAM.
+
+    `killed_as_one` is the control group of which the kernel kills all processes when it kills one for want of memory.
+    """
 
     total: int
     available: int
@@ -164,6 +167,7 @@ class Memory:
     swap_free: int
     cores: float
     limit: MemoryLimit | None = None
+    killed_as_one: str = ""
 
 
 @dataclass(frozen=True, slots=True)

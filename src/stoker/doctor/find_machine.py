@@ -46,6 +46,7 @@ def read_memory(pid: int | None = None, proc_root: Path = PROC) -> Memory:
         swap_free=info.get("SwapFree", 0),
         cores=cpu_available(own, groups.cpu_quota()),
         limit=min(tighter, key=lambda limit: (limit.available, limit.limit), default=None),
+        killed_as_one=str(groups.killed_as_one() or ""),
     )
 
 

@@ -56,6 +56,10 @@ def judge_memory(memory: Memory, need: Need) -> Iterator[Check]:
     else:
         raise_it = f"docker update --memory 16g --memory-swap 16g NAME  # or MemoryMax= of its unit ({limit.path})"
         yield _room("memory limit", limit.limit, limit.available, memory, need, f"for {limit.path}", raise_it)
+    if memory.killed_as_one:
+        why = f"one process killed for memory takes all of {memory.killed_as_one} with it, stoker too"
+        remedy = f"echo 0 > {memory.killed_as_one}/memory.oom.group  # Kubernetes: singleProcessOOMKill: true"
+        yield warn("memory.oom.group", why, remedy)
     yield _swap(memory, need)
     yield _cores(memory, need)
 

@@ -52,6 +52,11 @@ class Cgroups:
         v2 = (_memory_v2(folder) for folder in self.unified)
         return [*_limits_v1(self.memory_v1), *(limit for limit in v2 if limit is not None)]
 
+    def killed_as_one(self) -> Path | None:
+        """The widest group that the kernel kills as a whole when it kills one process of it for want of memory."""
+        wide = (folder for folder in reversed(self.unified) if read_int(f"{folder}/memory.oom.group") == 1)
+        return next(wide, None)
+
     def cpu_quota(self) -> float | None:
         """The tightest CPU quota in cores, None if there is none."""
         quotas = [_quota_v1(folder) for folder in self.cpu_v1] + [_quota_v2(folder) for folder in self.unified]
