@@ -38,7 +38,7 @@ def eat(group: MemoryGroup) -> Eater:
 def test_a_death_in_the_group_is_counted_and_named() -> None:
     log = KernelLog()
     with MemoryGroup(64 << 20) as group:
-        counter = OomCounter(Cgroups(memory_v1=(group.folder, group.folder.parent)))
+        counter = OomCounter(group.cgroups)
         assert counter.read() == 0
         eater = eat(group)
         assert counter.read() == group.kills == 1
@@ -85,7 +85,7 @@ def test_which_groups_are_ours(logged: bytes, group: bytes, within: bool) -> Non
 def test_a_process_that_is_killed_by_hand_is_not_counted() -> None:
     log = KernelLog()
     with MemoryGroup(64 << 20) as group:
-        counter = OomCounter(Cgroups(memory_v1=(group.folder,)))
+        counter = OomCounter(group.cgroups)
         with subprocess.Popen(group.wrap(["sh", "-c", "kill -9 $$"])) as killed:
             assert killed.wait() == -9
         assert counter.read() == 0

@@ -1,7 +1,7 @@
-"""A memory limit of the test's own: a version 1 control group below the test's, in which the kernel kills for real.
+"""A memory limit of the test's own: a control group of version 1 or 2 in which the kernel kills for real.
 
-Knows nothing of stoker and of builds. Needs root and a writable version 1 memory hierarchy, and says so where it has
-none: a test of memory must not pass because nothing limited it.
+Knows nothing of stoker and of builds. Needs a memory hierarchy that it may write to (root's, or on version 2 a
+delegated one), and says so where it has none: a test of memory must not pass because nothing limited it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
-from stoker.sense.cgroup import find_cgroups
+from stoker.sense.cgroup import Cgroups, find_cgroups
 
 MIB = 2**20
 
@@ -24,6 +25,9 @@ _ENTER = 'echo $$ > "$0" && exec "$@"'
 """Run by sh with the group's cgroup.procs as $0: the process is in the group before the command's first page is."""
 
 _NUMBERS = itertools.count(1)
+
+SLACK = 16 * MIB
+"""Version 2 sets a limit at once, whatever is held: room for what is taken between a look and that."""
 
 PATIENCE_SECONDS = 20.0
 """How long to wait for killed processes to leave and for a build to hold less than a new limit."""
@@ -33,6 +37,19 @@ class NoMemoryGroupError(Exception):
     """The machine does not let this test limit memory."""
 
 
+class Files(NamedTuple):
+    """What one version of control groups calls its files, and the field of memory.stat that leaves out file cache."""
+
+    limit: str
+    peak: str
+    events: str
+    anonymous: str
+
+
+VERSION_1 = Files("memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "total_rss")
+VERSION_2 = Files("memory.max", "memory.peak", "memory.events", "anon")
+
+
 class Group:
     """A control group that is there."""
 
@@ -40,9 +57,20 @@ class Group:
         self.folder = folder
 
     @property
+    def files(self) -> Files:
+        """The names of its files."""
+        return VERSION_2 if (self.folder / "cgroup.controllers").exists() else VERSION_1
+
+    @property
+    def cgroups(self) -> Cgroups:
+        """It and the one above, as `sense` sees the groups of a process in here."""
+        chain = (self.folder, self.folder.parent)
+        return Cgroups(unified=chain) if self.files is VERSION_2 else Cgroups(memory_v1=chain)
+
+    @property
     def held(self) -> int:
         """Bytes in use that are not file cache."""
-        return _field(self.folder / "memory.stat", "total_rss")
+        return _field(self.folder / "memory.stat", self.files.anonymous)
 
     def pids(self) -> list[int]:
         """Every process in here."""
@@ -52,14 +80,15 @@ class Group:
 class MemoryGroup(Group):
     """One control group with a limit; a context manager that ends every process in it and removes it."""
 
-    def __init__(self, limit: int) -> None:
-        """Make it with room for `limit` bytes. Raises NoMemoryGroupError."""
-        super().__init__(own_folder() / f"stoker-{os.getpid()}-{next(_NUMBERS)}")
+    def __init__(self, limit: int, above: Path | None = None) -> None:
+        """Make it with room for `limit` bytes, in the group `above` or beside the test's own. Raises
+        NoMemoryGroupError."""
+        super().__init__((above or own_folder()) / f"stoker-{os.getpid()}-{next(_NUMBERS)}")
         try:
             self.folder.mkdir()
             self.set_limit(limit)
         except OSError as err:
-            raise NoMemoryGroupError(f"{self.folder}: {err.strerror}; this needs root and cgroup v1") from err
+            raise NoMemoryGroupError(f"{self.folder}: {err.strerror}; this needs root or a delegated group") from err
 
     def __enter__(self) -> MemoryGroup:
         return self
@@ -76,8 +105,13 @@ class MemoryGroup(Group):
     def set_limit(self, limit: int) -> None:
         """Bytes that all processes together may hold, swap included where the kernel counts it.
 
-        Raises OSError (EBUSY) if they hold more right now and the kernel finds nothing to take away.
+        If they hold more right now and the kernel finds nothing to take away, version 2 kills; version 1 raises OSError
+        (EBUSY).
         """
+        if self.files is VERSION_2:
+            (self.folder / "memory.max").write_text(str(limit))
+            (self.folder / "memory.swap.max").write_text("0")
+            return
         swap = self.folder / "memory.memsw.limit_in_bytes"
         names = ["memory.limit_in_bytes"]
         if swap.exists():
@@ -91,6 +125,8 @@ class MemoryGroup(Group):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
+                if self.files is VERSION_2 and self.held > limit - SLACK:
+                    raise OSError(errno.EBUSY, "more is held")
                 return self.set_limit(limit)
             except OSError as err:
                 if err.errno != errno.EBUSY or time.monotonic() > deadline:
@@ -100,18 +136,17 @@ class MemoryGroup(Group):
     @property
     def limit(self) -> int:
         """Bytes."""
-        return _number(self.folder / "memory.limit_in_bytes")
+        return _number(self.folder / self.files.limit)
 
     @property
     def kills(self) -> int:
         """How many processes the kernel has killed in here for want of memory."""
-        fields = dict(line.split() for line in (self.folder / "memory.oom_control").read_text().splitlines())
-        return int(fields["oom_kill"])
+        return _field(self.folder / self.files.events, "oom_kill")
 
     @property
     def peak(self) -> int:
         """The most bytes that were in use at once, file cache included."""
-        return _number(self.folder / "memory.max_usage_in_bytes")
+        return _number(self.folder / self.files.peak)
 
     def end_all(self) -> None:
         """SIGKILL for every process in here, until there is none."""
@@ -138,11 +173,15 @@ class MemoryGroup(Group):
 
 
 def own_folder() -> Path:
-    """The memory group that this process is in."""
-    folders = find_cgroups(os.getpid()).memory_v1
-    if not folders:
-        raise NoMemoryGroupError("no version 1 memory control group can be seen; mount one at /sys/fs/cgroup/memory")
-    return folders[0]
+    """Where this process can make memory groups: in its own one, or beside it in version 2, where a group that holds
+    processes passes no memory on to others."""
+    groups = find_cgroups(os.getpid())
+    if groups.memory_v1:
+        return groups.memory_v1[0]
+    for folder in groups.unified[1:2]:
+        if "memory" in (folder / "cgroup.subtree_control").read_text().split():
+            return folder
+    raise NoMemoryGroupError("no memory control group can be seen that may have others")
 
 
 def _number(file: Path) -> int:

@@ -18,7 +18,7 @@ import ninja
 
 from stoker.act.tree import descendants, start_ticks
 
-PATIENCE = 45.0
+PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "45"))
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
 
 PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")
