@@ -8,7 +8,8 @@ import pytest
 
 from decide.builds import GIB, acts, asked, candidate, curve, kernel, light, live, view
 from stoker.decide.admission import PATIENCE
-from stoker.decide.policy import level_of
+from stoker.decide.policy import level_of, look
+from stoker.decide.waits import Wait
 
 
 def test_everything_that_fits_starts_up_to_the_number_of_cores() -> None:
@@ -216,10 +217,32 @@ class TestEmergency:
         jobs = [live(1, kernel(), 20), live(2, kernel(), 30), live(3, light(seconds=50), 5)]
         assert acts(asked(view(jobs, available=0.4)), "freeze") == [2]
 
-    def test_pressure_is_an_emergency_though_memory_is_free(self) -> None:
-        jobs = [live(1, kernel(), 20), live(2, kernel(), 30)]
-        assert acts(asked(view(jobs, pressure=40.0)), "freeze") == [2]
-        assert acts(asked(view(jobs, pressure=1.0)), "freeze") == []
+    @pytest.mark.parametrize("own", [True, False])
+    @pytest.mark.parametrize("available", [None, 1.5, 0.55])
+    def test_pressure_alone_neither_freezes_nor_kills(self, available: float | None, *, own: bool) -> None:
+        running = [live(1, light(seconds=50), 5), live(2, light(seconds=50), 3)]
+        seen = replace(view(running, [], [live(3, light(), 1)], available=available), pressure=100.0, pressure_own=own)
+        assert {d.action for d in asked(seen)} <= {"thaw"}
+
+    def test_pressure_holds_back_starts_where_it_is_the_builds_own_or_memory_is_short(self) -> None:
+        running, waiting = [live(1, light(), 1)], [candidate(2, light(0.2))]
+
+        def starts(*, own: bool, available: float, pressure: float | None = 40.0) -> list[int]:
+            seen = replace(view(running, waiting, available=available), pressure=pressure, pressure_own=own)
+            return acts(asked(seen), "admit")
+
+        assert starts(own=False, available=20.0) == [2], "a neighbour's"
+        assert starts(own=True, available=20.0) == []
+        assert starts(own=True, available=20.0, pressure=19.0) == [2]
+        assert starts(own=True, available=20.0, pressure=None) == [2]
+        own = replace(view([], waiting), pressure=90.0, pressure_own=True)
+        assert acts(asked(own), "admit") == [2], "one always runs"
+        short = replace(view(running, waiting, available=1.9), pressure=40.0)
+        assert look(short, 100.0).waits.on_deck == Wait(
+            "pressure",
+            "1.9 GiB left, less than the reserve of 2.0 GiB, and the machine stalls on memory 40 % of the time, "
+            "from 20 % on nothing new starts",
+        )
 
     def test_the_oldest_is_never_frozen(self) -> None:
         assert asked(view([live(1, kernel(), 20)], available=0.1, pressure=90.0)) == ()

@@ -71,6 +71,7 @@ def views(draw: st.DrawFn) -> View:
         level=draw(st.none() | st.integers(1, 8)),
         paused=draw(st.sampled_from(["no", "no", "soft", "hard"])),
         pressure=draw(st.none() | st.floats(0, 100)),
+        pressure_own=draw(st.booleans()),
         running=running,
         frozen=frozen,
         candidates=candidates,
@@ -98,7 +99,7 @@ def test_any_view_gets_sane_decisions(seen: View) -> None:
     assert max(Counter(d.jid for d in decisions).values(), default=1) == 1
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views())
 def test_whoever_is_not_let_go_has_a_reason(seen: View) -> None:
     decisions, waits = look(seen, 100.0)
@@ -181,6 +182,19 @@ def test_where_memory_is_ignored_it_plays_no_role(seen: View, available: float, 
     assert [(d.action, d.jid) for d in decisions] == [(d.action, d.jid) for d in decide(other, 100.0)]
     assert not acts(decisions, "shed")
     assert all(d.by_word for d in decisions if d.action == "freeze")
+
+
+@settings(max_examples=150)
+@given(seen=views(), pressure=st.none() | st.floats(0, 100), own=st.booleans())
+def test_pressure_stops_nobody_and_starts_nobody(*, seen: View, pressure: float | None, own: bool) -> None:
+    """Whatever it is, and whosever: it may only hold back who is on deck."""
+    decisions = [d for d in decide(replace(seen, pressure=None), 100.0) if d.action != "hold"]
+    stalled = [d for d in decide(replace(seen, pressure=pressure, pressure_own=own), 100.0) if d.action != "hold"]
+    assert [d.jid for d in stalled if d.action in ("freeze", "shed")] == [
+        d.jid for d in decisions if d.action in ("freeze", "shed")
+    ]
+    admitted = {d.jid for d in stalled if d.action == "admit"}
+    assert admitted <= {d.jid for d in decisions if d.action == "admit"}
 
 
 @settings(max_examples=200)

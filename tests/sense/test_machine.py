@@ -293,6 +293,35 @@ def test_the_groups_own_pressure_comes_first(fake: FakeMachine) -> None:
     assert read_pressure("io", group, fake.proc) is None
 
 
+def test_only_a_group_in_which_nothing_else_lives_is_the_builds_own(fake: FakeMachine, tmp_path: Path) -> None:
+    """7 is the build; 9 is born below it, 8 is somebody else, and 1 is where both come from."""
+    for pid, parent in ((7, 1), (8, 1), (9, 7)):
+        fake.write(f"proc/{pid}/stat", f"{pid} (sh) S {parent} {pid} {pid} 0 -1 0 " + "0 " * 44)
+    fake.write("proc/pressure/memory", "some avg10=90.00 avg60=0 avg300=0 total=1\n")
+    fake.mount("cg", "cgroup2")
+    fake.cgroup("0::/box\n")
+    fake.write("cg/memory.pressure", "some avg10=90.00 avg60=0 avg300=0 total=1\n")
+    fake.write("cg/box/memory.pressure", "some avg10=40.00 avg60=0 avg300=0 total=1\n")
+    fake.write("cg/box/cgroup.type", "domain\n")
+
+    def found(members: str, below: str = "") -> Pressure | None:
+        fake.write("cg/box/cgroup.procs", members)
+        fake.write("cg/box/inner/cgroup.procs", below)
+        reader = MachineReader(7, str(tmp_path), fake.proc, tmp_path)
+        try:
+            return reader.read(1.0).pressure_memory
+        finally:
+            reader.close()
+
+    assert found("7\n9\n") == Pressure(40.0, 0.0, own=True)
+    assert found("7\n", "9\n") == Pressure(40.0, 0.0, own=True)
+    assert found("7\n8\n9\n") == Pressure(40.0, 0.0, own=False)
+    assert found("7\n", "8\n") == Pressure(40.0, 0.0, own=False)
+    fake.cgroup("0::/\n")
+    fake.write("cg/cgroup.procs", "7\n")
+    assert found("") == Pressure(90.0, 0.0, own=False), "the root of the hierarchy stands for the machine"
+
+
 def test_the_write_rate_of_a_disk(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     stat = tmp_path / "sys" / "dev" / "block" / f"{os.major(device)}:{os.minor(device)}" / "stat"

@@ -203,7 +203,9 @@ def test_memory_names_the_limit_swap_and_stall() -> None:
     assert "22.9 of 55.0 GiB" in shown
     assert "limit of /docker/4f9c2a77d01be1" in shown
     assert "swap 3.0 GiB" in shown
-    assert "! stalled 12 %" in shown
+    assert "! others stall 12 %" in shown
+    own = replace(machine, pressure_memory=Pressure(12.0, 4.0, own=True))
+    assert "! stalled 12 %" in meter_lines(own, 160)
     assert "cgroup limit" in meter_lines(MACHINE)
     assert "--memory limit" in meter_lines(replace(MACHINE, memory_limit_source="--memory"))
     assert "limit" not in meter_lines(replace(MACHINE, memory_limit_source="machine"), 160)

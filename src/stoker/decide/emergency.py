@@ -40,7 +40,7 @@ def stop(situation: Situation, now: float) -> Decision | None:
 
 
 def relieve(situation: Situation, now: float) -> Decision | None:
-    """When memory is below the floor or stalls the machine: freeze the youngest that grows; at the very last, shed.
+    """When memory is below the floor: freeze the youngest that grows; at the very last, shed.
 
     What does not grow goes on: it will fall or end, and that is what gives memory back.
     """
@@ -65,14 +65,10 @@ def relieve(situation: Situation, now: float) -> Decision | None:
 
 
 def _sinks(situation: Situation) -> bool:
-    """Whether the oldest takes what is left before three more looks. Until then it may end, or come down.
-
-    Where memory stalls the machine, what seems to be left is none.
-    """
+    """Whether the oldest takes what is left before three more looks. Until then it may end, or come down."""
     view = situation.view
     growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
-    stalled = view.pressure is not None and view.pressure >= view.pressure_line
-    return growth > GROWING * view.budget and (stalled or view.available - growth < LAST_SHARE * view.floor)
+    return growth > GROWING * view.budget and view.available - growth < LAST_SHARE * view.floor
 
 
 def brake(situation: Situation) -> Decision | None:
@@ -164,8 +160,22 @@ def alarm(situation: Situation) -> str:
         return f"{left} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:
         return f"{left} left, too little for one more second: {_climb_told(situation, surge)}"
-    if view.pressure is not None and view.pressure >= view.pressure_line:
-        return f"memory pressure {view.pressure:.0f} %, from {view.pressure_line:.0f} % on it is an emergency"
+    return ""
+
+
+def stall(view: View) -> str:
+    """Why nothing new starts though it may fit: tasks stall on memory, and it is the build's want; empty if not.
+
+    The machine's pressure is anybody's. It counts only while memory is short by the build's own budget.
+    """
+    if view.pressure is None or view.pressure < view.pressure_line:
+        return ""
+    told = f"{view.pressure:.0f} % of the time, from {view.pressure_line:.0f} % on nothing new starts"
+    if view.pressure_own:
+        return f"the build's own control group stalls on memory {told}"
+    if view.available < view.reserve:
+        left, reserve = format_bytes(view.available), format_bytes(view.reserve)
+        return f"{left} left, less than the reserve of {reserve}, and the machine stalls on memory {told}"
     return ""
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.decide.admission import Deck, in_order
-from stoker.decide.emergency import alarm, climbing, passage, stop
+from stoker.decide.emergency import alarm, climbing, passage, stall, stop
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.turn import Turn, obey, whose_turn
 from stoker.decide.view import Candidate, Decision, View
@@ -42,6 +43,8 @@ def look(view: View, now: float) -> Look:
     turn, slots = whose_turn(view), level - len(view.running)
     if not view.guarded:
         return Look((*turn.told, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
+    if view.running and (stalled := stall(view)):
+        turn = replace(turn, candidates=(), deck_waits=turn.deck_waits or Wait("pressure", stalled))
     situation = Situation(view)
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:

@@ -20,7 +20,7 @@ FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
 taken in one."""
 
 PRESSURE = 20.0
-"""Percent of time stalled for memory that counts as an emergency of its own (systemd-oomd's default is 60)."""
+"""Percent of time stalled for memory from which on nothing new starts (systemd-oomd's default is 60, to kill)."""
 
 MOST_RESERVE, MOST_FLOOR = 0.9, 0.5
 """Shares of the budget that a person's reserve and floor come to at the most: sizes that were written for a large
@@ -47,7 +47,7 @@ class Thresholds:
     """What a person may set; None is stoker's own measure.
 
     `reserve` is kept free of promises, below `floor` the emergency begins; `level` is the most jobs at once while the
-    level is automatic; from `pressure` percent of time stalled for memory on it is an emergency (None: never).
+    level is automatic; from `pressure` percent of time stalled for memory on nothing new starts (None: never).
     """
 
     reserve: Amount | None = None

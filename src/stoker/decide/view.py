@@ -74,8 +74,9 @@ class View:
 
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
     kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
-    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell;
-    from `pressure_line` on it is an emergency. `cpu_slots` is how many jobs the cores are for,
+    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell,
+    of the build's own group (`pressure_own`) or of the whole machine; from `pressure_line` on it may hold back starts.
+    `cpu_slots` is how many jobs the cores are for,
     `spare` of them only while memory is plenty; `lent` is how many more were lent to tools inside jobs. `level` is a
     person's number, or None for automatic.
     `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
@@ -91,6 +92,7 @@ class View:
     level: int | None = None
     paused: Paused = "no"
     pressure: float | None = None
+    pressure_own: bool = False
     running: tuple[LiveJob, ...] = ()
     frozen: tuple[LiveJob, ...] = ()
     candidates: tuple[Candidate, ...] = ()

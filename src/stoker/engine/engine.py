@@ -267,7 +267,7 @@ class Engine:
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         events += self._steps.lost(self._state, events)
         events += [self._governor.told(m) for m in self._governor.deck.outdated()] if whole else []
-        events += self._governor.waits_told() if whole else []
+        events += [*self._governor.waits_told(), *self._governor.stall_told()] if whole else []
         events += self._cache.look() if whole else []
         if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
             self._estimated_at = now

@@ -20,6 +20,7 @@ from stoker.decide.waits import NO_WAITS
 from stoker.engine.deck import Birth, Deck, Expected, Member
 from stoker.engine.guests import GuestHolder, without_starting
 from stoker.engine.lending import Lender
+from stoker.engine.neighbours import NeighbourWatch
 from stoker.engine.newborn import Clocks, by_age, member_of
 from stoker.engine.promised import Promised
 from stoker.engine.waiting import reasons_told
@@ -60,7 +61,8 @@ class Governor:
         """True when the build is being stopped: nothing is held any more."""
         self.cores, self.limit = 1.0, math.inf  # the limit of an automatic level, in this step
         self.thresholds = Thresholds()
-        self.pressure: float | None = None
+        self._sample: MachineSample | None = None
+        self._neighbours = NeighbourWatch()
         self._ramdisk = SeenRamDisk()
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: their compilers were killed for memory."""
@@ -183,7 +185,7 @@ class Governor:
     def machine(self, sample: MachineSample) -> None:
         """What the machine has for the build now."""
         self.cores = self._expected.cores = sample.cpu_available
-        self.pressure = sample.pressure_memory.some if sample.pressure_memory is not None else None
+        self._sample = sample
         self._ramdisk = self._ramdisk.after(sample.ramdisk, time.monotonic(), busy=bool(self.deck.having("running")))
 
     def rename(self, jid: int, output: str, tool: Tool) -> Member | None:
@@ -249,6 +251,7 @@ class Governor:
     def view(self) -> View:
         """The world as a decision sees it."""
         memory = self._seen = self._memory()
+        stall = self._sample.pressure_memory if self._sample is not None else None
         lent = self.lender.used if self.lender is not None else 0
         return View(
             budget=memory.limit,
@@ -258,7 +261,8 @@ class Governor:
             cpu_slots=max(1.0, self._slots - lent),
             level=None if self.wanted is None else max(1, self.wanted - lent),
             paused=self.paused,
-            pressure=self.pressure,
+            pressure=stall.some if stall is not None else None,
+            pressure_own=stall is not None and stall.own,
             running=self.deck.live(self.deck.having("running")),
             frozen=self.deck.live(self.deck.having("frozen")),
             candidates=self.deck.candidates(),
@@ -266,10 +270,14 @@ class Governor:
             last_shed=self._last_shed,
             guarded=self.guarded,
             ramdisk=self._ramdisk,
-            pressure_line=math.inf if self.thresholds.pressure is None else self.thresholds.pressure,
+            pressure_line=self._pressure_line,
             spare=max(0, int(self._slots) - int(self.cores)),
             lent=lent,
         )
+
+    @property
+    def _pressure_line(self) -> float:
+        return math.inf if self.thresholds.pressure is None else self.thresholds.pressure
 
     def step(self) -> list[ev.Event]:
         """Ask and act until nothing more is decided, reading memory anew each time."""
@@ -411,6 +419,13 @@ class Governor:
         if self._seen.used > line or self.deck.having("frozen"):
             return True
         return sum(max(self.deck.curve(m).peak, m.rss) for m in self.deck.having("running")) > line
+
+    def stall_told(self) -> list[ev.Noticed]:
+        """That others stall on memory, if that is news; the line at which it is a stall is the one for starts."""
+        if self._sample is None:
+            return []
+        reserve = self.thresholds.reserve_of(self._seen.limit)
+        return self._neighbours.look(self._sample, reserve, self._pressure_line, time.monotonic())
 
     def waits_told(self) -> list[ev.JobsWaiting]:
         """Why those wait that are on deck or frozen, by the last decision, as far as that is news."""

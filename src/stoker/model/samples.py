@@ -26,10 +26,14 @@ class GpuSample:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """PSI of one resource: share of the last 10 s in which some, or all, tasks stalled."""
+    """PSI of one resource: share of the last 10 s in which some, or all, tasks stalled.
+
+    `own`: those were tasks of a control group in which nothing but the build lives, and not of the whole machine.
+    """
 
     some: float
     full: float
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,12 @@ class MachineSample:
     gpus: tuple[GpuSample, ...] = ()
     gpu_note: str = ""
     ramdisk: RamDisk | None = None
+
+    def stalls_by_others(self, reserve: float) -> bool:
+        """Whether others than the build stall on memory: it has a group of its own that tells, or it does not, and has
+        more left than the `reserve` in bytes that is kept free of promises."""
+        stall = self.pressure_memory
+        return stall is not None and not stall.own and self.memory_available >= reserve
 
 
 @dataclass(frozen=True, slots=True)

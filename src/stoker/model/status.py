@@ -93,6 +93,7 @@ def _level(state: BuildState, running: int) -> dict[str, Any]:
 
 def _memory(state: BuildState) -> dict[str, Any]:
     machine = state.machine
+    stall = machine.pressure_memory if machine is not None and not state.over else None
     return {
         "budget": machine.memory_budget if machine else state.memory_total,
         "used": machine.memory_used if machine else 0,
@@ -101,6 +102,8 @@ def _memory(state: BuildState) -> dict[str, Any]:
         "build_peak": state.build_peak_rss,
         "reserve": 0 if state.over else state.memory_reserve,
         "promised": 0 if state.over else state.memory_promised,
+        "stalled_percent": None if stall is None else stall.some,
+        "stalled_by_others": bool(stall and machine and machine.stalls_by_others(state.memory_reserve)),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stoker.sense.mounts import Mount, read_mounts
-from stoker.sense.processes import PROC
+from stoker.sense.processes import PROC, parse_stat
 from stoker.sense.procfs import read_all, read_int, read_once
 
 UNLIMITED = 2**60
@@ -46,6 +46,17 @@ class Cgroups:
     def pressure_folder(self) -> Path | None:
         """The version 2 group of the process itself, which may have PSI files of its own."""
         return self.unified[0] if self.unified else None
+
+    def is_own(self, top: int, proc_root: Path = PROC) -> bool:
+        """Whether nobody lives in `pressure_folder` but process `top` and what is below it.
+
+        Only then its figures are the build's. The root of the hierarchy, which has no type, stands for the machine.
+        """
+        folder = self.pressure_folder
+        if folder is None or not (folder / "cgroup.type").exists():
+            return False
+        pids = _members(folder)
+        return bool(pids) and all(_is_below(pid, top, proc_root) for pid in pids)
 
     def memory_limits(self) -> list[MemoryLimit]:
         """Every limit that is set around the process, with its use now."""
@@ -97,6 +108,22 @@ def memory_group(pid: int, proc_root: Path = PROC) -> str:
         if "memory" in controllers or not (controllers or found):
             found = path
     return "" if ".." in found.split("/") else found.rstrip("/")
+
+
+def _members(folder: Path) -> list[int]:
+    """The processes of a version 2 group and of all groups below it."""
+    lists = [folder / "cgroup.procs", *folder.rglob("cgroup.procs")]
+    return [int(pid) for file in dict.fromkeys(lists) for pid in (read_all(str(file)) or b"").split() if pid.isdigit()]
+
+
+def _is_below(pid: int, top: int, proc_root: Path) -> bool:
+    """Whether a process is `top` or a descendant of it. One that has just gone is nobody else's."""
+    while pid not in (top, 0, 1):
+        process = parse_stat(read_once(f"{proc_root}/{pid}/stat") or b"")
+        if process is None:
+            return True
+        pid = process.ppid
+    return pid == top
 
 
 def _memberships(pid: int, proc_root: Path) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -50,6 +50,7 @@ class MachineReader:
         self._disk = DiskReader(cwd, proc_root, sys_root)
         self._gpu = gpu
         self._cgroups = Cgroups()
+        self._is_own = False
         self._cores = 1.0
         self._reads = 0
         self.own_limit = own_limit
@@ -71,8 +72,8 @@ class MachineReader:
             self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
         memory = self._binding(info, build_rss)
         cpu = self._cpu.read() or CpuUse(0.0, ())
-        group = self._cgroups.pressure_folder
-        pressures = {r: read_pressure(r, group, self._proc) for r in ("cpu", "memory", "io")}
+        group, own = self._cgroups.pressure_folder, self._is_own
+        pressures = {r: read_pressure(r, group, self._proc, own=own) for r in ("cpu", "memory", "io")}
         if pressures["memory"] is None:
             self.notes.say("this kernel tells no memory pressure (PSI)")
         return MachineSample(
@@ -125,6 +126,7 @@ class MachineReader:
         cgroups = find_cgroups(self.pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
+            self._is_own = cgroups.is_own(self.pid, self._proc)
         self._cores = cpu_available(self.pid, self._cgroups.cpu_quota())
 
 

@@ -1,10 +1,11 @@
-"""Pressure stall information of the build's cgroup, or of the machine.
+"""Pressure stall information of the build's own cgroup, or of the machine.
 
 Unaware of what the pressure means for anybody.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from stoker.model.samples import Pressure
@@ -12,12 +13,17 @@ from stoker.sense.processes import PROC
 from stoker.sense.procfs import read_once
 
 
-def read_pressure(resource: str, cgroup: Path | None = None, proc_root: Path = PROC) -> Pressure | None:
-    """PSI of "cpu", "memory" or "io": the cgroup's own if it has one, else the machine's; None without PSI."""
+def read_pressure(
+    resource: str, cgroup: Path | None = None, proc_root: Path = PROC, *, own: bool = False
+) -> Pressure | None:
+    """PSI of "cpu", "memory" or "io": that of `cgroup` if it has any, else the machine's; None without PSI.
+
+    `own`: nothing but the build lives in that group.
+    """
     if cgroup is not None:
         pressure = parse_pressure(read_once(f"{cgroup}/{resource}.pressure"))
         if pressure is not None:
-            return pressure
+            return replace(pressure, own=own)
     return parse_pressure(read_once(f"{proc_root}/pressure/{resource}"))
 
 

@@ -192,7 +192,9 @@ def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: 
     stall = machine.pressure_memory
     if stall is not None and stall.some >= STALL_PERCENT:
         ink = "warn bold" if stall.some >= STALL_WARN_PERCENT else "text"
-        details.append((Part(f"{g.warn} stalled {stall.some:.0f} %", ink),))
+        others = machine.stalls_by_others(state.memory_reserve)
+        words = f"others stall {stall.some:.0f} %" if others else f"stalled {stall.some:.0f} %"
+        details.append((Part(f"{g.warn} {words}", "text" if others else ink),))
     if machine.swap_used:
         details.append((Part("swap ", "text_dim"), Part(format_bytes(machine.swap_used), "text")))
     details.append((Part("peak ", "text_dim"), Part(format_bytes(state.build_peak_rss), "text")))
