@@ -17,7 +17,7 @@ import pytest
 from stoker.act.tree import descendants, start_ticks
 from support.burn import burns, write_burn_makefile, write_burns
 from support.overlap import Overlap
-from support.procs import below
+from support.procs import Process, below
 from support.program import PYPI_NINJA, Stoker, keepers_in, kill_keepers, stop_keepers, until, write_ninja
 
 
@@ -446,3 +446,55 @@ def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker
 def recorded(folder: Path) -> list[str]:
     """What ninja says is done."""
     return (folder / ".ninja_log").read_text().splitlines()[1:]
+
+
+COMMANDS = (["status"], ["ls"], ["log"], ["events"], ["jobs"], ["attach", "--plain"], ["run", "--detach", "--", "true"])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_any_command_heals_a_build_whose_keeper_and_engine_were_all_killed(
+    stoker: Stoker, tmp_path: Path, words: list[str]
+) -> None:
+    """Nobody is left who would let go what waits on deck."""
+    folder = write_burns(tmp_path / "orphaned", burns(6, 0.3))
+    build = stoker.detach("ninja", "-C", str(folder), jobs=1)
+    until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
+    ninja = stoker.keeper(build)["build_pid"]
+    stoker.kill_minders(build)
+    until(lambda: all_stopped(below([ninja])), "nothing that runs")
+    said = stoker.run(*words).stderr.decode()
+    assert f"{build}: keeper and engine were killed; a guard and an engine take their place" in said
+    status = stoker.ended(build)
+    assert len(recorded(folder)) == 6
+    assert (status["state"], status["exit_code"]) == ("failed", None)
+    assert "status is lost" in status["reason"]
+    assert (status["progress"]["finished"], status["progress"]["total"], status["progress"]["failed"]) == (6, 6, 0)
+    assert not stoker.run(*words[:1] if words[0] != "run" else words).stderr.count(b"take their place")
+
+
+def all_stopped(jobs: list[Process]) -> bool:
+    return all(p.state in "TDZ" for p in jobs if p.name == "burn")
+
+
+def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_burns(tmp_path / "watched", burns(6, 0.3))
+    viewer = stoker.start("run", "--plain", "-j", "1", "--", "ninja", "-C", str(folder))
+    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    build = stoker.status()["id"]
+    until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
+    stoker.kill_minders(build)
+    _, said = viewer.communicate(timeout=60)
+    assert len(recorded(folder)) == 6
+    assert b"status is lost" in said
+
+
+def test_jobs_that_outlive_keeper_engine_and_scheduler_are_not_left_stopped(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_burns(tmp_path / "outlived", burns(4, 0.3))
+    build = stoker.detach("ninja", "-C", str(folder), jobs=1)
+    until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
+    ninja = stoker.keeper(build)["build_pid"]
+    jobs = [p.pid for p in below([ninja])]
+    stoker.kill_minders(build)
+    os.kill(ninja, signal.SIGKILL)
+    until(lambda: not any(map(start_ticks, jobs)), "the end of all jobs")
+    assert stoker.status(build)["state"] == "failed"

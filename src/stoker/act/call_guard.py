@@ -6,12 +6,13 @@ Unaware of what a guard does (guard.py) and of jobs.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 from pathlib import Path
 
 from stoker.act.program import keeper_argv
-from stoker.act.tree import Key, start_ticks
+from stoker.act.tree import Key, start_ticks, that_name
 from stoker.config.paths import BuildPaths, private_opener
 
 
@@ -27,18 +28,36 @@ class GuardCall:
         as well. Raises OSError."""
         if self._guard is not None and start_ticks(self._guard[0]) == self._guard[1]:
             return
-        with open(self._paths.engine_log, "ab", opener=private_opener) as log:
-            guard = subprocess.Popen(
-                keeper_argv(self._paths.root, "--guard", str(os.getpid())),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd="/",
-            )
-        self._guard = (guard.pid, start_ticks(guard.pid) or 0)
-        # It outlives us on purpose; without this, Popen would warn about it.
-        guard.returncode = 0
+        self._guard = call_guard(self._paths, os.getpid())
+
+
+def call_guard(paths: BuildPaths, engine: int) -> Key:
+    """Start a guard for the process `engine`, or, where that is 0, one that begins with starting an engine.
+
+    Raises OSError.
+    """
+    with open(paths.engine_log, "ab", opener=private_opener) as log:
+        guard = subprocess.Popen(
+            keeper_argv(paths.root, "--guard", str(engine)),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+        )
+    # It outlives us on purpose; without this, Popen would warn about it.
+    guard.returncode = 0
+    return guard.pid, start_ticks(guard.pid) or 0
+
+
+def minders_of(paths: BuildPaths) -> list[int]:
+    """The guards and engines of a build, as their command lines show; neither the keeper nor its standbys."""
+    folder = os.fsencode(paths.root)
+    try:
+        argv = [os.fsencode(word) for word in json.loads(paths.spec.read_bytes())["engine"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        argv = []
+    return [pid for pid, words in that_name(folder).items() if b"--guard" in words or words == [*argv, folder]]
 
 
 def _parent_that_guards(paths: BuildPaths) -> Key | None:

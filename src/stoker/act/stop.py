@@ -21,7 +21,7 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
 
     Without a keeper the build's own tree is ended directly. Raises NothingToStopError.
     """
-    keepers, build = _running(paths)
+    keepers, build = running(paths)
     if keepers:
         signal_tree(keepers[:1], signal.SIGINT if force else signal.SIGTERM)
         signal_tree(keepers, signal.SIGCONT)
@@ -35,7 +35,7 @@ def set_going(paths: BuildPaths) -> int:
 
     Raises NothingToStopError.
     """
-    keepers, build = _running(paths)
+    keepers, build = running(paths)
     roots = [*keepers, *build]
     processes, gate = Processes(), read_gate(str(paths.root))
     held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
@@ -46,7 +46,7 @@ def set_going(paths: BuildPaths) -> int:
     return stopped
 
 
-def _running(paths: BuildPaths) -> tuple[list[int], list[int]]:
+def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
     """The keepers that live, the acting one first, and the build's command, by what the keeper wrote.
 
     Raises NothingToStopError if nothing of it runs.

@@ -145,6 +145,12 @@ def command_line(pid: int) -> list[bytes]:
     return words.split(b"\0") if words else []
 
 
+def that_name(word: bytes) -> dict[int, list[bytes]]:
+    """The command lines that have `word` in them, by pid."""
+    lines = {int(name): command_line(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+    return {pid: words for pid, words in lines.items() if word in words}
+
+
 def stat_fields(pid: int) -> list[bytes]:
     """The fields of /proc/PID/stat behind the command's name: state, ppid, ...; empty if the process is gone."""
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.mend import mend_all
 from stoker.cli.screen import in_colour
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
@@ -46,6 +47,7 @@ STOP_PATIENCE_SECONDS = 60.0
 
 def ls(args: argparse.Namespace) -> int:
     """The builds, newest first."""
+    mend_all()
     builds = told_builds()
     if args.json:
         rows = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from stoker.act.launch import LaunchError, Spec, launch
 from stoker.cli.errors import OWN_FAILURE, CliError
+from stoker.cli.mend import mend_all
 from stoker.cli.screen import Screen, pick_screen
 from stoker.cli.window import prepared, window_for
 from stoker.config.paths import BuildPaths, UnsafeFolderError
@@ -61,6 +62,7 @@ def start_build(spec: Callable[[str], Spec], ready: Callable[[], None] = lambda:
     try:
         cwd = os.getcwd()
         with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
+            mend_all()
             prune_builds()
             sweep(os.environ)
         made = spec(cwd)

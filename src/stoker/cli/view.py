@@ -10,10 +10,12 @@ import signal
 import sys
 from pathlib import Path
 
+from stoker.act.heal import heal
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli import early
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
 from stoker.cli.going_on import GoingOn
+from stoker.cli.mend import mend
 from stoker.cli.screen import Screen, in_colour, pick_screen
 from stoker.cli.tui import TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
@@ -52,9 +54,11 @@ def replay(args: argparse.Namespace) -> int:
 def find(build_id: str | None) -> BuildPaths:
     """The build meant by an ID, a name or the start of one; without it the live one, else the newest."""
     try:
-        return resolve(build_id)
+        paths = resolve(build_id)
     except NoSuchBuildError as err:
         raise CliError(str(err), FAILURE) from err
+    mend(paths)
+    return paths
 
 
 def show_build(
@@ -70,7 +74,7 @@ def show_build(
             with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C before the screen has the terminal: it is left
                 paths = _watch_screens(paths, screen, read_only=read_only)
     else:
-        asyncio.run(_watch_lines(paths, BuildSource(paths, read_only), screen, owner=owner))
+        asyncio.run(_watch_lines(paths, _source(paths, read_only=read_only), screen, owner=owner))
     state = final_state(paths)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
@@ -88,10 +92,14 @@ def _watch_screens(paths: BuildPaths, options: TuiOptions, *, read_only: bool) -
     """Show a build, and then each that a person has it gone on with; the last one."""
     while True:
         going_on = None if read_only else GoingOn(paths)
-        run_screens(BuildSource(paths, read_only), options, going_on)
+        run_screens(_source(paths, read_only=read_only), options, going_on)
         if going_on is None or going_on.next is None:
             return paths
         paths = going_on.next
+
+
+def _source(paths: BuildPaths, *, read_only: bool) -> BuildSource:
+    return BuildSource(paths, read_only) if read_only else BuildSource(paths, mend=lambda: heal(paths))
 
 
 def exit_status(state: BuildState) -> int:

@@ -31,6 +31,8 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
     try:
         ended: dict[str, Any] = json.loads(paths.exit.read_bytes())
     except (OSError, ValueError):
+        if state.phase == "stopping":
+            return BuildEnded("stopped", None, _who_stopped(state))
         return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
     code = int(ended["exit_code"])
     if ended["stopped"]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
@@ -32,10 +32,14 @@ STARTING_SECONDS = 1.0
 
 
 class BuildSource:
-    """One build. Slow readers get the newest state, never a backlog."""
+    """One build. Slow readers get the newest state, never a backlog.
 
-    def __init__(self, paths: BuildPaths, read_only: bool = False) -> None:
+    `mend` is called while no engine answers: it does what can be done about that, and tells it in one line.
+    """
+
+    def __init__(self, paths: BuildPaths, read_only: bool = False, mend: Callable[[], str] = lambda: "") -> None:
         self._paths = paths
+        self._mend = mend
         self._read_only = read_only
         self._log = FileLog(paths.output)
         self._state = BuildState(id=paths.id)
@@ -97,6 +101,7 @@ class BuildSource:
             note = await self._follow_engine()
             if self._state.over:
                 break
+            note = await asyncio.to_thread(self._mend) or note
             self._state = await asyncio.to_thread(_caught_up, self._state, self._paths)
             if self._met_engine or asyncio.get_running_loop().time() >= patient_until:
                 self._show("lost", note)
