@@ -27,11 +27,12 @@ def use(output: str, started: float = START + 1, *, tool: Tool = "cxx", peak: in
 
 
 def entry(output: str, start_ms: int = 1000, end_ms: int = 3000, offset: int = 50) -> Entry:
-    return Entry(start_ms, end_ms, 0, output, "abc", offset)
+    """As ninja 1.12 and later record it: with the time at which the command began."""
+    return Entry(start_ms, end_ms, int((START + start_ms / 1000) * 1e9), output, "abc", offset)
 
 
-def recorded(b: SchedulerBook, *entries: Entry) -> list[JobFinished]:
-    return b.recorded(entries, just_scanned=False)
+def recorded(b: SchedulerBook, *entries: Entry, just_scanned: bool = False) -> list[JobFinished]:
+    return [e for e in b.recorded(entries, just_scanned=just_scanned) if isinstance(e, JobFinished)]
 
 
 def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
@@ -95,7 +96,7 @@ def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     b.runs(2, second)
     assert recorded(b, entry("gen/version.h", 9000, 9500)) == []
     b.vanished(2, second, START + 9.4)
-    assert [f.jid for f in b.recorded([], just_scanned=True)] == [2]
+    assert [f.jid for f in recorded(b, just_scanned=True)] == [2]
     b.vanished(1, first, START + 9.5)
     assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
 
@@ -132,7 +133,7 @@ def test_a_nameless_job_that_is_alive_is_not_taken_for_one_that_started_with_it_
     b = book()
     b.runs(1, use("", START + 1.0, tool="other"))
     assert recorded(b, entry("quick", 1000, 1010), entry("next", 1000, 1020)) == []
-    assert [(f.jid, f.output) for f in b.recorded([], just_scanned=True)] == [(None, "quick"), (None, "next")]
+    assert [(f.jid, f.output) for f in recorded(b, just_scanned=True)] == [(None, "quick"), (None, "next")]
 
 
 def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> None:
@@ -175,8 +176,81 @@ def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> No
 
 def test_a_ninja_whose_plan_holds_no_more_than_runs_starts_nothing() -> None:
     b = book()
-    b.plan = Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0)
+    b.name_jobs(Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0))
     assert [b.may_start(live) for live in (0, 2, 3)] == [True, True, False]
     b.runs(1, use("a.o"))
     recorded(b, entry("a.o"))
     assert [b.may_start(live) for live in (0, 1, 2)] == [True, True, False]
+
+
+def by_end(output: str, start_ms: int, end_ms: int) -> Entry:
+    """As ninja 1.11 records it: with the time of the file, which the command made at its end."""
+    return Entry(start_ms, end_ms, int((START + 5 + end_ms / 1000) * 1e9), output, "abc", 50)
+
+
+def test_a_record_that_tells_a_jobs_end_is_not_paired_with_a_job_that_started_then() -> None:
+    b = book()
+    first, second = use("", START + 5.0, tool="other"), use("", START + 6.0, tool="other")
+    b.runs(1, first)
+    b.runs(2, second)
+    b.vanished(1, first, START + 6.0)
+    b.vanished(2, second, START + 9.0)
+    found = recorded(b, by_end("one.h", 0, 1000), by_end("two.h", 1000, 4000))
+    assert [(f.jid, f.output) for f in found] == [(1, "one.h"), (2, "two.h")]
+
+
+def test_ninjas_clock_begins_anew_behind_its_manifest() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 6.0))
+    assert [f.counted for f in recorded(b, by_end("build.ninja", 0, 1000))] == [False]
+    recorded(b, by_end("a.o", 0, 500))
+    nameless = use("", START + 7.0, tool="other")
+    b.runs(2, nameless)
+    b.vanished(2, nameless, START + 8)
+    assert [f.jid for f in recorded(b, by_end("gen.h", 1000, 2000))] == [2]
+
+
+def test_what_was_counted_before_the_manifest_was_renewed_counts_no_more() -> None:
+    b = book()
+    told = b.recorded([entry("checked", 0, 10), entry("build.ninja", 10, 500)], just_scanned=False)
+    assert [e.tools for e in told if not isinstance(e, JobFinished)] == [{"other": 1}]
+    assert b.finished == 0
+
+
+def test_what_a_late_plan_says_renewed_the_manifest_counts_no_more() -> None:
+    b = book()
+    recorded(b, entry("checked", 0, 10), entry("a.o", 20, 500))
+    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    assert [e.tools for e in b.recount()] == [{"other": 1}]
+    assert b.recount() == []
+    assert [f.counted for f in recorded(b, entry("checked", 0, 10), entry("b.o", 20, 600))] == [False, True]
+    assert b.finished == 2
+
+
+def test_a_record_that_was_counted_before_its_job_was_seen_to_end_still_tells_that_it_ended_well() -> None:
+    b = book()
+    b.runs(1, use("not-its-name", START + 1.0))
+    assert [f.jid for f in recorded(b, entry("a.stamp", 1000, 3000))] == [None]
+    b.vanished(1, use("not-its-name", START + 1.0), START + 3.0)
+    (ended,) = b.settle(at_once=True)
+    assert (ended.jid, ended.output, ended.outcome, ended.counted) == (1, "a.stamp", "ok", False)
+
+
+def test_the_records_of_a_samurai_tell_when_a_job_ended() -> None:
+    """It keeps no start and no end, only the file's time."""
+    b = book("samurai")
+    jobs = {jid: use("", START + jid, tool="other") for jid in (1, 2)}
+    for jid, job in jobs.items():
+        b.runs(jid, job)
+        b.vanished(jid, job, START + jid + 5)
+    records = [Entry(0, 0, int((START + jid + 5) * 1e9), f"out{jid}", "h", 50) for jid in (1, 2)]
+    assert [f.jid for f in recorded(b, *records)] == [1, 2]
+
+
+def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() -> None:
+    b = book()
+    b.name_jobs(Plan(PlanSummary(1, 0, 1, {"other": 1}, ""), None, 0))
+    recorded(b, entry("made", 0, 2000))
+    b.runs(1, use("", START + 9, tool="other"))
+    b.all_vanished(START + 9.5)
+    assert [(f.outcome, f.counted) for f in b.settle(at_once=True)] == [("unknown", False)]

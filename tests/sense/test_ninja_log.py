@@ -131,6 +131,12 @@ def test_a_rebuilt_manifest_starts_the_milliseconds_anew_in_the_same_run(log: Ni
     assert _outputs(log.first_read(STARTED, NOW).this_run) == ["build.ninja", "a.o"]
 
 
+def test_what_a_restat_rule_left_as_it_was_is_of_this_run_where_it_follows_what_surely_is(log: NinjaLog) -> None:
+    """Ninja before 1.12 records the time of the file."""
+    log.path.write_text(_line(0, 900, "x.o", OLD) + _line(0, 100, "a.o") + _line(0, 150, "same.h", OLD))
+    assert _outputs(log.first_read(STARTED, NOW).this_run) == ["a.o", "same.h"]
+
+
 def test_a_rewritten_log_gives_only_what_is_new(log: NinjaLog) -> None:
     old, run = _line(0, 10, "old.o", OLD), _line(0, 30, "a.o")
     log.path.write_text(old * 3 + run)

@@ -207,6 +207,16 @@ async def test_jobs_of_the_console_hide_no_others(ninja: str, tmp_path: Path) ->
     assert (await _plan(ninja, tmp_path, started=time.time() + 100)).total == 0, "no command looks changed"
 
 
+async def test_a_command_of_several_edges_names_none_when_only_one_is_left(ninja: str, tmp_path: Path) -> None:
+    edges = "".join(f"build {name}: r\n" for name in "abc")
+    (tmp_path / "build.ninja").write_text(f"rule r\n  command = touch a b c\n{edges}")
+    _build(ninja, tmp_path, "a", "b")
+    (tmp_path / "c").unlink()
+    plan = await _plan(ninja, tmp_path, started=time.time() + 100)
+    assert plan.total == 1
+    assert plan.output_of(("sh", "-c", "touch a b c")) == ("", "other")
+
+
 DYNDEP = """
 rule cc
   command = cat $in > $out

@@ -54,14 +54,14 @@ class Logs:
 
     def read(
         self, tracked: Tracked, all_tracked: Collection[Tracked], now: float, *, just_scanned: bool
-    ) -> list[ev.JobFinished]:
+    ) -> list[ev.JobFinished | ev.JobsUncounted]:
         """The same for one scheduler."""
         log, book = tracked.log, tracked.book
         if log is None:
             return []
         if tracked.met_log:
             entries, heir = log.read_new(), _heir(tracked, all_tracked)
-            cut = _end_of_run(entries, heir.started) if heir is not None else len(entries)
+            cut = _end_of_run(entries, heir.started, now) if heir is not None else len(entries)
             finished = book.recorded(entries[:cut], just_scanned=just_scanned)
             return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
         tracked.met_log = True
@@ -75,10 +75,12 @@ def _heir(tracked: Tracked, all_tracked: Collection[Tracked]) -> SchedulerBook |
     return next((b for b in books if b.started > tracked.book.started), None)
 
 
-def _end_of_run(entries: Sequence[Entry], next_start: float) -> int:
-    """How many of `entries` come before those of a ninja that began at Unix time `next_start`.
+def _end_of_run(entries: Sequence[Entry], next_start: float, now: float) -> int:
+    """How many of `entries`, read at Unix time `now`, come before those of a ninja that began at `next_start`.
 
-    Ninja 1.11 and later record when a command began, and so when that ninja did; before, all count for the first.
+    From 1.12 on ninja records when a command began, and so when that ninja did. 1.11 records when it ended, so that a
+    long job seems to come from a later ninja, which has not run for so long. Before that, all count for the first.
     """
-    starts = (e.mtime / 1e9 - e.start_ms / 1000 for e in entries)
+    latest_end = (now - next_start + CLOCK_SLACK) * 1000
+    starts = (e.mtime / 1e9 - e.start_ms / 1000 if e.end_ms <= latest_end else 0.0 for e in entries)
     return next((i for i, start in enumerate(starts) if start >= next_start - CLOCK_SLACK), len(entries))

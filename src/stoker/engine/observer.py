@@ -221,7 +221,7 @@ class Observer:
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
         self._met_any = True
-        tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished if before else 0))
+        tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished_by_tool if before else None))
         if scheduler.tool != "make":
             self._logs.open(tracked, scheduler, started)
             if before is not None and before.log_offset is not None and tracked.log is not None:

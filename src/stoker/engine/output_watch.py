@@ -32,8 +32,8 @@ class OutputWatch:
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
         self._reader = BuildOutput(path, max(state.failures_end, state.log_read))
-        self._told: dict[int, tuple[int | None, float | None]] = {}
-        self._heard: dict[int, tuple[int, int]] = {}
+        self._percent_told: dict[int, float] = {}
+        self._heard: dict[int, tuple[StatusLine, int]] = {}
 
     @property
     def size(self) -> int:
@@ -82,38 +82,42 @@ class OutputWatch:
         return events
 
     def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """Ninja's own total, which shrinks as restat rules prune; only where it is clear which ninja said it.
+        """Ninja's own total: restat rules prune it, dyndep files add to it; only where it is clear which ninja said it.
 
-        A nested ninja's lines come in the outer one's output. So beside a plan a new total is believed when it is
-        heard again after another job has finished, and may only be smaller.
+        A nested ninja's lines come in the outer one's output. So beside a plan another total is believed when it is
+        heard again after another job has finished, by ninja's count and by ours. While ninja renews its manifest it
+        has a total for that alone: so the first plan, which tells the two apart, is waited for.
         """
         if len(ninjas) != 1:
             return []
         book = ninjas[0]
         near = PLAUSIBLE_DISTANCE + (book.scheduler.width or 0)
-        if abs(line.done - book.finished) > near or self._told.get(book.sid) == (line.total, None):
+        if abs(line.done - book.finished) > near or line.total == book.total:
+            return []
+        if book.plan is None and book.plan_is_due:
             return []
         if book.plan is not None and not self._confirmed(line, book):
             return []
-        self._told[book.sid] = (line.total, None)
+        book.total = line.total
         tools = book.plan.summary.tools if book.plan is not None else {}
         return [ev.SchedulerPlanned(book.sid, line.total, "status", tools)]
 
     def _confirmed(self, line: StatusLine, book: SchedulerBook) -> bool:
-        total, finished = self._heard.get(book.sid, (0, 0))
-        if total != line.total:
-            self._heard[book.sid] = (line.total, book.finished)
-        planned = book.plan.total if book.plan is not None else None
-        return total == line.total and book.finished > finished and (planned is None or line.total <= planned)
+        heard = self._heard.get(book.sid)
+        if heard is None or heard[0].total != line.total:
+            self._heard[book.sid] = (line, book.finished)
+            return False
+        first, finished = heard
+        return line.done > first.done and book.finished > finished
 
     def _percent(self, line: PercentLine, tops: Sequence[SchedulerBook]) -> list[ev.Event]:
         """CMake's percentage, where one make at the top is all there is."""
         if len(tops) != 1 or tops[0].scheduler.tool != "make":
             return []
         sid, percent = tops[0].sid, float(line.percent)
-        if self._told.get(sid) == (None, percent):
+        if self._percent_told.get(sid) == percent:
             return []
-        self._told[sid] = (None, percent)
+        self._percent_told[sid] = percent
         return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
 
 

@@ -34,6 +34,7 @@ class Planner:
             stamp = manifest_stamp(scheduler.directory, scheduler.manifest)
             if stamp != tracked.planned_stamp:
                 tracked.planned_stamp = stamp
+                tracked.book.plan_is_due = True
                 tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
                 self._tasks.add(tracked.plan_task)
                 tracked.plan_task.add_done_callback(self._tasks.discard)
@@ -42,6 +43,7 @@ class Planner:
         book, scheduler = tracked.book, tracked.book.scheduler
         request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
         plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
+        book.plan_is_due = False
         if note:
             self._pending.append(ev.Noticed("info", note))
         if plan is not None:
@@ -49,6 +51,7 @@ class Planner:
             for jid, use, output, tool in book.name_jobs(plan):
                 started = round(use.job.started, 2)
                 self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, started))
+            self._pending += book.recount()
             self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
 
     def take(self) -> list[ev.Event]:

@@ -6,12 +6,15 @@ log: there a vanished job counts as ended. Unaware of processes beyond what it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from stoker.model.events import JobFinished, JobOutcome
+from stoker.engine.record_clock import RecordClock
+from stoker.model.events import JobFinished, JobOutcome, JobsUncounted
 from stoker.model.tool import Tool
 from stoker.sense.jobs import JobUse
+from stoker.sense.ninja_files import is_manifest
 from stoker.sense.ninja_log import Entry
 from stoker.sense.output_tool import tool_of_output
 from stoker.sense.plan import Plan
@@ -21,9 +24,11 @@ PATIENCE_TICKS = 3
 """How many looks at the log of a ninja that sleeps a vanished job waits for its record. Ninja writes it in the same
 loop in which it notices the death, so one look is enough. One that is stopped, or waits for a disk, may yet do so."""
 
-SAME_START_SECONDS = 0.5
-"""A record belongs to a vanished job whose start differs by less: ninja's clock starts after it has read its
-manifest, which the calibration by other jobs takes out but for scheduling noise."""
+MAX_SPARE = 200
+"""Records kept of jobs that nobody saw, in case one of them is that of a job whose end is noticed later."""
+
+MAX_FIRST = 1000
+"""Jobs remembered from a ninja's start on until its plan tells which of them only renewed its manifest."""
 
 
 @dataclass(slots=True)
@@ -38,18 +43,28 @@ class _Gone:
 class SchedulerBook:
     """The jobs of one scheduler, by jid."""
 
-    def __init__(self, sid: int, scheduler: Scheduler, started: float, finished: int = 0) -> None:
+    def __init__(
+        self, sid: int, scheduler: Scheduler, started: float, counted: Mapping[str, int] | None = None
+    ) -> None:
+        """`counted` are the jobs that an engine before this one has counted, by tool."""
         self.sid = sid
-        self.finished = finished
+        self._counted: Counter[str] = Counter(counted or {})
+        self.finished = self._counted.total()
         self.scheduler = scheduler
         self.started = started
         self.plan: Plan | None = None
+        self.total: int | None = None
+        """How many jobs it has in all, by its plan or by its own later word."""
+        self.plan_is_due = False
+        """Whether a plan is being made."""
         self._running: dict[int, JobUse] = {}
         self._gone: dict[int, _Gone] = {}
         self._done_early: set[int] = set()
         self._names: dict[int, tuple[str, Tool]] = {}
         self._waiting: list[Entry] = []
-        self._clock_offset: float | None = None
+        self._spare: deque[Entry] = deque(maxlen=MAX_SPARE)
+        self._first: list[tuple[str, str]] = []
+        self._clock = RecordClock(started, scheduler.manifest)
         self._dropped: set[int] = set()
         self.errors = 0
 
@@ -63,10 +78,10 @@ class SchedulerBook:
 
         Not where the plan has no more than those: should it be outdated, what comes is found by the next look at all.
         """
-        width, planned = self.scheduler.width, self.plan.total if self.plan is not None else None
         if not self.keeps_log:
             return True
-        return (width is None or live < width) and (planned is None or self.finished + live < planned)
+        width, total = self.scheduler.width, self.total
+        return (width is None or live < width) and (total is None or self.finished + live < total)
 
     def runs(self, jid: int, use: JobUse) -> None:
         """The job was seen running."""
@@ -76,6 +91,7 @@ class SchedulerBook:
     def name_jobs(self, plan: Plan) -> list[tuple[int, JobUse, str, Tool]]:
         """Take up a plan; the running jobs that it gives a name (jid, what was seen, output, tool)."""
         self.plan = plan
+        self.total = plan.total if plan.total is not None else self.total
         named = []
         for jid, use in self._running.items():
             found = plan.output_of(use.job.argv)
@@ -84,6 +100,18 @@ class SchedulerBook:
                 if found[0]:
                     named.append((jid, use, *found))
         return named
+
+    def recount(self) -> list[JobsUncounted]:
+        """What was counted before the plan told that it only renewed the manifest."""
+        renewing = self.plan.summary.renewing if self.plan is not None else ()
+        wrong = Counter[str](tool for output, tool in self._first if output in renewing)
+        self._first.clear()
+        return self._uncount(wrong)
+
+    def _uncount(self, tools: Counter[str]) -> list[JobsUncounted]:
+        self._counted -= tools
+        self.finished -= tools.total()
+        return [JobsUncounted(self.sid, dict(tools))] if tools else []
 
     def is_known(self, output: str) -> bool:
         """Whether the plan has an edge of that name. A job that is called by its command may be any edge."""
@@ -114,41 +142,48 @@ class SchedulerBook:
         """The scheduler is gone, and with it the jobs that ran at the last look, at Unix time `last_seen`."""
         return [f for jid, use in list(self._running.items()) for f in self.vanished(jid, use, last_seen)]
 
-    def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished]:
+    def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished | JobsUncounted]:
         """Ninja's records of jobs that ended well, matched with the jobs that were seen.
 
         A record that might belong to a nameless job waits for the next scan, and those behind it with it, so that
         they stay in order: if the job was its, it will have vanished by then.
         """
-        finished: list[JobFinished] = []
+        finished: list[JobFinished | JobsUncounted] = []
         if just_scanned:
             waiting, self._waiting = self._waiting, []
-            finished += [self._recorded(entry, self._by_output(entry)) for entry in waiting]
+            finished += [event for entry in waiting for event in self._recorded(entry)]
         for entry in entries:
-            jid = self._by_output(entry)
-            if self._waiting or (jid is None and self._has_nameless()):
+            if self._waiting or (self._by_output(entry) is None and self._has_nameless()):
                 self._waiting.append(entry)
             else:
-                finished.append(self._recorded(entry, jid))
+                finished += self._recorded(entry)
         return finished
 
-    def _recorded(self, entry: Entry, jid: int | None) -> JobFinished:
-        self.finished += 1
+    def _recorded(self, entry: Entry) -> list[JobFinished | JobsUncounted]:
+        """One record's job, counted; not if it renewed the manifest, nor what was counted before that."""
+        self._clock.pass_record(entry)
+        jid = self._by_output(entry)
         if jid is None:
-            jid = self._by_start(entry)
+            jid = self._by_times(entry)
+        else:
+            self._clock.pair(entry, self._use(jid).job.started)
+        self._clock.leave_record(entry)
         use = self._take(jid) if jid is not None else None
         tool = self._tool(jid, use) if jid is not None and use is not None else self._tool_of(entry.output)
-        return JobFinished(
-            jid,
-            self.sid,
-            entry.output,
-            tool,
-            round((entry.end_ms - entry.start_ms) / 1000, 3),
-            "ok",
-            peak_rss=use.peak_rss if use else None,
-            cpu_seconds=round(use.cpu_seconds, 2) if use else None,
-            log_offset=entry.offset_after,
-        )
+        anew = is_manifest(entry.output, self.scheduler.manifest)
+        counted = not anew and (self.plan is None or entry.output not in self.plan.summary.renewing)
+        if counted:
+            self._count(entry.output, tool)
+        if jid is None:
+            self._spare.append(entry)
+        finished = _well_ended(entry, jid, self.sid, tool, use, counted=counted)
+        return [finished, *(self._uncount(Counter(self._counted)) if anew else ())]
+
+    def _count(self, output: str, tool: Tool) -> None:
+        self.finished += 1
+        self._counted[tool] += 1
+        if self.plan is None and len(self._first) < MAX_FIRST:
+            self._first.append((output, tool))
 
     def _has_nameless(self) -> bool:
         return any(not self._name(jid, use) for jid, use in self._running.items())
@@ -174,44 +209,52 @@ class SchedulerBook:
         return self._running.pop(jid)
 
     def _by_output(self, entry: Entry) -> int | None:
-        for jid, use in self._candidates():
-            if self._name(jid, use) == entry.output:
-                self._calibrate(use, entry)
-                return jid
-        return None
+        return next((jid for jid, use in self._candidates() if self._name(jid, use) == entry.output), None)
 
-    def _calibrate(self, use: JobUse, entry: Entry) -> None:
-        if self._clock_offset is None:
-            self._clock_offset = use.job.started - entry.start_ms / 1000
+    def _by_times(self, entry: Entry) -> int | None:
+        """A vanished job whose output nothing told, or told in other words. What the plan calls by name is none."""
+        nameless = {j: gone for j, gone in self._gone.items() if self._is_nameless(j, gone)}
+        fits = {j: self._clock.misfit(entry, gone.use.job.started, gone.last_seen) for j, gone in nameless.items()}
+        return min(((misfit, jid) for jid, misfit in fits.items() if misfit is not None), default=(0.0, None))[1]
 
-    def _by_start(self, entry: Entry) -> int | None:
-        """A vanished job whose output nothing told, or told in other words, by its start. The plan's own are known.
+    def _is_nameless(self, jid: int, gone: _Gone) -> bool:
+        return not self.is_known(self._name(jid, gone.use))
 
-        Ninja's own start is the first guess of its clock. From 1.11 on a record's time is when its command began, which
-        holds also where ninja took long to get going.
-        """
-        offset = self.started if self._clock_offset is None else self._clock_offset
-        starts = (offset + entry.start_ms / 1000, entry.mtime / 1e9)
-        nameless = {j: gone.use for j, gone in self._gone.items() if not self.is_known(self._name(j, gone.use))}
-        likely = [(min(abs(use.job.started - s) for s in starts), jid) for jid, use in nameless.items()]
-        distance, jid = min(likely, default=(SAME_START_SECONDS, 0))
-        return jid if distance < SAME_START_SECONDS else None
+    def _use(self, jid: int) -> JobUse:
+        return self._gone[jid].use if jid in self._gone else self._running[jid]
 
     def _candidates(self) -> list[tuple[int, JobUse]]:
         return [*((jid, gone.use) for jid, gone in self._gone.items()), *self._running.items()]
 
     def settle(self, *, at_once: bool, unrecorded: JobOutcome = "failed") -> list[JobFinished]:
-        """After a look at the log: vanished jobs without a record for long enough have failed."""
-        failed: list[JobFinished] = []
-        if at_once:
-            waiting, self._waiting = self._waiting, []
-            failed += [self._recorded(entry, self._by_output(entry)) for entry in waiting]
+        """After a look at the log: vanished jobs without a record for long enough have failed.
+
+        Not if one of the records that nobody's job was found for may be theirs, nor where ninja has recorded all that
+        it had to do.
+        """
+        ended: list[JobFinished] = []
+        complete = at_once and self.finished == self.total
         for jid, gone in list(self._gone.items()):
             gone.looks += 1
             if at_once or gone.looks >= PATIENCE_TICKS:
+                spare = self._spare_of(jid, gone)
                 del self._gone[jid]
-                failed.append(self._finished(jid, gone.use, gone.last_seen, unrecorded))
-        return failed
+                if spare is not None:
+                    self._spare.remove(spare)
+                    tool = self._tool(jid, gone.use)
+                    ended.append(_well_ended(spare, jid, self.sid, tool, gone.use, counted=False))
+                elif complete:
+                    ended.append(replace(self._finished(jid, gone.use, gone.last_seen, "unknown"), counted=False))
+                else:
+                    ended.append(self._finished(jid, gone.use, gone.last_seen, unrecorded))
+        return ended
+
+    def _spare_of(self, jid: int, gone: _Gone) -> Entry | None:
+        """A record that was counted without a job, and may be this one's."""
+        if not self._is_nameless(jid, gone):
+            return None
+        fits = [(self._clock.misfit(e, gone.use.job.started, gone.last_seen), e) for e in self._spare]
+        return min(((fit, e) for fit, e in fits if fit is not None), default=(0.0, None))[1]
 
     def _finished(self, jid: int, use: JobUse, last_seen: float, outcome: JobOutcome) -> JobFinished:
         if jid in self._dropped:
@@ -227,3 +270,20 @@ class SchedulerBook:
             peak_rss=use.peak_rss,
             cpu_seconds=round(use.cpu_seconds, 2),
         )
+
+
+def _well_ended(
+    entry: Entry, jid: int | None, sid: int, tool: Tool, use: JobUse | None, *, counted: bool
+) -> JobFinished:
+    return JobFinished(
+        jid,
+        sid,
+        entry.output,
+        tool,
+        round((entry.end_ms - entry.start_ms) / 1000, 3),
+        "ok",
+        peak_rss=use.peak_rss if use else None,
+        cpu_seconds=round(use.cpu_seconds, 2) if use else None,
+        log_offset=entry.offset_after,
+        counted=counted,
+    )

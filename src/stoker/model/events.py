@@ -123,7 +123,8 @@ class SchedulerPlanned:
     """How many jobs a scheduler has in all for this run, and of which tools (those still to come and done).
 
     `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
-    percentage (then `total` is absent and `percent` is set).
+    percentage (then `total` is absent and `percent` is set). Edges by which ninja renews its own manifest are in no
+    total, as ninja counts anew behind them.
     """
 
     kind: ClassVar[str] = "scheduler_planned"
@@ -226,7 +227,8 @@ class JobFinished:
 
     `log_offset` is the place in the scheduler's .ninja_log behind this job's record, so that an engine that
     starts anew counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
-    the job; None where it learnt nothing.
+    the job; None where it learnt nothing. `counted` is False where the job is not one of those in the total: ninja
+    renewed its own manifest by it, or its record was counted before it was recognised as this job's.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -240,6 +242,18 @@ class JobFinished:
     cpu_seconds: float | None = None
     log_offset: int | None = None
     lesson: Lesson | None = None
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JobsUncounted:
+    """Jobs that were counted as finished and do not count: by them ninja renewed its own manifest, and then it began
+    to count anew. `tools` says how many, by tool.
+    """
+
+    kind: ClassVar[str] = "jobs_uncounted"
+    sid: int
+    tools: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +409,7 @@ Event = (
     | JobsExited
     | JobsWaiting
     | JobFinished
+    | JobsUncounted
     | Sampled
     | CacheUsed
     | Estimated

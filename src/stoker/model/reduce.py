@@ -116,8 +116,14 @@ def _with_level(state: BuildState, paused: ev.Paused) -> BuildState:
     return evolve(state, phase=phases[paused])
 
 
-def _step_ended(state: BuildState, _e: ev.StepEnded, _time: float) -> BuildState:
-    return state
+def _step_ended(state: BuildState, e: ev.StepEnded, _time: float) -> BuildState:
+    return _with_none_failed(state) if e.exit_code == 0 else state
+
+
+def _with_none_failed(state: BuildState) -> BuildState:
+    """Of a command that ended well no job has failed, whatever ninja's log lacks; but what the output tells counts."""
+    schedulers = {sid: evolve(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
+    return evolve(state, schedulers=schedulers, retired=evolve(state.retired, failed=0))
 
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
@@ -259,9 +265,21 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     stopped = state.phase == "stopping"
     if e.outcome == "failed" or (stopped and e.outcome == "unknown"):  # what a stop has ended did not fail, nor finish
         return _with_scheduler(state, e.sid, failed=scheduler.failed + (not stopped), log_offset=offset)
+    if not e.counted:
+        return _with_scheduler(state, e.sid, log_offset=offset)
     by_tool = dict(scheduler.finished_by_tool)
     by_tool[e.tool] = by_tool.get(e.tool, 0) + 1
     return _with_scheduler(state, e.sid, finished=scheduler.finished + 1, finished_by_tool=by_tool, log_offset=offset)
+
+
+def _jobs_uncounted(state: BuildState, e: ev.JobsUncounted, _time: float) -> BuildState:
+    scheduler = state.schedulers.get(e.sid)
+    if scheduler is None:
+        return state
+    by_tool = {tool: count - e.tools.get(tool, 0) for tool, count in scheduler.finished_by_tool.items()}
+    by_tool = {tool: count for tool, count in by_tool.items() if count > 0}
+    finished = max(0, scheduler.finished - sum(e.tools.values()))
+    return _with_scheduler(state, e.sid, finished=finished, finished_by_tool=by_tool)
 
 
 def _with_heaviest(heaviest: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
@@ -389,6 +407,8 @@ def _diagnosed(state: BuildState, e: ev.Diagnosed, _time: float) -> BuildState:
 
 
 def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState:
+    if e.outcome == "done":
+        state = _with_none_failed(state)
     return evolve(
         state,
         phase=e.outcome,
@@ -420,6 +440,7 @@ _HANDLERS: dict[type, Callable[[BuildState, Any, float], BuildState]] = {
     ev.JobsExited: _jobs_exited,
     ev.JobsWaiting: _jobs_waiting,
     ev.JobFinished: _job_finished,
+    ev.JobsUncounted: _jobs_uncounted,
     ev.Sampled: _sampled,
     ev.CacheUsed: _cache_used,
     ev.Estimated: _estimated,

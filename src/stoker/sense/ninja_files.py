@@ -21,6 +21,11 @@ def log_path(directory: str, manifest: str = "build.ninja") -> str:
     return os.path.join(directory, build_directory(directory, manifest), ".ninja_log")
 
 
+def is_manifest(output: str, manifest: str) -> bool:
+    """Whether the job that made `output` renewed the manifest: then ninja begins anew, its counts and its clock too."""
+    return os.path.normpath(output) == os.path.normpath(manifest)
+
+
 def build_directory(directory: str, manifest: str = "build.ninja") -> str:
     """The manifest's top-level `builddir`, relative to `directory` as it is written there; "" when there is none."""
     try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from stoker.sense.ninja_files import is_manifest
 from stoker.sense.procfs import Notes
 
 CHUNK = 1024 * 1024
@@ -239,17 +240,27 @@ class _LastRun:
         self.entries: list[Entry] = []
         self._earliest_start = ninja_start - CLOCK_SLACK
         self._latest_end = (now - ninja_start + CLOCK_SLACK) * 1000
-        self._manifest = os.path.normpath(manifest)
+        self._manifest = manifest
+        self._sure = False
 
     def add(self, entry: Entry) -> None:
         """The next entry of the file."""
-        if not self._may_be_this_run(entry):
+        if not (self._may_be_this_run(entry) or self._follows(entry)):
             self._all_were_before()
             self._remember(entry)
             return
-        if self.entries and entry.end_ms < self.entries[-1].end_ms and not self._restarted(self.entries[-1]):
+        if self.entries and entry.end_ms < self.entries[-1].end_ms and not self._restarted():
             self._all_were_before()
         self.entries.append(entry)
+        self._sure = self._sure or entry.mtime > 0
+
+    def _follows(self, entry: Entry) -> bool:
+        """Whether it may stand behind what is surely of this run, although what it made is older.
+
+        Ninja before 1.12 keeps the time of the output, which a `restat` rule or a copy may leave in the past.
+        """
+        in_order = self._sure and (entry.end_ms >= self.entries[-1].end_ms or self._restarted())
+        return in_order and entry.end_ms <= self._latest_end
 
     def _may_be_this_run(self, entry: Entry) -> bool:
         """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0.
@@ -260,14 +271,14 @@ class _LastRun:
             return entry.mtime / 1e9 - entry.start_ms / 1000 >= self._earliest_start
         return entry.end_ms <= self._latest_end
 
-    def _restarted(self, before: Entry) -> bool:
-        """Ninja counts its milliseconds anew once it has rebuilt its own manifest."""
-        return os.path.normpath(before.output) == self._manifest
+    def _restarted(self) -> bool:
+        return is_manifest(self.entries[-1].output, self._manifest)
 
     def _all_were_before(self) -> None:
         for entry in self.entries:
             self._remember(entry)
         self.entries.clear()
+        self._sure = False
 
     def _remember(self, entry: Entry) -> None:
         if len(self.history) < MAX_HISTORY or entry.output in self.history:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from stoker.model.tool import Tool
 from stoker.sense.classify import classify_text
 from stoker.sense.graph_groups import grouped
-from stoker.sense.ninja_files import log_path
+from stoker.sense.ninja_files import is_manifest, log_path
 from stoker.sense.ninja_graph import GraphError, read_dot, tasks_of
 from stoker.sense.ninja_log import FirstRead, NinjaLog
 from stoker.sense.ninja_shadow import ShadowError, ShadowManifest
@@ -53,10 +53,13 @@ _COMMAND, _OUTPUT = '    "command": ', '    "output": '
 
 
 class _Commands(NamedTuple):
-    """The outputs by the command's key, of edges with one command the last one first; the tools of finished ones."""
+    """The outputs by the command's key, of edges with one command the last one first; the tools of finished ones;
+    the commands of edges that renew the manifest, by their outputs; the keys of commands that several edges have."""
 
     outputs: Mapping[bytes, list[str]]
     finished_tools: Mapping[str, int]
+    renewing: Mapping[str, str]
+    shared: Container[bytes]
 
     def take_output(self, command: str) -> str | None:
         """The output of the next edge with this command."""
@@ -64,6 +67,10 @@ class _Commands(NamedTuple):
         if not outputs:
             return None
         return outputs.pop() if len(outputs) > 1 else outputs[0]
+
+    def is_shared(self, command: str) -> bool:
+        """Whether several edges have this command, though perhaps only one of them is still to run."""
+        return key_of_command(command) in self.shared
 
 
 class _Planned(NamedTuple):
@@ -113,6 +120,10 @@ class PlanError(Exception):
     """No plan can be made; the message says why."""
 
 
+class OutOfTimeError(PlanError):
+    """It would take too long."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Make the plan; the exit status is 0 also when the plan only holds a note why there is no total."""
     spec_path, out_path = map(Path, arguments)
@@ -135,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    raise PlanError("the dry run took too long")
+    raise OutOfTimeError("the dry run took too long")
 
 
 def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
@@ -144,23 +155,50 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
     shadow = ShadowManifest(directory, manifest, work).write()
     log = _copied_log(log_path(str(directory), manifest), work, float(str(spec["started"])), manifest)
     ninja = [str(spec["exe"]), "-f", str(shadow)]
-    finished = {e.output for e in log.this_run}
-    commands = _read_commands([*ninja, "-t", "compdb"], directory, finished)
+    before = _before_manifest([*ninja, "-t", "graph", os.path.normpath(manifest)], directory)
+    finished = _counted(log, manifest, before)
+    commands = _read_commands([*ninja, "-t", "compdb"], directory, finished, before)
     tools = Counter(commands.finished_tools)
-    tools["other"] += len(log.this_run) - sum(commands.finished_tools.values())
+    tools["other"] += len(finished) - sum(commands.finished_tools.values())
     rows: list[TableRow] = []
+    for output, command in commands.renewing.items():
+        rows += _rows(command, output, classify_text(command).tool)
     edges: list[_Planned] = []
     kinds = _Kinds()
     flags = ["-n", "-v", "-d", "keeprsp", "-d", "keepdepfile"]
     for command in _dry_run([*ninja, *flags, *targets], directory):
         work_done = classify_text(command)
         output = commands.take_output(command) or work_done.output or ""
+        rows += _rows(command, "" if commands.is_shared(command) else output, work_done.tool)
+        if output in before:
+            continue
         tools[work_done.tool] += 1
-        rows += _rows(command, output, work_done.tool)
         edges.append(_Planned(output, work_done.tool, log.history.get(output, UNKNOWN), kinds.number(command, output)))
-    done = len(log.this_run)
-    summary = PlanSummary(done + len(edges), done, len(edges), dict(+tools), stamp)
+    done = len(finished)
+    summary = PlanSummary(done + len(edges), done, len(edges), dict(+tools), stamp, renewing=sorted(commands.renewing))
     return _Plan(summary, rows, edges, kinds.texts, [*ninja, "-t", "graph", *targets])
+
+
+def _before_manifest(graph: list[str], directory: Path) -> frozenset[str]:
+    """The outputs of the manifest's own edge and of all edges before it, by what `ninja -t graph MANIFEST` prints."""
+    try:
+        names = read_dot(_lines(graph, directory)).names
+    except OutOfTimeError:
+        raise
+    except (GraphError, PlanError):  # it is no target: nothing renews it
+        return frozenset()
+    return frozenset(names.values())
+
+
+def _counted(log: FirstRead, manifest: str, renewing: Container[str]) -> frozenset[str]:
+    """What ninja counts as finished by now: it begins anew once it has renewed its manifest."""
+    counted: set[str] = set()
+    for entry in log.this_run:
+        if is_manifest(entry.output, manifest):
+            counted.clear()
+        elif entry.output not in renewing:
+            counted.add(entry.output)
+    return frozenset(counted)
 
 
 def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
@@ -199,8 +237,11 @@ def _copied_log(live: str, work: Path, started: float, manifest: str) -> FirstRe
     return NinjaLog(work / ".ninja_log").first_read(started, time.time(), manifest)
 
 
-def _read_commands(command: list[str], directory: Path, finished: set[str]) -> _Commands:
+def _read_commands(
+    command: list[str], directory: Path, finished: Container[str], before_manifest: Container[str]
+) -> _Commands:
     outputs: dict[bytes, list[str]] = {}
+    renewing: dict[str, str] = {}
     tools: Counter[str] = Counter()
     text, count = "", 0
     for line in _lines(command, directory):
@@ -210,13 +251,16 @@ def _read_commands(command: list[str], directory: Path, finished: set[str]) -> _
             output = _json_string(line[len(_OUTPUT) :])
             outputs.setdefault(key_of_command(text), []).append(output)
             count += 1
+            if output in before_manifest:
+                renewing[output] = text
             if output in finished:
                 tools[classify_text(text).tool] += 1
             if count > MAX_EDGES:
                 raise PlanError(f"more than {MAX_EDGES} edges")
     for same in outputs.values():
         same.reverse()
-    return _Commands(outputs, tools)
+    shared = frozenset(key for key, same in outputs.items() if len(same) > 1)
+    return _Commands(outputs, tools, renewing, shared)
 
 
 def _json_string(text: str) -> str:

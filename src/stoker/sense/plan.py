@@ -7,7 +7,7 @@ import mmap
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -30,6 +30,8 @@ class PlanSummary:
 
     `total` counts this run's edges: `finished` before the plan was made, and `planned` after. With restat rules it is
     an upper bound. `tools` counts them by kind. `stamp` tells whether the manifest is still the one that was read.
+    `renewing` are outputs of the edges by which ninja renews the manifest before all others; it counts them apart, and
+    they are in none of these figures.
     """
 
     total: int | None
@@ -38,6 +40,7 @@ class PlanSummary:
     tools: Mapping[str, int]
     stamp: str
     note: str = ""
+    renewing: Collection[str] = ()
 
 
 class Plan:
@@ -168,7 +171,7 @@ def manifest_stamp(directory: str, manifest: str) -> str:
 
 
 def _summary(data: Mapping[str, Any]) -> PlanSummary:
-    summary = PlanSummary(**data)
+    summary = PlanSummary(**{**data, "renewing": frozenset(data.get("renewing", ()))})
     whole = [summary.finished, summary.planned, *summary.tools.values()]
     if not all(isinstance(n, int) for n in whole) or not isinstance(summary.total, int | None):
         raise TypeError("a plan's figures are whole numbers")
