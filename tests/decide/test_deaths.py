@@ -242,14 +242,31 @@ def death(output: str, by: KilledBy | None = "memory") -> Death:
 
 
 def test_killed_compilers_run_again_first_and_alone() -> None:
-    found = verdict([death("a.o"), death("b.o")], Attempt(1))
-    assert found == Again(("a.o", "b.o"), "2 compilers were killed for memory: a.o, b.o; they run first and alone")
+    found = verdict([death("a.o"), death("b.o")], Attempt())
+    why = "2 compilers were killed for memory: a.o, b.o; they run first and alone"
+    assert found == Again(("a.o", "b.o"), why, ("a.o", "b.o"))
+
+
+@pytest.mark.parametrize("by", ["memory", "shed", "person"])
+def test_what_was_seen_to_need_something_runs_again_beside_what_fits(by: KilledBy) -> None:
+    found = verdict([death("a.o", by)], Attempt(peaks={"a.o": 2 * GIB}))
+    assert isinstance(found, Again)
+    assert (found.first, found.alone) == (("a.o",), ())
+    assert found.why.endswith(": a.o; it runs first, beside what fits where ~3.0 GiB is kept for it")
+
+
+def test_what_dies_with_room_for_what_it_was_seen_to_need_runs_alone_then() -> None:
+    peaks = {"a.o": 2 * GIB, "b.o": GIB}
+    found = verdict([death("a.o"), death("b.o")], Attempt(1, peaks=peaks, first=frozenset({"a.o"})))
+    assert isinstance(found, Again)
+    assert (found.first, found.alone) == (("a.o", "b.o"), ("a.o",))
+    assert found.why.endswith("they run first, beside what fits where ~1.5 GiB is kept for them; alone: a.o")
 
 
 def test_one_that_was_killed_from_outside_runs_again_once_and_alone() -> None:
-    found = verdict([death("a.o", "unknown")], Attempt(1))
+    found = verdict([death("a.o", "unknown")], Attempt(peaks={"a.o": GIB}))
     assert found == Again(
-        ("a.o",), "1 compiler was killed by SIGKILL from an unknown sender: a.o; it runs first and alone"
+        ("a.o",), "1 compiler was killed by SIGKILL from an unknown sender: a.o; it runs first and alone", ("a.o",)
     )
     again = verdict([death("a.o", "unknown")], Attempt(2, frozenset({"a.o"})))
     assert again == GiveUp("a.o was killed by SIGKILL from an unknown sender again, although it ran alone")
@@ -292,9 +309,16 @@ def test_what_failed_only_for_what_is_inside_it_is_no_obstacle() -> None:
 
 
 def test_there_is_an_end_even_if_something_else_dies_each_time() -> None:
-    assert isinstance(verdict([death("e.o")], Attempt(MAX_RERUNS)), Again)
-    last = verdict([death("f.o")], Attempt(MAX_RERUNS + 1))
+    assert isinstance(verdict([death("d.o")], Attempt(MAX_RERUNS - 2)), Again)
+    last_but_one = verdict([death("e.o")], Attempt(MAX_RERUNS - 1))
+    assert isinstance(last_but_one, Again)
+    assert last_but_one.why.endswith("; one job at a time, as nothing else has helped")
+    last = verdict([death("f.o")], Attempt(MAX_RERUNS))
     assert last == GiveUp("1 compiler was killed for memory: f.o; the step was run again 5 times already")
+
+
+def test_what_a_person_kills_counts_towards_no_end() -> None:
+    assert isinstance(verdict([death("a.o", "person")], Attempt(MAX_RERUNS)), Again)
 
 
 def test_a_long_list_and_long_names_make_no_long_sentence() -> None:
@@ -312,19 +336,20 @@ causes_strategy = st.sampled_from(["memory", "unknown", "shed", "person", None])
 
 @given(
     st.lists(st.tuples(st.sampled_from("abcdef"), causes_strategy), max_size=8),
-    st.integers(1, 9),
+    st.integers(0, 9),
     st.sets(st.sampled_from("abcdef")),
 )
 def test_a_step_runs_again_only_if_all_was_killed_and_nothing_of_it_alone(
-    found: list[tuple[str, KilledBy | None]], number: int, alone: set[str]
+    found: list[tuple[str, KilledBy | None]], spent: int, alone: set[str]
 ) -> None:
     deaths = [death(output, by) for output, by in found]
-    answer = verdict(deaths, Attempt(number, frozenset(alone)))
+    answer = verdict(deaths, Attempt(spent, frozenset(alone)))
     if isinstance(answer, Again):
         assert deaths
         assert all(d.by is not None for d in deaths)
         assert not alone & {d.output for d in deaths}
-        assert number <= MAX_RERUNS
+        assert spent <= MAX_RERUNS
+        assert set(answer.alone) <= set(answer.first)
         assert set(answer.first) == {d.output for d in deaths}
     else:
         assert not answer.why or any(d.by is not None for d in deaths)

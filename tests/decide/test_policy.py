@@ -252,7 +252,7 @@ class TestEmergency:
         seen = view([live(1, kernel(), 20)], [], frozen, available=0.15)
         decision = asked(seen)[0]
         assert (decision.action, decision.jid) == ("shed", 3)
-        assert "runs alone later" in decision.why
+        assert "runs again later" in decision.why
 
     def test_nothing_is_given_up_while_enough_is_left(self) -> None:
         assert asked(view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.4)) == ()

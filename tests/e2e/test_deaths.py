@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from support.procs import Process, below
-from support.program import NINJAS, Stoker, until, write_ninja
+from support.procs import Process, below, stopped
+from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja
 
 COMMANDS = ("sleep 600; true", "sh -c 'sleep 600; true'; true", "nice sh -c 'sleep 600; true'; true")
 """Shells that wait for what holds the memory, some of them below other programs that wait."""
@@ -54,4 +57,25 @@ def test_the_kernel_is_offered_all_of_makes_jobs_too(stoker: Stoker, tmp_path: P
     scheduler = stoker.keeper(build)["build_pid"]
     until(lambda: sleepers(scheduler) == 6, "six jobs")
     until(lambda: sum(name.endswith("sleep") for name in without_score(scheduler)) == 0, "a score for all")
+    stoker.run("stop", "--force", build)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_killed_shell_leaves_stopped_does_not_hold_up_its_ninja(
+    stoker: Stoker, tmp_path: Path, signum: signal.Signals
+) -> None:
+    """Ninja waits until nobody has the job's output open."""
+    folder = write_ninja(tmp_path / "b", [("o", "sleep 5; true")])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder))
+    scheduler = stoker.keeper(build)["build_pid"]
+    until(lambda: sleepers(scheduler), "the job")
+    looks = len(stoker.events(build)) + 2
+    until(lambda: len(stoker.events(build)) > looks, "a look at it")
+    assert stoker.run("pause", "--now", build).returncode == 0
+    shell, sleeper = (next(p for p in job_processes(scheduler) if p.name == name) for name in ("sh", "sleep"))
+    until(lambda: stopped([sleeper.pid]), "the freeze")
+    os.kill(shell.pid, signum)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(shell.pid, signal.SIGCONT)
+    until(lambda: not stopped([sleeper.pid]), "the end of it, or its going on")
     stoker.run("stop", "--force", build)

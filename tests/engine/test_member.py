@@ -39,3 +39,10 @@ def test_how_fast_it_grew_before_a_stop_is_stale_until_it_is_measured_after_it()
     member.move("running", 9.0)
     assert after(1.0, 300) == (200, True), "too little work to tell"
     assert after(1.3, 310) == (20, False), "what it grew by before its stop is not counted"
+
+
+def test_a_leap_counts_before_a_whole_span_has_been_measured() -> None:
+    member = member_of("running")
+    for cpu_seconds, mib in ((0.1, 20), (0.2, 200)):
+        member.use(JobUse(member.job, mib * MIB, mib * MIB, 0.0, cpu_seconds, "", "running"))
+    assert member.climb.rise / MIB == pytest.approx(500)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act.gate import Target
-from stoker.decide.deaths import Again, GiveUp
+from stoker.decide.deaths import MORE, Again, GiveUp
 from stoker.engine.deck import Member
 from stoker.engine.output_watch import OutputWatch
 from stoker.engine.recovery import PART, Recovery
@@ -175,7 +175,8 @@ def test_deaths_of_an_earlier_attempt_are_no_evidence_for_this_one(build: Build,
     build.says(KILLED.replace(b"a.", b"c."), STOPPED)
     assert isinstance(build.verdict(), Again)
     assert killed(build)[1:] == [("c.o", "unknown", 2)]
-    assert build.recovery.must_run_alone() == {"a.o", "c.o"}
+    assert build.recovery.must_run_alone() == {"c.o"}
+    assert set(build.recovery.needs()) == {"a.o"}
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -188,7 +189,15 @@ def test_an_output_that_dies_alone_as_well_is_given_up_in_figures(
     build.begin(2)
     if restart:
         build.restart()
+    assert build.recovery.needs()["a.o"] >= MORE * (build.state.killed[0].rss or 0) > 0
+    overrun(group)
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    build.begin(3)
+    if restart:
+        build.restart()
     assert build.recovery.must_run_alone() == {"a.o"}
+    assert not build.recovery.needs()
     overrun(group)
     overrun(group)
     build.says(KILLED, STOPPED)
@@ -228,11 +237,12 @@ def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) ->
 def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str) -> None:
     build.recovery.killed_by_stoker(member("a.o"), by)
     build.tell(ev.JobKilled("a.o", by, 5, jid=1))
-    assert build.recovery.must_run_alone() == {"a.o"}
     build.restart()
     build.says(SILENT, STOPPED)
     found = build.verdict()
-    assert found.why == f"1 compiler was killed {how}: a.o; it runs first and alone"
+    runs = "it runs first, beside what fits where ~8 B is kept for it"
+    assert found.why == f"1 compiler was killed {how}: a.o; {runs}"
+    assert (build.recovery.must_run_alone(), build.recovery.needs()) == (frozenset(), {"a.o": 7.5})
     assert killed(build) == [("a.o", by, 1)]
     assert build.state.killed[0].rss == 5
 
@@ -248,7 +258,7 @@ def test_a_nameless_job_that_stoker_killed_is_known_by_its_command(build: Build)
     assert killed(build) == [("a.o", "shed", 1)]
     build.says(STOPPED)
     assert isinstance(build.verdict(), Again)
-    assert build.recovery.must_run_alone() == {"a.o"}
+    assert build.recovery.needs() == {"a.o": 7.5}
     assert killed(build) == [("a.o", "shed", 1)]
 
 

@@ -12,7 +12,16 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.act.tree import Key, Processes, descendants, listed_children, signal_tree, start_ticks
+from stoker.act.tree import (
+    Key,
+    Processes,
+    descendants,
+    listed_children,
+    signal_tree,
+    start_ticks,
+    stat_fields,
+    was_killed,
+)
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it
@@ -85,6 +94,25 @@ def kill(target: Target) -> bool:
     sent = _send(target, signal.SIGKILL)
     _each([*below, *Processes().trees(target.guests)], signal.SIGKILL)
     return sent
+
+
+def leave(target: Target, pids: Iterable[int]) -> None:
+    """A job's first process has ended, and these were seen to be its others: no one that lives may stay stopped.
+
+    Where that one was killed the rest is of no use to anybody, and holds memory, and the pipe that ninja reads to its
+    end: it is killed too.
+    """
+    rest = [pid for pid in pids if pid != target.pid and _is_of(target, pid)]
+    if rest:
+        _each(rest, signal.SIGKILL if was_killed(target.pid) else signal.SIGCONT)
+
+
+def _is_of(target: Target, pid: int) -> bool:
+    """Whether the process is as old as the job at the most and, if that has a group, in it: pids are used again."""
+    fields = stat_fields(pid)
+    if not fields or fields[0] == b"Z" or int(fields[19]) < target.start_ticks:
+        return False
+    return not target.leads or int(fields[2]) == target.pid
 
 
 def hold_guests(guests: Iterable[Key]) -> None:

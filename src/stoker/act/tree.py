@@ -23,6 +23,9 @@ _PENDING = re.compile(rb"^S(?:ig|hd)Pnd:\s*([0-9a-f]+)", re.MULTILINE)
 STAT_BYTES = 4096
 """More than /proc/PID/stat ever has: 52 numbers and a name."""
 
+EXIT_CODE = 49
+"""Place of the wait status among the fields behind the name; 0 where ptrace would be refused (proc(5))."""
+
 SERVER = b"sccache"
 """The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
 
@@ -175,6 +178,12 @@ def session_of(pid: int) -> int:
     """The session that the process is in, 0 if it is gone."""
     fields = stat_fields(pid)
     return int(fields[3]) if fields else 0
+
+
+def was_killed(pid: int) -> bool:
+    """Whether a process that nobody has waited for yet was ended by SIGKILL. False where one may not know."""
+    fields = stat_fields(pid)
+    return len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[EXIT_CODE]) & 0x7F == signal.SIGKILL
 
 
 def shows_stop(key: Key) -> bool:

@@ -162,7 +162,7 @@ class Deck:
             if not candidate.held:
                 self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
             self._early = self._may_begin(candidate, job)
-            if candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
+            if candidate.first or candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
                 self._keep_room(job, candidate.name)
 
     def _admit(self, candidate: Candidate, born: LiveJob, job: Outlook) -> None:
@@ -260,6 +260,7 @@ class Deck:
 def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
     """The order in which candidates are tried.
 
+    0. Those that were killed, and run again first.
     1. Those passed over too often.
     2. Those that take much longer than all that is on deck would take together: started last, such a job would keep a
        whole machine waiting for one core. The longest first.
@@ -274,7 +275,9 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[
 
 def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[int, float, float, int]:
     curve = candidate.curve
-    if candidate.passed_over >= PATIENCE:
+    if candidate.first:
+        rank, key = 0, 0.0
+    elif candidate.passed_over >= PATIENCE:
         rank, key = 1, 0.0
     elif curve.duration > PRESSING * together:
         rank, key = 2, -curve.duration

@@ -26,6 +26,10 @@ class Climb:
             self.rise = max(0.0, (rss - self._rss) / span)
             self._age, self._rss = age, rss
             self.stale = False
+        elif rss - self._rss > self.rise * LEAST_SPAN:
+            # More already than it was to grow by in the whole span: whatever comes next, it climbs as fast as that.
+            self.rise = (rss - self._rss) / LEAST_SPAN
+            self.stale = False
 
     def rest(self, age: float, rss: float) -> None:
         """The job is stopped, after so many CPU seconds and with so many bytes: what it does after that counts anew."""

@@ -18,6 +18,12 @@ MAX_RERUNS = 5
 """Times that a step is run again at most. Each time some output is made that was not; who needs more has a machine on
 which something else is wrong."""
 
+MORE = 1.5
+"""What was killed for memory is taken to need so many times what it was seen to hold: it had not come to its peak."""
+
+OWN_WANT: tuple[KilledBy, ...] = ("memory", "shed", "unknown")
+"""Deaths that count towards the bound: the build wanted more memory than there is, or so it seems."""
+
 MAX_NAMES = 5
 MAX_NAME = 80
 """Outputs named in one sentence, and characters of each."""
@@ -72,23 +78,28 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How the attempt was run. `number` counts from 1; `alone` are the outputs that were made first and alone in it.
+    """How the attempt was run. `spent` counts those before it in which jobs died for the build's own want. `alone` are
+    the outputs that were made first and alone in it, `first` those that were made first, with room for what they were
+    known to need.
 
     `peaks` is the most that the job of an output was seen to hold, `budget` what all may hold; bytes, 0: not known.
     """
 
-    number: int
+    spent: int = 0
     alone: frozenset[str] = frozenset()
     peaks: Mapping[str, int] = field(default_factory=dict)
     budget: int = 0
+    first: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Run the step again; what was killed is made `first`, one by one, with nothing beside it."""
+    """Run the step again; what was killed is made `first`. Of those, `alone` are made with nothing beside them, the
+    others beside what fits when they take what they were seen to need."""
 
     first: tuple[str, ...]
     why: str
+    alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +150,32 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
     was_alone = next((d for d in killed if attempt.alone.intersection(d.outputs)), None)
     if was_alone is not None:
         return GiveUp(_even_alone(was_alone, attempt))
-    if attempt.number > MAX_RERUNS:
-        return GiveUp(f"{_by_cause(killed)}; the step was run again {attempt.number - 1} times already")
+    spent = attempt.spent + any(d.by in OWN_WANT for d in killed)
+    if spent > MAX_RERUNS:
+        return GiveUp(f"{_by_cause(killed)}; the step was run again {attempt.spent} times already")
     first = tuple(dict.fromkeys(output for d in killed for output in d.outputs))
+    alone = tuple(dict.fromkeys(o for d in killed for o in d.outputs if _must_be_alone(d, o, attempt)))
+    slowly = "; one job at a time, as nothing else has helped" if spent == MAX_RERUNS else ""
+    return Again(first, f"{_by_cause(killed)}; {_how_again(first, alone, attempt)}{slowly}", alone)
+
+
+def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:
+    """Whether nothing may run beside it: it is not known what it needs, or that much was free for it already."""
+    return death.by == "unknown" or not attempt.peaks.get(output) or output in attempt.first
+
+
+def _how_again(first: Sequence[str], alone: Sequence[str], attempt: Attempt) -> str:
     runs = "they run" if len(first) > 1 else "it runs"
-    return Again(first, f"{_by_cause(killed)}; {runs} first and alone")
+    if len(alone) == len(first):
+        return f"{runs} first and alone"
+    room = format_bytes(sum(MORE * attempt.peaks.get(output, 0) for output in first if output not in alone))
+    apart = f"; alone: {', '.join(map(_name, alone[:MAX_NAMES]))}" if alone else ""
+    return f"{runs} first, beside what fits where ~{room} is kept for {'them' if len(first) > 1 else 'it'}{apart}"
 
 
 def will_run_again(death: Death) -> str:
     """What is told at the death of a compiler, while others still run."""
-    return f"{_by_cause([death])}; it is to run again, alone, once what runs and waits has ended"
+    return f"{_by_cause([death])}; it is to run again once what runs and waits has ended"
 
 
 _HOW: Mapping[KilledBy | None, str] = {

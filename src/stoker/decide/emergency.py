@@ -60,7 +60,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     if not (view.frozen and rested and _sinks(situation)):
         return None
     job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
-    why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs alone later"
+    why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs again later"
     return Decision("shed", job.jid, why)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from stoker.decide.admission import Deck, in_order
 from stoker.decide.emergency import alarm, climbing, passage, stall, stop
 from stoker.decide.situation import Situation, age_order
+from stoker.decide.strangers import one_by_one
 from stoker.decide.turn import Turn, obey, whose_turn
 from stoker.decide.view import Candidate, Decision, View
 from stoker.decide.waits import NO_WAITS, Wait, Waits
@@ -45,6 +46,7 @@ def look(view: View, now: float) -> Look:
         return Look((*turn.told, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
     if view.running and (stalled := stall(view)):
         turn = replace(turn, candidates=(), deck_waits=turn.deck_waits or Wait("pressure", stalled))
+    turn = one_by_one(view, turn, now)
     situation = Situation(view)
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
@@ -111,7 +113,7 @@ def _full(view: View, level: int) -> Wait:
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:
     """Why everybody waits: by a person's word, since it is another's turn, for a reason of its own, or for `rest`."""
     by_hand = Wait("person", "frozen by hand; it goes on when it is thawed by hand")
-    single = {**(of or {}), **{j.jid: by_hand for j in view.frozen if j.by_person}}
+    single = {**turn.single, **(of or {}), **{j.jid: by_hand for j in view.frozen if j.by_person}}
     return Waits(single, turn.frozen_wait or rest, turn.deck_waits or rest)
 
 

@@ -5,8 +5,8 @@ Pure. Unaware of memory, of processes and of clocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from stoker.decide.situation import age_order
 from stoker.decide.view import Candidate, Decision, LiveJob, View
@@ -17,7 +17,8 @@ from stoker.decide.waits import Wait
 class Turn:
     """Who may move now, as far as memory and the level allow; and what there is to tell about those who may not.
 
-    `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait.
+    `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait; `single` does for
+    those that have a reason of their own.
     """
 
     frozen: tuple[LiveJob, ...]
@@ -25,6 +26,7 @@ class Turn:
     told: tuple[Decision, ...] = ()
     frozen_wait: Wait | None = None
     deck_waits: Wait | None = None
+    single: Mapping[int, Wait] = field(default_factory=dict)
 
 
 def obey(view: View, level: int) -> tuple[Decision, ...]:

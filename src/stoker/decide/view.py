@@ -54,8 +54,8 @@ class Candidate:
     """A job on deck, and what is expected of it.
 
     `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
-    `alone` asks that it runs before all others and that nothing runs beside it; `held` says that its hold was told
-    already.
+    `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
+    that its hold was told already.
     """
 
     jid: int
@@ -66,6 +66,7 @@ class Candidate:
     alone: bool = False
     held: bool = False
     width: float = 1.0
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ class Member:
     held: bool = False
     alone: bool = False
     alone_by: str = ""
+    first: bool = False
     by_person: bool = False
     by_word: bool = False
     early: bool = False
@@ -298,7 +299,9 @@ class Deck:
         )
 
     def _candidate(self, m: Member) -> Candidate:
-        m.candidate = Candidate(m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width)
+        m.candidate = Candidate(
+            m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width, m.first
+        )
         return m.candidate
 
     def live(self, members: Iterable[Member]) -> tuple[LiveJob, ...]:

@@ -143,7 +143,7 @@ class Engine:
         self._ledger.learn = governor.finished
         governor.on_kill = self._recovery.killed_by_stoker
         self._recovery.owner = governor.deck.owner
-        governor.alone = self._recovery.must_run_alone()
+        self._set_demands()
         governor.cores = machine.cores
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
@@ -154,6 +154,14 @@ class Engine:
         observer.planner.on_plan = self._forecast.planned
         self._set_limits()
         return observer
+
+    def _set_demands(self) -> None:
+        """How what was killed in the attempts before is made in the next one."""
+        recovery, governor = self._recovery, self._governor
+        needs = recovery.needs()
+        governor.alone, governor.first = recovery.must_run_alone(), frozenset(needs)
+        governor.one_by_one = recovery.one_by_one
+        self._expectations.set_needs(needs)
 
     def _set_limits(self) -> None:
         """What a person's files say of the step that runs now."""
@@ -298,7 +306,7 @@ class Engine:
                 self._write(observer.end_command(now), now)
                 self._write(self._steps.ended(self._state, change.before.exit_code), now)
                 self._recovery.begin_step()
-                self._governor.alone = frozenset()
+                self._set_demands()
             observer.watch_command(self._steps.roots(self._keeper.top, change.now))
             self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
             self._write(self._steps.swept(self._state), now)
@@ -314,15 +322,16 @@ class Engine:
         found, events = self._recovery.verdict(self._state)
         self._write(events)
         again = isinstance(found, Again)
-        self._governor.alone = self._recovery.must_run_alone()
+        self._set_demands()
         self._keeper.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
         deadline = time.monotonic() + self._tick(observer)
-        search_at = 0.0
+        search_at, read_at = 0.0, time.monotonic() + self._governor.reading_pause()
         while (left := deadline - time.monotonic()) > 0 and not self._keeper.build_is_over():
             searching = not observer.live_schedulers()
+            left = min(left, max(0.0, read_at - time.monotonic()))
             await self._bell.wait(min(left, self._search_pause() if searching else self._birth_pause(observer)))
             if self._asked:
                 self._asked = False
@@ -332,6 +341,10 @@ class Engine:
                 if observer.spots_scheduler():
                     return
             self._pulse(observer)
+            if time.monotonic() >= read_at:
+                if self._governor.falling():
+                    return
+                read_at = time.monotonic() + self._governor.reading_pause()
             if observer.failures.waits:
                 deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
@@ -376,7 +389,7 @@ class Engine:
         self._write(observer.finish(now), now)
         self._write(await self._cache.finish(), now)
         ending = ending_of(self._paths, self._state, observer.sampler.count_written())
-        alone = self._recovery.was_run_alone()
+        alone = self._recovery.must_run_alone()
         async with self._keeper.beating():
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
                 self._write(events)

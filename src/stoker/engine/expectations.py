@@ -10,10 +10,11 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from stoker.decide.curves import Curve
+from stoker.decide.curves import Curve, flat
 from stoker.decide.flags import Traits, traits_of
 from stoker.decide.learn import Learner
 from stoker.decide.names import lasting_name
@@ -29,6 +30,9 @@ from stoker.sense.shell import simple_commands
 
 FLUSH_SECONDS = 5.0
 """Least time between two writes to the history: what a crash of the engine may cost it."""
+
+KILLED_SPREAD = 0.3
+"""How sure the need of a job is that was killed on its way to it (relative standard deviation)."""
 
 MAX_KNOWN = 8192
 """Commands and memories kept beyond the jobs at hand: more than any window, so that only jobs never told to end go."""
@@ -87,6 +91,8 @@ class Expectations:
         self.saved = Saved()
         self._unseen: dict[str, tuple[str, float]] = {}
         self._flags: dict[str, dict[str, None]] = {}
+        self._needs: dict[str, float] = {}
+        self._needing: dict[str, tuple[Curve, Curve]] = {}
         self._take_notes()
 
     def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
@@ -103,7 +109,25 @@ class Expectations:
         flags = self._flags.setdefault(tool, {})
         if len(flags) < MAX_FLAGS:
             flags[traits.flags] = None
-        return self._learner.expect(output, tool, traits)
+        return self._at_least(output, self._learner.expect(output, tool, traits))
+
+    def set_needs(self, needs: Mapping[str, float]) -> None:
+        """What jobs are taken to need at least, bytes by output: they were killed when they held nearly that much."""
+        self._needs = dict(needs)
+        self._needing.clear()
+        self._learner.version += 1
+        self.renew()
+
+    def _at_least(self, output: str, curve: Curve) -> Curve:
+        """The curve, or, where the job is known to need more than that, so much for all of its life."""
+        need = self._needs.get(output, 0.0)
+        if need <= curve.peak:
+            return curve
+        known = self._needing.get(output)
+        if known is None or known[0] is not curve:
+            raised = replace(flat(need, curve.duration), spread=KILLED_SPREAD, source="what it held when it was killed")
+            known = self._needing[output] = curve, raised
+        return known[1]
 
     @property
     def version(self) -> int:
@@ -234,7 +258,7 @@ class Expectations:
         traits = self._traits.get(argv) or self._read(argv)
         key = (output, tool, traits.flags)
         kept = key in self._memories
-        curve = self._learner.expect(output, tool, traits)
+        curve = self._at_least(output, self._learner.expect(output, tool, traits))
         if not kept:
             self._memories.pop(key, None)
         return curve

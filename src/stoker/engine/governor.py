@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.tree import Processes, shows_stop
+from stoker.decide.alert import is_sudden, reading_pause
 from stoker.decide.policy import level_of, look, spare_places
 from stoker.decide.ramdisk import SeenRamDisk
 from stoker.decide.thresholds import Thresholds
@@ -65,7 +66,11 @@ class Governor:
         self._neighbours = NeighbourWatch()
         self._ramdisk = SeenRamDisk()
         self.alone: frozenset[str] = frozenset()
-        """Outputs whose jobs run first and alone: their compilers were killed for memory."""
+        """Outputs whose jobs run first and alone: they were killed, and nobody knows what they need."""
+        self.first: frozenset[str] = frozenset()
+        """Outputs whose jobs run first, beside what fits: they were killed, and it is known what they need."""
+        self.one_by_one = False
+        """Whether one job runs at a time, whatever the level: nothing else has helped."""
         self.on_kill: Callable[[Member, ev.KilledBy], None] = lambda _member, _by: None
         """Told of each job that is killed on purpose, before it is, and who kills it."""
         self.lender: Lender | None = None
@@ -106,6 +111,7 @@ class Governor:
     def _member(self, birth: Birth, now: float, clocks: Clocks) -> Member:
         alone = birth.job.output in self.alone
         member = member_of(birth, now, clocks, held=not self.open, alone=alone)
+        member.first = birth.job.output in self.first
         if not member.fixed:
             member.pids.update(gate.offer_to_the_kernel([member.job.pid]))
         if birth.before is not None or (member.state == "running" and not member.fixed):
@@ -193,6 +199,7 @@ class Governor:
         member = self.deck.rename(jid, output, tool)
         if member is not None:
             member.alone = member.alone or output in self.alone
+            member.first = member.first or output in self.first
         return member
 
     def set_carriers(self, nested: Mapping[Key, Key]) -> list[ev.Event]:
@@ -207,12 +214,15 @@ class Governor:
         """A job's first process has ended; its place is free although its end is not yet written down."""
         member = self.deck.by_key(key)
         if member is not None:
+            gate.leave(member.target, member.pids)
             member.ended, member.ended_at = True, time.monotonic()
             member.rss = 0
 
     def gone(self, jid: int) -> None:
         """A job has vanished from the process table."""
-        if self.deck.remove(jid) is not None:
+        member = self.deck.remove(jid)
+        if member is not None:
+            gate.leave(member.target, member.pids)
             self.version += 1
 
     def _stuck(self, member: Member) -> list[ev.Event]:
@@ -241,6 +251,8 @@ class Governor:
     @property
     def level(self) -> int:
         """How many jobs may run."""
+        if self.one_by_one:
+            return 1
         return max(1, int(self._slots)) if self.wanted is None else self.wanted
 
     @property
@@ -259,7 +271,7 @@ class Governor:
             reserve=self.thresholds.reserve_of(memory.limit),
             floor=self.thresholds.floor_of(memory.limit),
             cpu_slots=max(1.0, self._slots - lent),
-            level=None if self.wanted is None else max(1, self.wanted - lent),
+            level=1 if self.one_by_one else None if self.wanted is None else max(1, self.wanted - lent),
             paused=self.paused,
             pressure=stall.some if stall is not None else None,
             pressure_own=stall is not None and stall.own,
@@ -370,7 +382,7 @@ class Governor:
         self.on_kill(member, by)
         gate.kill(member.target)
         member.ended = True
-        return ev.JobKilled(member.job.output, by, member.rss, member.jid, who, why)
+        return ev.JobKilled(member.job.output, by, member.peak_rss, member.jid, who, why)
 
     def moved(self, member: Member, state: ev.JobState) -> ev.JobMoved:
         """Note where a job is now."""
@@ -430,6 +442,16 @@ class Governor:
     def waits_told(self) -> list[ev.JobsWaiting]:
         """Why those wait that are on deck or frozen, by the last decision, as far as that is news."""
         return [] if self.open else reasons_told(self.deck, self._waits)
+
+    def reading_pause(self) -> float:
+        """Seconds after which to ask whether memory is `falling`; infinite while nothing runs that could take it."""
+        running = len(self.deck.having("running"))
+        working = min(running, math.ceil(self.cores))
+        return reading_pause(self._seen.available, working) if running else math.inf
+
+    def falling(self) -> bool:
+        """Whether memory, read anew, has fallen so fast that jobs must be measured now."""
+        return is_sudden(self._seen.available, self._memory().available)
 
     def level_told(self) -> list[ev.Event]:
         """The level, if it is not what was told last."""

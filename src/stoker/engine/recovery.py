@@ -5,11 +5,14 @@ What must outlive this engine is in the journal. Unaware of processes, and of ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stoker.decide.deaths import (
     MAX_RERUNS,
+    MORE,
+    OWN_WANT,
     Again,
     Attempt,
     Death,
@@ -42,6 +45,32 @@ GIVEN_UP = "do not run the step again"
 """The decision whose reason is why the build has failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """How what was killed in the attempts before is made in this one: alone, or, beside what fits, with room for what
+    it was `seen` to hold (bytes)."""
+
+    alone: frozenset[str] = frozenset()
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+    def after(self, found: Again, peaks: Mapping[str, int]) -> Demands:
+        """The same after one more attempt."""
+        alone = self.alone | frozenset(found.alone)
+        new = {output: peaks[output] for output in found.first if output not in alone}
+        seen = {output: size for output, size in {**self.seen, **new}.items() if output not in alone}
+        return Demands(alone, seen)
+
+
+def _demands(state: BuildState, attempt: int) -> Demands:
+    """What the attempts before this one have left, as the journal tells it: an engine that takes over knows no more."""
+    found = Demands()
+    for number in range(1, attempt):
+        dead = {k.output: k for k in state.killed if k.attempt == number and k.output}
+        alone = tuple(o for o, k in dead.items() if k.by == "unknown" or not k.rss or o in found.seen)
+        found = found.after(Again(tuple(dead), "", alone), {o: k.rss or 0 for o, k in dead.items()})
+    return found
+
+
 class Recovery:
     """The deaths of this attempt, and the outputs that are made alone since those before."""
 
@@ -70,29 +99,34 @@ class Recovery:
         self._pids_are_ours = pids_are_ours()
         self.owner: Callable[[int], Member | None] = lambda _pid: None
         """The job that was seen to have a process, by its pid."""
-        named = [k for k in state.killed if k.output]
-        self._alone = alone | {k.output for k in named}
-        self._alone_before = alone | {k.output for k in named if k.attempt < attempt}
+        self._asked_alone = alone
+        self._spent = len({k.attempt for k in state.killed if k.attempt < attempt and k.by in OWN_WANT})
+        self._before_now = _demands(state, attempt)
         self.retries = MAX_RERUNS
         """How often this step may run again."""
 
     def begin_step(self) -> None:
         """Another step runs: what died before is no matter any more."""
         self._begin_attempt()
-        self._alone = self._alone_before = frozenset()
-        self._number = 1
+        self._asked_alone, self._before_now = frozenset(), Demands()
+        self._number, self._spent = 1, 0
 
     def oom_kills(self) -> int | None:
         """The kernel's count now, for the journal's StepStarted."""
         return self._counter.read()
 
     def must_run_alone(self) -> frozenset[str]:
-        """Outputs whose jobs run first, and with nothing beside them."""
-        return self._alone
+        """Outputs whose jobs run first in this attempt, and with nothing beside them."""
+        return self._asked_alone | self._before_now.alone
 
-    def was_run_alone(self) -> frozenset[str]:
-        """Outputs that were made first and alone in this attempt from its start on."""
-        return self._alone_before
+    def needs(self) -> Mapping[str, float]:
+        """Outputs whose jobs run first in this attempt, and the bytes that they are taken to need at their peak."""
+        return {output: MORE * seen for output, seen in self._before_now.seen.items()}
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether this attempt is the last: one job at a time, as plain as a build can be."""
+        return self._spent >= MAX_RERUNS
 
     def _begin_attempt(self) -> None:
         self._before = self._counted
@@ -102,8 +136,7 @@ class Recovery:
 
     def killed_by_stoker(self, job: Member, by: ev.KilledBy = "shed") -> None:
         """A job is about to be killed on purpose."""
-        self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.rss))
-        self._alone |= {job.job.output} - {""}
+        self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
 
     def heard(self, events: Iterable[ev.Event]) -> None:
         """What has been told: it may name jobs that were killed before anybody knew what they make."""
@@ -125,12 +158,8 @@ class Recovery:
 
     def _named(self) -> list[ev.Event]:
         """The names of jobs that stoker or a person killed, where only what the build has said since tells them."""
-        found: list[ev.Event] = []
-        for c in self._killed.take_named():
-            self._alone |= {c.output}
-            if c.by != "memory":
-                found.append(ev.JobKilled(c.output, c.by, c.rss, c.jid))
-        return found
+        named = self._killed.take_named()
+        return [ev.JobKilled(c.output, c.by, c.rss, c.jid) for c in named if c.by != "memory"]
 
     def _place(self, victim: Victim) -> None:
         """Whose process the kernel has killed. The job may get over that: its death is told if it fails."""
@@ -166,9 +195,9 @@ class Recovery:
         events = self.look()
         death = self._judge(self._step(failure))
         events += self._named()
-        if death.is_error or (death.by is not None and not self._alone_before.isdisjoint(death.outputs)):
+        if death.is_error or (death.by is not None and not self.must_run_alone().isdisjoint(death.outputs)):
             return True, events
-        if death.by in (None, "shed", "person") or self._number > min(MAX_RERUNS, self.retries):
+        if death.by in (None, "shed", "person") or self._spent >= min(MAX_RERUNS, self.retries):
             return False, events
         peaks = self._peaks({death.output, *death.outputs}, state)
         events += [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
@@ -188,26 +217,26 @@ class Recovery:
         found = verdict(deaths, attempt)
         if len(state.failures) >= MAX_FAILURES:
             found = GiveUp(f"at least {MAX_FAILURES} steps failed")
-        if isinstance(found, Again) and attempt.number > self.retries:
+        if isinstance(found, Again) and attempt.spent >= self.retries:
             # Without the end of the reason, which says how it would have run.
             cause = found.why.rpartition("; ")[0]
             found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
         known = {(k.output, k.attempt) for k in state.killed}
-        known |= {(c.output, attempt.number) for c in self._killed if c.by != "memory"}
+        known |= {(c.output, self._number) for c in self._killed if c.by != "memory"}
         events += [
             ev.JobKilled(output, death.by, attempt.peaks.get(output))
             for death in deaths
             if death.by is not None
             for output in death.outputs
-            if (output, attempt.number) not in known
+            if (output, self._number) not in known
         ]
         if found.why:
             what = "run the step again" if isinstance(found, Again) else GIVEN_UP
             events.append(ev.Decided("governor", what, found.why))
         if isinstance(found, Again):
             self._number += 1
-            self._alone |= set(found.first)
-            self._alone_before = self._alone
+            self._spent += any(death.by in OWN_WANT for death in deaths)
+            self._before_now = self._before_now.after(found, attempt.peaks)
             self._begin_attempt()
         return found, events
 
@@ -235,7 +264,6 @@ class Recovery:
         return [FailedStep(job.output, "", None, ()) for job in failed[-count:]]
 
     def _attempt(self, state: BuildState, deaths: Sequence[Death]) -> Attempt:
-        number = state.step.attempt if state.step is not None else 1
         wanted = {output for death in deaths for output in (death.output, *death.outputs)}
         peaks = self._peaks(wanted, state)
         if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
@@ -244,7 +272,7 @@ class Recovery:
             if c.output in wanted and c.rss:
                 peaks[c.output] = max(c.rss, peaks.get(c.output, 0))
         budget = state.machine.memory_budget if state.machine is not None else 0
-        return Attempt(number, self._alone_before, peaks, budget)
+        return Attempt(self._spent, self.must_run_alone(), peaks, budget, frozenset(self._before_now.seen))
 
     def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
         """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""

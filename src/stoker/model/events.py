@@ -34,11 +34,12 @@ KilledBy = Literal["memory", "unknown", "shed", "person"]
 """memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
 knows where; shed: stoker, to save the others; person: somebody through stoker."""
 
-WaitCause = Literal["", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest"]
+WaitCause = Literal["", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest", "unknown"]
 """What a job that is on deck or frozen waits for. place: another to end, since as many run as may; memory: room for
 itself; room: the room that is kept for a job before it; pressure: the build's own group to stall less on memory;
 level, paused: a person's number, or pause, to be taken back; alone: a job that runs alone; person: to be thawed by
-hand; rest: the effect of the last freeze to be seen. Empty: not known yet."""
+hand; rest: the effect of the last freeze to be seen; unknown: the first job of an unknown kind to show what it needs.
+Empty: not known yet."""
 
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
