@@ -59,13 +59,36 @@ def test_make_that_stays_serial_is_told_of_no_jobserver_and_keeps_a_persons_own_
 def test_what_starts_schedulers_itself_is_told_by_the_environment() -> None:
     result = prepared(["pip", "install", "."], 24, None, {})
     assert result.words == ("pip", "install", ".")
-    assert result.environment == {"MAX_JOBS": "24", "CMAKE_BUILD_PARALLEL_LEVEL": "24"}
+    assert result.environment == {"MAX_JOBS": "24", "CMAKE_BUILD_PARALLEL_LEVEL": "24", "NINJAFLAGS": "-j24"}
 
 
 def test_a_persons_own_variables_stay_and_they_are_told() -> None:
     result = prepared(["pip", "install", "."], 24, None, {"MAX_JOBS": "4"})
-    assert result.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "24"}
+    assert result.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "24", "NINJAFLAGS": "-j24"}
     assert "MAX_JOBS=4" in result.note
+
+
+@pytest.mark.parametrize(
+    ("environ", "added"),
+    [
+        ({}, {"CARGO_BUILD_JOBS": "3", "GOFLAGS": "-p=3"}),
+        ({"CARGO_BUILD_JOBS": "2", "GOFLAGS": "-mod=vendor"}, {"GOFLAGS": "-mod=vendor -p=3"}),
+        ({"GOFLAGS": "-p=1 -x"}, {"CARGO_BUILD_JOBS": "3"}),
+        ({"GOFLAGS": "-pkgdir=x"}, {"CARGO_BUILD_JOBS": "3", "GOFLAGS": "-pkgdir=x -p=3"}),
+    ],
+)
+def test_tools_that_run_their_jobs_themselves_get_a_persons_number(
+    environ: dict[str, str], added: dict[str, str]
+) -> None:
+    result = prepared(["cargo", "build"], 24, 3, environ).environment
+    assert {name: value for name, value in result.items() if name in ("CARGO_BUILD_JOBS", "GOFLAGS")} == added
+    assert not {"CARGO_BUILD_JOBS", "GOFLAGS"} & prepared(["cargo", "build"], 24, None, environ).environment.keys()
+
+
+def test_meson_hands_the_window_to_its_ninja_unless_a_person_gave_a_number() -> None:
+    assert prepared(["meson", "compile", "-C", "b"], 24, None, {}).words[-1] == "-j24"
+    assert prepared(["meson", "compile", "-j2"], 24, None, {}).words == ("meson", "compile", "-j2")
+    assert prepared(["meson", "setup", "b"], 24, None, {}).words == ("meson", "setup", "b")
 
 
 def test_the_window_grows_with_the_cores_and_never_holds_more_than_memory_and_descriptors_allow() -> None:

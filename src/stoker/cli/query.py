@@ -31,7 +31,7 @@ from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
 from stoker.show import kills
 from stoker.show.cache import closing_lines
-from stoker.show.level import PAUSES, setting
+from stoker.show.level import PAUSES, compilers, setting, ungoverned
 from stoker.show.verification import headline
 
 LEAST_COMMAND = 16
@@ -122,7 +122,12 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     share = "" if p.share is None else f"  {format_share(p.share)}"
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
-    lines.append(f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed")
+    if state.ungoverned:
+        lines.append(f"  jobs      {compilers(state)}, which nobody can hold or count")
+    else:
+        lines.append(
+            f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed"
+        )
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if (left := time_left(state, now)) is not None and not state.over:
@@ -153,7 +158,8 @@ def _governed_lines(state: BuildState) -> list[str]:
         window = "" if level.window is None else f", window {level.window}"
         guarded = "" if level.guarded else "; memory is not guarded"
         paused = f"; {PAUSES[level.paused]}" if level.paused != "no" else ""
-        lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}")
+        loose = f"; {text}" if (text := ungoverned(state)) else ""
+        lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
     if machine is not None:
         promised = f", {format_bytes(state.memory_promised)} promised to jobs" if state.memory_promised else ""
         reserve = f", {format_bytes(state.memory_reserve)} in reserve" if state.memory_reserve else ""

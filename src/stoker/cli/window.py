@@ -39,6 +39,13 @@ VARIABLES = ("CMAKE_BUILD_PARALLEL_LEVEL", "MAX_JOBS")
 """Where a scheduler is started by something else: `cmake --build` reads the first, PyTorch's and flash-attention's
 setup.py and vLLM's the second."""
 
+NINJA_FLAGS = "NINJAFLAGS"
+"""Options that some wrappers of ninja hand on to it."""
+
+CARGO_JOBS, GO_FLAGS = "CARGO_BUILD_JOBS", "GOFLAGS"
+"""How cargo and go, which run their compilers by themselves, are told how many at once: nobody else can hold them."""
+
+_GO_JOBS = re.compile(r"(?:^|\s)--?p=")
 _NINJA = re.compile(r"(?:ninja|ninja-build|samu|samurai)(?:-?\d[\d.]*)?")
 _MAKE = re.compile(r"g?make(?:-?\d[\d.]*)?")
 
@@ -71,10 +78,26 @@ def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mappi
         return _ninja(words, window)
     if _MAKE.fullmatch(name):
         return _make(words, window, jobs, environ)
+    if name == "meson" and tuple(words[1:2]) == ("compile",) and not _has_width(words):
+        words = (*words, f"-j{window}")
     given = [f"{name}={environ[name]}" for name in VARIABLES if environ.get(name)]
-    added = {name: str(window) for name in VARIABLES if not environ.get(name)}
+    wide = {**dict.fromkeys(VARIABLES, str(window)), NINJA_FLAGS: f"-j{window}"}
+    added = {name: value for name, value in wide.items() if not environ.get(name)}
     note = f"{' and '.join(given)} is set: no more jobs than that; unset it to let stoker decide" if given else ""
-    return Prepared(tuple(words), added, note)
+    return Prepared(tuple(words), added | _own_schedulers(jobs, environ), note)
+
+
+def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, str]:
+    """A person's number for tools that run their jobs themselves. Without one they take as many as there are CPUs."""
+    if jobs is None:
+        return {}
+    told = {} if environ.get(CARGO_JOBS) else {CARGO_JOBS: str(jobs)}
+    flags = environ.get(GO_FLAGS, "")
+    return told if _GO_JOBS.search(flags) else {**told, GO_FLAGS: f"{flags} -p={jobs}".strip()}
+
+
+def _has_width(words: Sequence[str]) -> bool:
+    return any(word.startswith(("-j", "--jobs")) for word in words)
 
 
 def _ninja(words: Sequence[str], window: int) -> Prepared:

@@ -39,6 +39,7 @@ from stoker.engine.people import login_name
 from stoker.engine.ramdisk import reader_of
 from stoker.engine.recovery import Recovery
 from stoker.engine.steps import Steps, changes, known_run
+from stoker.engine.ungoverned import ungoverned_told
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
@@ -274,6 +275,8 @@ class Engine:
         events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         events += self._steps.lost(self._state, events)
+        environment = {**os.environ, **self._steps.environment(self._keeper.runs[-1].step)} if whole else {}
+        events += ungoverned_told(self._state, events, environment)
         events += [self._governor.told(m) for m in self._governor.deck.outdated()] if whole else []
         events += [*self._governor.waits_told(), *self._governor.stall_told()] if whole else []
         events += self._cache.look() if whole else []

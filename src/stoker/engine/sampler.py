@@ -9,6 +9,7 @@ from stoker.sense.classify import describe
 from stoker.sense.machine import MachineReader
 from stoker.sense.phase import innermost
 from stoker.sense.processes import Process, read_cmdline
+from stoker.sense.ungoverned import compilers
 from stoker.sense.written import WrittenReader
 
 WRITTEN_EVERY = 5.0
@@ -37,7 +38,9 @@ class Sampler:
             self.count_written()
         rss = sum(p.rss for p in processes.values())
         activity = "" if busy else _activity(processes)
-        return ev.Sampled(self._machine.read(now, rss), (), rss, len(processes), self._written, activity, 0)
+        alone = {} if busy else compilers(processes.values(), now)
+        machine = self._machine.read(now, rss)
+        return ev.Sampled(machine, (), rss, len(processes), self._written, activity, 0, ungoverned=alone)
 
     def count_written(self) -> int:
         """Count anew what the build wrote to disks: also at its very end, when the last link has been waited for."""

@@ -63,6 +63,10 @@ class Steps:
         retries = self._of(number)["retries"]
         return MAX_RERUNS if retries is None else int(retries)
 
+    def environment(self, number: int) -> dict[str, str]:
+        """What is added to the build's environment for the step."""
+        return dict(self._of(number)["environment"])
+
     def alone(self, state: BuildState) -> frozenset[str]:
         """Outputs to make first and alone from the start, as a person asked for; in the build's first step only."""
         at_first = state.step is None or state.step.index == self._first

@@ -266,7 +266,8 @@ class Sampled:
     all of it up to byte `log_read` has been told.
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
     kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
-    the build wrote to disks so far, less what was deleted before it got there.
+    the build wrote to disks so far, less what was deleted before it got there. `ungoverned` counts, by program, the
+    compilers that run while no scheduler does, which nobody can hold.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -281,6 +282,7 @@ class Sampled:
     reserve: int = 0
     ramdisk_reserve: int = 0
     log_read: int = 0
+    ungoverned: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -
         level = evolve(level, window=e.width)
     if step is not None:
         step = step.with_scheduler(e.tool, outermost=e.parent is None)
-    return evolve(state, schedulers=schedulers, retired=retired, level=level, step=step)
+    return evolve(state, schedulers=schedulers, retired=retired, level=level, step=step, ungoverned={})
 
 
 def _with_scheduler(state: BuildState, sid: int, **changes: Any) -> BuildState:
@@ -328,8 +328,12 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     on_deck = sum(job.state == "on_deck" for job in jobs.values())
     point = TimelinePoint(time, e.machine.memory_used, e.build_rss, running, e.machine.cpu_percent, on_deck)
     timeline, spacing = with_point(state.timeline, state.timeline_spacing, point)
+    step = state.step
+    if step is not None and e.ungoverned and not step.ungoverned:
+        step = evolve(step, ungoverned=True)
     return evolve(
         state,
+        step=step,
         jobs=jobs,
         machine=_with_ramdisk(e.machine, state.machine),
         build_rss=e.build_rss,
@@ -337,6 +341,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         build_processes=e.build_processes,
         build_written=e.build_written,
         activity=e.activity,
+        ungoverned=e.ungoverned,
         log_size=e.log_size,
         log_read=max(state.log_read, e.log_read),
         memory_peak=max(state.memory_peak, e.machine.memory_used),
@@ -421,6 +426,7 @@ def _build_ended(state: BuildState, e: ev.BuildEnded, time: float) -> BuildState
         jobs={},
         leaving={},
         activity="",
+        ungoverned={},
         estimate=None,
     )
 

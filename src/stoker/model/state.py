@@ -70,6 +70,8 @@ class Step:
     """How many were found in this attempt."""
     tools: tuple[str, ...] = ()
     """What its outermost schedulers are, in all attempts."""
+    ungoverned: bool = False
+    """Whether compilers were seen that no scheduler had started."""
 
     def with_scheduler(self, tool: str, *, outermost: bool) -> Step:
         """One more scheduler has been found."""
@@ -323,6 +325,8 @@ class BuildState:
     build_processes: int = 0
     build_written: int = 0
     activity: str = ""
+    ungoverned: Mapping[str, int] = field(default_factory=dict)
+    """Compilers that no scheduler started, as in events.Sampled."""
     log_size: int = 0
     memory_peak: int = 0
     memory_promised: int = 0
@@ -352,6 +356,11 @@ class BuildState:
     verification: Verification | None = None
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""
+
+    @property
+    def governed(self) -> bool:
+        """Whether a scheduler runs, whose jobs can be held."""
+        return any(s.ended is None for s in self.schedulers.values())
 
     @property
     def over(self) -> bool:

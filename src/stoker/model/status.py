@@ -88,6 +88,8 @@ def _level(state: BuildState, running: int) -> dict[str, Any]:
         "window": level.window,
         "paused": level.paused,
         "guarded": level.guarded,
+        "governed": state.governed and not state.over,
+        "ungoverned": dict(state.ungoverned),
     }
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from stoker.sense.processes import Process
 
-_PASSES = (
+PASSES = (
     *("cicc", "ptxas", "cudafe++", "fatbinary", "nvlink"),
     *("cc1plus", "cc1", "cc1obj", "f951", "lto1", "ld", "ld.gold", "ld.bfd", "ld.lld", "lld", "mold", "collect2", "as"),
 )
 """Compiler and linker passes, the telling ones first: `as` waits at a pipe while cc1plus works."""
 
-_RANK = {name: len(_PASSES) - rank for rank, name in enumerate(_PASSES)}
+_RANK = {name: len(PASSES) - rank for rank, name in enumerate(PASSES)}
 _WRAPPERS = frozenset(
     ["sh", "bash", "dash", "ash", "ccache", "sccache", "distcc", "icecc", "env", "nice", "time", "timeout", "libtool"]
 )

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Level
+from stoker.model.text import clean
 
 MAX_LEVEL = 4096
 """More than any machine has cores; the engine takes no larger number."""
+
+MAX_NAME = 16
+"""Characters of a program's name, as the kernel keeps it."""
 
 MODES = {"auto": "automatic", "manual": "by hand"}
 
@@ -21,10 +25,27 @@ def level_text(state: BuildState) -> str:
     level = state.level
     if level.target is None:
         return "no level: nothing of this build has been governed"
-    parts = [PAUSES[level.paused], setting(level), counts(progress_of(state))]
+    loose = ungoverned(state)
+    parts = [PAUSES[level.paused], loose, setting(level), "" if loose else counts(progress_of(state))]
     if not level.guarded:
         parts.append("memory is not guarded")
     return "; ".join(part for part in parts if part)
+
+
+def ungoverned(state: BuildState) -> str:
+    """That nothing is governed, where that is so: `nothing is governed: 2 rustc run without a ninja or make`."""
+    if state.over or state.governed:
+        return ""
+    if state.ungoverned:
+        return f"nothing is governed: {compilers(state)} without a ninja or make"
+    none_yet = state.step is None or state.step.schedulers == 0
+    return "nothing is governed yet: no ninja or make runs" if none_yet else ""
+
+
+def compilers(state: BuildState) -> str:
+    """The compilers that nobody can hold: `2 rustc and 1 ld run`."""
+    names = " and ".join(f"{count} {clean(name, MAX_NAME)}" for name, count in sorted(state.ungoverned.items()))
+    return f"{names} {'runs' if sum(state.ungoverned.values()) == 1 else 'run'}"
 
 
 def setting(level: Level) -> str:

@@ -21,6 +21,7 @@ from stoker.model.units import format_band, format_bytes, format_duration, forma
 from stoker.model.update import Update
 from stoker.show import cache, kills
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
+from stoker.show.level import ungoverned
 from stoker.show.sink import Sink
 from stoker.show.source import OutputLog, Source
 from stoker.show.verification import closing_lines
@@ -328,7 +329,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         if killed := kills.outlook_text(state):
             parts.append(killed)
     else:
-        parts.append(_name(state.activity) or state.phase)
+        parts.append(ungoverned(state) if state.ungoverned else _name(state.activity) or state.phase)
     if state.machine is not None:
         used, budget = state.machine.memory_used / _GIB, state.machine.memory_budget / _GIB
         parts.append(f"mem {used:.1f}/{budget:.1f} GiB")

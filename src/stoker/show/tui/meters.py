@@ -17,7 +17,7 @@ from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_rough
 from stoker.show.cache import counts_text, rate_text
-from stoker.show.level import MODES
+from stoker.show.level import MODES, compilers
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
 from stoker.show.tui.moment import Moment
@@ -343,6 +343,9 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if level.window is not None:
         details.append((Part("window ", "text_dim"), Part(str(level.window), "text")))
     value = f"{p.running} running of {level.target}{wished}"
+    if m.state.ungoverned:
+        shares, value = [], f"{compilers(m.state)}, not governed"
+        details = [_mode(m, width, g)]
     return _metered("jobs", meter_bar(shares, bar, g), value, details, width)
 
 
