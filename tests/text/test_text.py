@@ -1,5 +1,6 @@
 """What the sanitiser lets through, and what it never does."""
 
+import re
 import unicodedata
 
 import pytest
@@ -13,6 +14,7 @@ from stoker.model.text import (
     LineSplitter,
     Span,
     clean,
+    harmless,
     plain,
     sgr,
     spans,
@@ -219,3 +221,17 @@ def test_a_progress_bar_without_line_ends_shows_its_last_state() -> None:
         lines += splitter.feed(b"\r%4d of 1000" % i)
     lines += splitter.feed(b"\n")
     assert [plain(line) for line in lines] == [" 999 of 1000"]
+
+
+@given(st.text() | hostile.map(lambda data: data.decode("utf-8", "surrogateescape")))
+def test_whatever_is_printed_is_lines_tabs_and_colours(text: str) -> None:
+    shown = harmless(text)
+    assert re.sub(r"\x1b\[[\d;:]*m|[\n\t]", "", shown).isprintable()
+    assert harmless(shown) == shown
+
+
+def test_what_is_printed_keeps_lines_tabs_and_colours_and_nothing_else() -> None:
+    ours = "stoker: \x1b[1;31mfailed\x1b[0m\n\tgrößer → 12\n"
+    assert harmless(ours) == ours
+    evil = "a\x1b]0;title\x07b\x1b[2Jc\x9b31md\x1b[38:5:1me\x1b[0\x1bm\r\nf\rg\u202eh\udc80"
+    assert harmless(evil) == "abc\x1b[31md\x1b[38:5:1me\nf g\ufffdh\ufffd"

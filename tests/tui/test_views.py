@@ -13,10 +13,11 @@ from stoker.model.samples import MachineSample, Pressure
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
+from stoker.show.ascii import to_ascii
 from stoker.show.plain import PlainRenderer
 from stoker.show.tui import cause, dashboard, meters, views
 from stoker.show.tui.chart import sample
-from stoker.show.tui.glyphs import ASCII, UNICODE, to_ascii
+from stoker.show.tui.glyphs import ASCII, UNICODE
 from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
 from stoker.show.tui.moment import Clock, Moment
@@ -128,6 +129,20 @@ def test_a_window_over_a_line_has_its_width(parts: list[str], start: int, width:
 
 
 def test_a_compilers_quotes_stay_quotes_in_ascii() -> None:
+    for name in (
+        "empty",
+        "promised",
+        "reserve",
+        "block",
+        "fail",
+        "ok",
+        "person",
+        "frozen",
+        "on_deck",
+        "killed",
+        "axis",
+    ):
+        assert to_ascii(getattr(UNICODE, name)) == getattr(ASCII, name).replace(".", "-"), name
     assert to_ascii("error: ‘x’ has no member “y” — 3 × ünder") == "error: 'x' has no member \"y\" - 3 x ?nder"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ def pick_screen(args: argparse.Namespace) -> Screen:
         return "json"
     if args.plain or not running_in_terminal():
         return "plain"
+    if not has_size():
+        _say_no_size()
+        return "plain"
     from stoker.cli.tui import tui_options
 
     return tui_options(args.theme)
@@ -29,6 +34,17 @@ def running_in_terminal() -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
+
+
+def has_size() -> bool:
+    """Whether somebody has said how large the terminal is; 0x0 is what a new one has until then."""
+    return all(shutil.get_terminal_size((0, 0)))
+
+
+@cache
+def _say_no_size() -> None:
+    """Once, however often the screen is picked."""
+    print("stoker: this terminal has no size, so plain lines; full screen after: stty rows 24 cols 80", file=sys.stderr)
 
 
 def in_colour() -> bool:

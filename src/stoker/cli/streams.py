@@ -1,17 +1,54 @@
-"""stdin, stdout and stderr where whoever started us has closed them, or their disk is full. Unaware of what is said."""
+"""stdin, stdout and stderr: there even where whoever started us has closed them, and harmless to every terminal.
+
+Everything that this program prints goes through here, so no name, no message and no traceback reaches a terminal with
+more than colours in it. Unaware of what is said.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import locale
 import os
 import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from stoker.model.text import harmless
+from stoker.show.ascii import to_ascii
+
+ENVIRON = Path("/proc/self/environ")
+LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")
+"""What says in which characters a terminal writes, in the order in which they count (POSIX, 8.2)."""
+
+
+class HarmlessStream:
+    """A text stream behind the sanitiser. For the terminal of an ASCII locale what it cannot show is replaced, too."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._ascii_only = stream.isatty() and locale_is_ascii()
+
+    def write(self, text: str) -> int:
+        """Write what is harmless of `text`; gives the length of all of it."""
+        shown = harmless(text)
+        self._stream.write(to_ascii(shown) if self._ascii_only else shown)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """All but writing text is the stream's own."""
+        return getattr(self._stream, name)
 
 
 def fill() -> None:
-    """Open /dev/null in place of closed ones: a file that took the number of stdout would be written over.
-
-    What the locale has no character for becomes a question mark.
+    """Open /dev/null in place of closed streams (a file that took the number of stdout would be written over), and put
+    the sanitiser before what is printed. What the locale has no character for becomes a question mark.
     """
     for number in (0, 1, 2):
         try:
@@ -26,6 +63,33 @@ def fill() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = _behind_sanitiser(sys.stdout), _behind_sanitiser(sys.stderr)
+
+
+def _behind_sanitiser(stream: TextIO) -> TextIO:
+    return stream if isinstance(stream, HarmlessStream) else cast("TextIO", HarmlessStream(stream))
+
+
+def locale_is_ascii() -> bool:
+    """Whether the locale cannot show block characters.
+
+    Python takes UTF-8 for the C locale (PEP 538, PEP 540) and changes the environment accordingly; the terminal does
+    not know of that. So the environment that the program was started in counts.
+    """
+    if "utf" not in locale.nl_langinfo(locale.CODESET).lower():
+        return True
+    given = _environment_at_start()
+    name = next((value for variable in LOCALE_VARIABLES if (value := given.get(variable))), "C")
+    return name in ("C", "POSIX")
+
+
+def _environment_at_start() -> dict[str, str]:
+    try:
+        data = ENVIRON.read_bytes()
+    except OSError:
+        return dict(os.environ)
+    pairs = (item.partition(b"=") for item in data.split(b"\0"))
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
 def give_up_output() -> None:

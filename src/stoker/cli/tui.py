@@ -5,17 +5,21 @@ Imports Textual only when that viewer is really wanted.
 
 from __future__ import annotations
 
-import locale
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stoker.cli.errors import CliError
+from stoker.cli.streams import locale_is_ascii
 from stoker.config.settings import Settings, load_settings, settings_path
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
 from stoker.show.source import GoOn, Source
+
+
+class ScreensFailedError(Exception):
+    """The full screen has ended by a fault of its own; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +48,31 @@ def tui_options(theme_name: str | None) -> TuiOptions:
             raise CliError(f"{err}; 'stoker themes list' shows them") from err
         print(f"stoker: {settings_path()}: {err}", file=sys.stderr)
         theme = pick_theme("auto", themes, os.environ)
-    ascii_only = settings.ascii == "yes" or (settings.ascii == "auto" and _locale_is_ascii())
+    ascii_only = settings.ascii == "yes" or (settings.ascii == "auto" and locale_is_ascii())
     return TuiOptions(themes, theme, settings, ascii_only)
 
 
-def _locale_is_ascii() -> bool:
-    """Whether the locale cannot show block characters."""
-    return "utf" not in locale.nl_langinfo(locale.CODESET).lower()
-
-
 def run_screens(source: Source, options: TuiOptions, go_on: GoOn | None = None) -> None:
-    """Show a build full-screen until the person leaves, or has it gone on with by `go_on` when it has failed."""
-    from stoker.show.tui.app import run_tui
+    """Show a build full-screen until the person leaves, or has it gone on with by `go_on` when it has failed.
+
+    Raises what the source raises, and ScreensFailedError.
+    """
+    from stoker.show.tui.app import ScreensError, run_tui
 
     async def reload() -> AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]:
         async for change in watch_themes(theme_folders()):
             yield change
 
-    run_tui(
-        source,
-        themes=options.themes,
-        theme_name=options.theme.name,
-        keymap=options.settings.keys,
-        watch_themes=reload,
-        ascii_only=options.ascii_only,
-        tick=options.settings.tick,
-        go_on=go_on,
-    )
+    try:
+        run_tui(
+            source,
+            themes=options.themes,
+            theme_name=options.theme.name,
+            keymap=options.settings.keys,
+            watch_themes=reload,
+            ascii_only=options.ascii_only,
+            tick=options.settings.tick,
+            go_on=go_on,
+        )
+    except ScreensError as err:
+        raise ScreensFailedError("the full screen has failed, by a fault of stoker; plain lines: --plain") from err

@@ -17,7 +17,7 @@ from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
 from stoker.cli.going_on import GoingOn
 from stoker.cli.mend import mend
 from stoker.cli.screen import Screen, in_colour, pick_screen
-from stoker.cli.tui import TuiOptions, run_screens
+from stoker.cli.tui import ScreensFailedError, TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -45,7 +45,10 @@ def replay(args: argparse.Namespace) -> int:
     screen = pick_screen(args)
     source = ReplaySource(journal, args.speed, hold_at_end=isinstance(screen, TuiOptions))
     if isinstance(screen, TuiOptions):
-        run_screens(source, screen)
+        try:
+            run_screens(source, screen)
+        except ScreensFailedError as err:
+            raise CliError(str(err), FAILURE) from err
     else:
         asyncio.run(_run_lines(source, screen))
     return 0
@@ -69,16 +72,22 @@ def show_build(
     What is not `lasting` loses its folder afterwards.
     """
     full_screen = isinstance(screen, TuiOptions)
+    failed = False
     if isinstance(screen, TuiOptions):
         if not early.came():
-            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C before the screen has the terminal: it is left
+            try:
                 paths = _watch_screens(paths, screen, read_only=read_only)
+            except KeyboardInterrupt:  # Ctrl-C before the screen has the terminal: it is left
+                pass
+            except ScreensFailedError as err:
+                print(f"stoker: {err}", file=sys.stderr)
+                failed = True
     else:
         asyncio.run(_watch_lines(paths, _source(paths, read_only=read_only), screen, owner=owner))
     state = final_state(paths)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
-        return LEFT if owner else 0
+        return LEFT if owner else FAILURE if failed else 0
     if full_screen:
         for line in (_last_line(state), *(f"stoker: {text}" for text in kills.cost_lines(state))):
             print(line, file=sys.stderr)

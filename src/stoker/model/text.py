@@ -48,6 +48,11 @@ _INVISIBLE = re.compile(
 _DROPPED = re.compile(r"[\x00\x07\x08\x0e\x0f\x7f]")
 """Controls that terminals take in silence: padding, bell, backspace, shift in and out, delete."""
 
+_HARMFUL = re.compile(r"[^\t\n\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u2bff\u3041-\u30ff\u4e00-\u9fff]")
+"""Anything that is not for certain harmless: text without it needs no second look."""
+
+_SGR = re.compile(r"[\d;:]*+")
+
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLOURS = (*_NAMES, *(f"bright_{name}" for name in _NAMES))
 """The sixteen colours that a terminal's own palette defines, in the order of their numbers."""
@@ -92,6 +97,24 @@ def clean(text: str | bytes, limit: int = DEFAULT_LIMIT) -> str:
     shown = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     shown = _shown(_ESCAPE.sub("", shown).replace("\r\n", "\n").replace("\t", " "))
     return _cut(shown, limit, more=len(raw) < len(text))
+
+
+def harmless(text: str) -> str:
+    """Any text as a terminal may have it: lines, tabs and colours stay, every other escape and control goes.
+
+    The last check of all that is written, and no substitute for `clean`: it cannot tell a name's colours from ours.
+    """
+    if not _HARMFUL.search(text):
+        return text
+    text = text.replace("\r\n", "\n")
+    parts = []
+    start = 0
+    for escape in _ESCAPE.finditer(text):
+        parts.append(_lines_shown(text[start : escape.start()]))
+        if escape["final"] == "m" and not escape["between"] and _SGR.fullmatch(escape["params"]):
+            parts.append(f"\x1b[{escape['params']}m")
+        start = escape.end()
+    return "".join([*parts, _lines_shown(text[start:])])
 
 
 def spans(line: bytes, limit: int = DEFAULT_LIMIT) -> tuple[Span, ...]:
@@ -192,6 +215,10 @@ def _shown(text: str) -> str:
         return text
     text = _DROPPED.sub("", text)
     return "".join(c if c.isprintable() else _stand_in(c) for c in text)
+
+
+def _lines_shown(text: str) -> str:
+    return "\n".join("\t".join(_shown(cell) for cell in line.split("\t")) for line in text.split("\n"))
 
 
 def _stand_in(character: str) -> str:

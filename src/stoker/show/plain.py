@@ -10,7 +10,6 @@ import contextlib
 import re
 import shlex
 import time
-from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
 from stoker.model.progress import progress_of
@@ -50,7 +49,6 @@ _STEP = 10
 
 _GIB = 2**30
 _GOOD, _BAD, _WARN, _DIM = Ink(fg="green", bold=True), Ink(fg="red", bold=True), Ink(fg="yellow"), Ink(dim=True)
-_ASCII = str.maketrans({"–": "-", "→": "->", "…": "...", "—": "-", "·": "-", "×": "x", "≥": ">=", "≤": "<="})
 
 
 async def run_plain(
@@ -60,14 +58,13 @@ async def run_plain(
     *,
     colour: bool,
     show_output: bool = True,
-    ascii_only: bool = False,
     offset: int = 0,
 ) -> None:
     """Follow a build to its end. All output from byte `offset` of its log is written before the last narration line.
 
     A reader of stdout that goes away ends the copying, not the watching; the build never notices either.
     """
-    renderer = PlainRenderer(colour=colour, ascii_only=ascii_only)
+    renderer = PlainRenderer(colour=colour)
     out, err = Sink(stdout), Sink(stderr)
     over = asyncio.Event()
     copier = asyncio.create_task(_copy(source.log, out, err, over, offset, colour=colour)) if show_output else None
@@ -137,9 +134,8 @@ class Dated(NamedTuple):
 class PlainRenderer:
     """Turns updates into lines that tell what is new. Holds only what was told already."""
 
-    def __init__(self, *, colour: bool = False, ascii_only: bool = False, interval: float = INTERVAL) -> None:
+    def __init__(self, *, colour: bool = False, interval: float = INTERVAL) -> None:
         self._colour = colour
-        self._ascii = ascii_only
         self._interval = interval
         self._told_start = False
         self._told_end = False
@@ -167,7 +163,7 @@ class PlainRenderer:
             *self._progress(update, now),
         ]
         lines = [*self._start(state), *self._in_order(dated), *self._verdict(state), *self._end(update)]
-        return [self._finish(line) for line in lines]
+        return [sgr(line, colour=self._colour) for line in lines]
 
     def _in_order(self, dated: list[Dated]) -> list[list[Span]]:
         """By time. What is learnt late is dated when it is learnt, so that no line is older than the one above it."""
@@ -176,11 +172,6 @@ class PlainRenderer:
             self._told_until = max(self._told_until, when)
             lines.append([_stamp(self._told_until), *line])
         return lines
-
-    def _finish(self, line: Sequence[Span]) -> str:
-        if self._ascii:
-            line = [Span(s.text.translate(_ASCII).encode("ascii", "replace").decode(), s.ink) for s in line]
-        return sgr(line, colour=self._colour)
 
     def _start(self, state: BuildState) -> list[list[Span]]:
         if self._told_start or not state.id:

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from stoker.config.themes import Theme
 from stoker.model.update import Update
@@ -48,6 +49,10 @@ PAGES: Mapping[str, type[PageScreen]] = {
     "verification": VerificationScreen,
     "end": EndScreen,
 }
+
+
+class ScreensError(Exception):
+    """A fault in the screens has ended them; what it was has been printed."""
 
 
 class StokerApp(ControlApp):
@@ -88,6 +93,8 @@ class StokerApp(ControlApp):
         self._clock = Clock()
         self._end_shown = self._end_told = False
         self._pages: dict[str, PageScreen] = {}
+        self.failure: BaseException | None = None
+        """Why the source has nothing to show."""
 
     @property
     def moment(self) -> Moment:
@@ -107,7 +114,7 @@ class StokerApp(ControlApp):
         self.set_keymap(self.keymap)
         for error in actions.keymap_errors(self.keymap):
             self.tell(error, "error")
-        self.run_worker(self._listen(), group="source")
+        self.run_worker(self._listen(), group="source", exit_on_error=False)
         self.run_worker(self.hand.work(), group="hand")
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
@@ -122,6 +129,12 @@ class StokerApp(ControlApp):
             self.hand.look(update.state)
             if _at_once(before) != _at_once(update) or not before.state.seq:
                 self.tick()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Without a source there is nothing to show: leave, and let whoever opened the screens say why."""
+        if event.worker.group == "source" and event.state == WorkerState.ERROR:
+            self.failure = event.worker.error
+            self.exit(None, 1)
 
     async def _follow_themes(self, watch: ThemeWatch) -> None:
         """Take changed themes on; one with a fault leaves the one in use as it is."""
@@ -245,6 +258,7 @@ def run_tui(
 
     Returns the build's exit status if it has ended (1 if that was lost), or None if the person left before: then the
     build goes on. The mouse stays the terminal's own, so that text can be selected. NO_COLOR is obeyed.
+    Raises what the source raises, and ScreensError for a fault of the screens.
     """
     app = StokerApp(
         source,
@@ -257,4 +271,9 @@ def run_tui(
         tick=tick,
         go_on=go_on,
     )
-    return app.run(mouse=False)
+    result = app.run(mouse=False)
+    if app.failure is not None:
+        raise app.failure
+    if app.return_code:
+        raise ScreensError
+    return result

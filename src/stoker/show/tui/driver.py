@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import CursorPosition
 
+from stoker.show.ascii import to_ascii
 from stoker.show.tui.cells import Screen
-from stoker.show.tui.glyphs import to_ascii
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -44,7 +45,9 @@ class CellDriver(LinuxDriver):
     def __init__(
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        # Told from the start, or Textual takes its first guess from elsewhere: of a terminal that has no size it thinks
+        # 80x25 at one place and 80x24 at another, and lays its screens out anew for ever.
+        super().__init__(app, debug=debug, mouse=mouse, size=size or self._terminal_size())
         self._cells = Screen(*self._terminal_size())
         self._waiting: asyncio.TimerHandle | None = None
         self._asked = 0
@@ -52,10 +55,15 @@ class CellDriver(LinuxDriver):
         self._answered = threading.Event()
         self._answered.set()
 
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Textual asks this whenever the size has changed."""
+        return self._terminal_size()
+
     def _terminal_size(self) -> tuple[int, int]:
+        """Columns and lines; of a terminal that nobody sized 80x24."""
         try:
-            size = os.get_terminal_size(self.fileno)
-        except OSError:
+            size = os.get_terminal_size(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
+        except (OSError, ValueError):
             return 80, 24
         return size.columns or 80, size.lines or 24
 

@@ -124,23 +124,3 @@ ASCII = Glyphs(
     becomes=">",
     border="ascii",
 )
-
-_TO_ASCII = {
-    ord(fancy): plain
-    for name in Glyphs.__slots__
-    if name not in ("ascii", "border")
-    for fancy, plain in zip(getattr(UNICODE, name), getattr(ASCII, name), strict=True)
-} | {
-    ord(fancy): plain
-    for fancy, plain in zip(
-        "‘’“”—×▔▁▎▊▏▕▖▗▘▝▀▄▌▐╭╮╰╯┌┐└┘├┤┬┴┼═║■●▶▼▲◀", "''\"\"-x--||||......||+++++++++++++=|*o>v^<", strict=True
-    )
-}
-"""Block and line characters, ours and those of Textual's own widgets, and the quotes that compilers write, as ASCII."""
-
-
-def to_ascii(text: str) -> str:
-    """`text` with each character that ASCII lacks replaced by one that looks alike, or by a question mark."""
-    if text.isascii():
-        return text
-    return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from stoker.show.tui.glyphs import to_ascii
+from stoker.show.ascii import to_ascii
 from stoker.show.tui.lines import BLANK, Line, fit
 from stoker.show.tui.theming import Palette
 
