@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from support.grouped import Grouped
+from support.memory_group import MIB, MemoryGroup
 from support.procs import Process, below, stopped
 from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja
+from support.shapes import clean, climbers, write_project
 
 COMMANDS = ("sleep 600; true", "sh -c 'sleep 600; true'; true", "nice sh -c 'sleep 600; true'; true")
 """Shells that wait for what holds the memory, some of them below other programs that wait."""
@@ -58,6 +62,26 @@ def test_the_kernel_is_offered_all_of_makes_jobs_too(stoker: Stoker, tmp_path: P
     until(lambda: sleepers(scheduler) == 6, "six jobs")
     until(lambda: sum(name.endswith("sleep") for name in without_score(scheduler)) == 0, "a score for all")
     stoker.run("stop", "--force", build)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ninja", NINJAS)
+def test_jobs_of_an_unknown_tool_that_climb_within_a_second_all_get_made(tmp_path: Path, ninja: str) -> None:
+    jobs = climbers(big=3, small=6, mib=280, limit_mib=480).jobs
+    folder = write_project(tmp_path / "b", jobs)
+    with MemoryGroup((480 + 64) * MIB) as group:
+        command = [ninja, "-C", str(folder)]
+        assert subprocess.run(group.wrap([*command, "-j8"]), check=False, capture_output=True).returncode != 0
+        clean(folder, jobs)
+        plain_kills = group.kills
+        stoker = Grouped(tmp_path, group)
+        try:
+            status = stoker.over(stoker.detach(*command, jobs=8))
+        finally:
+            stoker.end_all()
+        assert (status["state"], status["exit_code"]) == ("done", 0)
+        assert group.kills - plain_kills <= 1
+    assert all((folder / job.output).exists() for job in jobs)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])

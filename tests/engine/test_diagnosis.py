@@ -170,3 +170,18 @@ def test_an_error_beside_a_death_is_the_cause(tmp_path: Path) -> None:
         data, ev.JobKilled("a.o", "memory"), why="b.o failed by itself", more=(failed(data, "b.o", b"FAILED: b.o"),)
     )
     assert find_causes(log(tmp_path, data), state, str(tmp_path)).causes[0].rule == "compile-error"
+
+
+@pytest.mark.parametrize(
+    ("by", "title"),
+    [
+        ("memory", "Out of memory: the kernel killed a compiler"),
+        ("unknown", "A job was killed, and not by the kernel for want of memory"),
+        ("shed", "Out of memory: stoker ended a job to save the others"),
+    ],
+)
+def test_the_kernel_is_blamed_only_for_what_it_has_counted(tmp_path: Path, by: ev.KilledBy, title: str) -> None:
+    data = b"FAILED: a.o \n" + KILLED
+    state = deaths(data, ev.JobKilled("a.o", by, 589 * MIB), why="x")
+    for alone in (frozenset[str](), frozenset({"a.o"})):
+        assert find_causes(log(tmp_path, data), state, str(tmp_path), alone).causes[0].title == title

@@ -103,11 +103,11 @@ class Project:
     good: bool = True
 
 
-def climbers(big: int = 3, small: int = 12) -> Project:
-    """A few jobs that climb to 900 MiB within a second, all at once, before many small ones of the very same tool."""
-    jobs = [Grow(f"big{n}", 900, 1.0) for n in range(big)]
+def climbers(big: int = 3, small: int = 12, *, mib: int = 900, limit_mib: int = 1536) -> Project:
+    """A few jobs that climb within a second, all at once, before many small ones of the very same tool."""
+    jobs = [Grow(f"big{n}", mib, 1.0) for n in range(big)]
     jobs += [Grow(f"small{n:02}", 32, 0.2) for n in range(small)]
-    return Project(f"{big} of 900 MiB within a second, {small} of 32 MiB", tuple(jobs), 1536)
+    return Project(f"{big} of {mib} MiB within a second, {small} of 32 MiB", tuple(jobs), limit_mib)
 
 
 def drawn(seed: int) -> Project:

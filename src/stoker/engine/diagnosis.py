@@ -49,6 +49,18 @@ NO_ROOM = (
     'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
 )
 
+SHED_TITLE = "Out of memory: stoker ended a job to save the others"
+SHED_WHY = (
+    "The memory of the build was used up, and stoker ended a job before the kernel would have taken one of its choice. "
+    "Jobs that ran together needed more than the machine, the container or the cgroup has."
+)
+STRANGER_TITLE = "A job was killed, and not by the kernel for want of memory"
+STRANGER_WHY = (
+    "Something sent SIGKILL to it. The kernel counts each process that it kills for want of memory, in the build's "
+    "memory group or the machine, and counts none of these: it was a person, a batch system or a watchdog "
+    "(earlyoom, systemd-oomd)."
+)
+
 
 async def diagnose_build(output: Path, state: BuildState, folder: str, alone: frozenset[str]) -> Diagnosis:
     """Why the build of this state has failed. Takes a thread, and some seconds at most.
@@ -135,7 +147,12 @@ def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules:
     """The cause that tells of the deaths before all others, made up where the output is silent on them."""
     told = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
     first = told[0] if told else _silent(deaths.jobs, state, rules)
-    if deaths.were_alone:
+    killers = {k.by for k in deaths.jobs}
+    if "unknown" in killers and "memory" not in killers:
+        first = replace(first, title=STRANGER_TITLE, why=STRANGER_WHY)
+    elif killers == {"shed"}:
+        first = replace(first, title=SHED_TITLE, why=SHED_WHY)
+    elif deaths.were_alone:
         first = replace(first, why=TOO_LARGE, remedy=NO_ROOM)
     return [first, *(cause for cause in causes if cause.rule != first.rule)]
 
