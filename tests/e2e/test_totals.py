@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.program import NINJAS, Stoker
+from support.program import NINJAS, Stoker, until
 
 SELF_MADE = """\
 rule renew
@@ -76,3 +77,59 @@ def test_a_manifest_that_renews_itself_leaves_ninjas_own_counts(stoker: Stoker, 
     assert {e["outcome"] for e in ends} == {"ok"}
     planned = [e["total"] for e in stoker.events(build) if e["type"] == "scheduler_planned"]
     assert min(planned) >= finished
+
+
+def outputs(stoker: Stoker, build: str) -> list[str]:
+    return [e["output"] for e in stoker.events(build) if e["type"] == "job_finished"]
+
+
+def test_what_make_reads_says_and_tries_is_no_job(stoker: Stoker, tmp_path: Path) -> None:
+    """As in configure scripts' makefiles: a probe before the build, and helpers around the one thing that is made."""
+    (tmp_path / "Makefile").write_text(
+        "VERSION := $(shell sleep 1.5; echo 1)\n"
+        "all: made\n\techo all\n"
+        "made: part\n\tsleep 1.5; cat part > made; touch made\n"
+        "part:\n\tif gcc -xc /dev/null -S -o /dev/null; then echo yes > part; fi\n\tprintf 'part %s' $(VERSION)\n"
+    )
+    script = "make -n >probe 2>&1; make -f probe.mk >/dev/null; sleep 2; make -j2"
+    (tmp_path / "probe.mk").write_text("all: ; @sleep 1.2; echo done\n")
+    build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    seen = []
+
+    def done() -> bool:
+        seen.append(stoker.status(build)["progress"])
+        return bool(stoker.events(build)[-1]["type"] == "build_ended")
+
+    until(done, "the end")
+    assert [p for p in seen[:-1] if p["total_known"] and p["total"] == 0 and p["percent"] != 100.0] == []
+    assert len([name for name in outputs(stoker, build) if "made" in name or "sleep 1.5" in name]) == 1
+    assert not [name for name in outputs(stoker, build) if "gcc" in name or "printf" in name or "echo 1" in name]
+
+
+def test_cmakes_percentage_does_not_count_what_waits_or_runs(stoker: Stoker, tmp_path: Path) -> None:
+    """Its makefiles print it when a recipe starts, and stoker lets many start that then wait on deck."""
+    units = 9
+    for n in range(units):
+        (tmp_path / f"u{n}.c").write_text(f"int u{n};\n")
+    slow = tmp_path / "slow"
+    work = "n=0; while [ $n -lt 150000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
+    slow.write_text(f'#!/bin/sh\n{work}\nexec "$@"\n')
+    slow.chmod(0o755)
+    sources = " ".join(f"u{n}.c" for n in range(units))
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.18)\nproject(p C)\nadd_library(u SHARED {sources})\n"
+        f"set_target_properties(u PROPERTIES C_COMPILER_LAUNCHER {slow})\n"
+    )
+    where = tmp_path / "b"
+    subprocess.run(["cmake", "-S", tmp_path, "-B", where, "-G", "Unix Makefiles"], check=True, capture_output=True)
+    build = stoker.detach("make", "-C", str(where), cwd=tmp_path, jobs=1)
+    stoker.ended(build)
+    finished, told = 0, []
+    for event in stoker.events(build):
+        finished += event["type"] == "job_finished"
+        if event["type"] == "scheduler_planned" and event.get("percent") is not None:
+            told.append((finished, event["percent"]))
+    assert len(told) > units / 2
+    assert all(percent <= 100 * (done + 1) / (units + 1) for done, percent in told), told
+    assert [name for name in outputs(stoker, build) if "link" in name] == []
+    assert "libu.so" in outputs(stoker, build)

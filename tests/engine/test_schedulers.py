@@ -215,6 +215,9 @@ def test_what_was_counted_before_the_manifest_was_renewed_counts_no_more() -> No
     told = b.recorded([entry("checked", 0, 10), entry("build.ninja", 10, 500)], just_scanned=False)
     assert [e.tools for e in told if not isinstance(e, JobFinished)] == [{"other": 1}]
     assert b.finished == 0
+    recorded(b, entry("a.o", 0, 100))
+    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    assert (b.recount(), b.finished) == ([], 1)
 
 
 def test_what_a_late_plan_says_renewed_the_manifest_counts_no_more() -> None:

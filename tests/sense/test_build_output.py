@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,20 @@ def test_ten_megabytes_without_a_newline_and_binary_dirt(log: Path, monkeypatch:
 
 def test_only_the_last_progress_of_a_read_is_told(log: Path) -> None:
     found = _read(log, b"[1/9] a\n[2/9] b\n[ 10%] c\n[ 45%] d\n[100%] e\n[3/9] f\n[999%] g\n")
-    assert found == [PercentLine(34, 100), StatusLine(43, 3, 9)]
+    assert [replace(f, each=0.0) if isinstance(f, PercentLine) else f for f in found] == [
+        PercentLine(34, 100),
+        StatusLine(43, 3, 9),
+    ]
+
+
+def test_by_how_much_a_recipe_takes_cmakes_percentage_on(log: Path) -> None:
+    """A target that was complete before is no recipe, and another make begins from the start."""
+    one = b"[ 40%] Built target base\n[ 45%] Building C object a.o\n[ 55%] Linking C static library liba.a\n"
+    other = b"[ 10%] Building C object other.o\n[ 30%] Building C object another.o\n"
+    for text, told in ((one, (55, 7.5)), (one + other, (30, 15.0))):
+        (line,) = _read(log, text)
+        assert isinstance(line, PercentLine)
+        assert (line.percent, line.each) == told
 
 
 @pytest.mark.parametrize(

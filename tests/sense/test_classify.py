@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from stoker.sense.classify import classify, classify_text, describe, is_helper
+from stoker.sense.classify import classify, classify_text, describe, is_helper, link_script
 from stoker.sense.phase import phase_of
 from stoker.sense.processes import Process
 from stoker.sense.shell import last_argv, shell_text, simple_commands, split_commands
@@ -174,6 +174,10 @@ def test_a_dead_pass_is_no_phase() -> None:
         "/usr/bin/cmake -P CMakeFiles/x.dir/cmake_clean_target.cmake",
         "mkdir -p out && echo CC a.o",
         "rm -f a.o; touch stamp; :",
+        "cat parts.txt",
+        "printf '%s' done",
+        "if gcc -march=native -xc /dev/null -S -o /dev/null; then echo yes; fi",
+        "gcc -dumpversion",
         "true",
     ],
 )
@@ -194,6 +198,7 @@ def test_a_recipes_line_that_only_tells_or_tidies_is_a_helper(command: str) -> N
         "sleep 62; : x",
         "for d in a b; do touch $d; done",
         "./gen.py > a.h",
+        "if c++ -c a.cpp -o a.tmp; then mv a.tmp a.o; else exit 1; fi",
     ],
 )
 def test_whatever_may_work_is_none(command: str) -> None:
@@ -202,3 +207,10 @@ def test_whatever_may_work_is_none(command: str) -> None:
 
 def test_no_command_is_no_helper() -> None:
     assert not is_helper(())
+
+
+def test_the_link_script_of_cmakes_makefiles() -> None:
+    link = "cd /b/sub && /usr/bin/cmake -E cmake_link_script CMakeFiles/app.dir/link.txt --verbose=1"
+    assert link_script(("sh", "-c", link)) == "/b/sub/CMakeFiles/app.dir/link.txt"
+    assert link_script(("cmake", "-E", "cmake_link_script", "CMakeFiles/app.dir/link.txt")).endswith("app.dir/link.txt")
+    assert link_script(("cmake", "-E", "touch", "link.txt")) == ""

@@ -127,6 +127,24 @@ def test_what_a_recipe_says_and_tidies_is_no_job_beside_what_it_makes(
     assert len(watch.started) == 1
 
 
+def test_the_make_that_a_linker_runs_for_its_parts_is_a_piece_of_the_link(
+    tmp_path: Path, start: Callable[..., Any], until: Until, needs: Callable[..., Any]
+) -> None:
+    """As gcc's link-time optimisation does, by a program of this name."""
+    needs("make")
+    wrapper = tmp_path / "lto-wrapper"
+    wrapper.write_text("#!/bin/sh\nmake -f parts.mk -j2 all; :\n")
+    wrapper.chmod(0o755)
+    (tmp_path / "parts.mk").write_text("all: one two\none two:\n\tsleep 63; : $@\n")
+    (tmp_path / "Makefile").write_text("lib.so:\n\t./lto-wrapper\n")
+    start("make", cwd=tmp_path, env={"MAKEFLAGS": ""})
+    watch = Watch()
+    until(lambda: watch.tick() and shells_in(tmp_path) == 2)
+    report = watch.tick()
+    assert [u.job.argv[-1] for u in report.running] == ["./lto-wrapper"]
+    assert len(watch.schedulers) == 1
+
+
 def shells_in(folder: Path) -> int:
     """How many shells run in the folder."""
     count = 0

@@ -32,6 +32,7 @@ class OutputWatch:
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
         self._reader = BuildOutput(path, max(state.failures_end, state.log_read))
+        self._heard_percent: PercentLine | None = None
         self._percent_told: dict[int, float] = {}
         self._heard: dict[int, tuple[StatusLine, int]] = {}
 
@@ -54,7 +55,7 @@ class OutputWatch:
         events = self._events(self._reader.read_new(), books)
         while self._reader.offset < self.size and time.monotonic() < give_up_at:
             events += self._events(self._reader.read_new(), books)
-        return events
+        return events + self._percent(books)
 
     def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
         """What is left when nothing more will be written."""
@@ -78,7 +79,7 @@ class OutputWatch:
             elif isinstance(item, StatusLine):
                 events += self._total(item, [b for b in books if b.keeps_log])
             else:
-                events += self._percent(item, [b for b in books if b.scheduler.parent is None])
+                self._heard_percent = item
         return events
 
     def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
@@ -110,11 +111,17 @@ class OutputWatch:
         first, finished = heard
         return line.done > first.done and book.finished > finished
 
-    def _percent(self, line: PercentLine, tops: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """CMake's percentage, where one make at the top is all there is."""
-        if len(tops) != 1 or tops[0].scheduler.tool != "make":
+    def _percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """CMake's percentage, less what it counts as done of jobs that run or wait.
+
+        Where one make at the top is all there is.
+        """
+        tops = [b for b in books if b.scheduler.parent is None]
+        if self._heard_percent is None or len(tops) != 1 or tops[0].scheduler.tool != "make":
             return []
-        sid, percent = tops[0].sid, float(line.percent)
+        live = sum(b.living for b in books if not b.keeps_log)
+        line, sid = self._heard_percent, tops[0].sid
+        percent = float(round(max(0.0, line.percent - live * line.each)))
         if self._percent_told.get(sid) == percent:
             return []
         self._percent_told[sid] = percent

@@ -73,6 +73,11 @@ class SchedulerBook:
         """Whether finished jobs are told by a .ninja_log."""
         return self.scheduler.tool != "make"
 
+    @property
+    def living(self) -> int:
+        """How many of its jobs are there, running or held."""
+        return len(self._running)
+
     def may_start(self, live: int) -> bool:
         """Whether it may start a job while `live` of its jobs are there. Make runs some without a place for them.
 
@@ -177,7 +182,10 @@ class SchedulerBook:
         if jid is None:
             self._spare.append(entry)
         finished = _well_ended(entry, jid, self.sid, tool, use, counted=counted)
-        return [finished, *(self._uncount(Counter(self._counted)) if anew else ())]
+        if not anew:
+            return [finished]
+        self._first.clear()
+        return [finished, *self._uncount(Counter(self._counted))]
 
     def _count(self, output: str, tool: Tool) -> None:
         self.finished += 1

@@ -60,7 +60,8 @@ def progress_of(state: BuildState) -> Progress:
     total = state.retired.finished + state.retired.failed + state.retired.killed + _totals(state, per_scheduler)
     if state.outcome == "done":
         total = finished
-    known = bool(state.schedulers) and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
+    # A make that configure has run to try something has done nothing, and tells nothing of what comes.
+    known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
     return Progress(finished, total, running, on_deck, frozen, failed, known, percent, _killed(state))

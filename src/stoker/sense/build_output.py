@@ -28,6 +28,9 @@ EXCERPT_LINE = 2000
 BEFORE = 8000
 """Bytes before an error of make that are looked at for its reason."""
 
+MAX_STEP_BACK = 20
+"""Percent by which CMake's percentage may fall within one make: parallel recipes announce themselves out of order."""
+
 MAX_FAILURES = 100
 """Failures reported of one log; a broken compiler with `-k 0` would give thousands."""
 
@@ -74,10 +77,14 @@ class StatusLine:
 
 @dataclass(frozen=True, slots=True)
 class PercentLine:
-    """CMake's `[ 45%]` under make, at byte `offset`."""
+    """CMake's `[ 45%]` under make, at byte `offset`: printed when a recipe starts, or when a target is complete.
+
+    `each` is by how many percent a recipe has taken it on so far, on average; 0 while that is not known.
+    """
 
     offset: int
     percent: int
+    each: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,25 @@ class _Block:
         return FailedStep(self.output, self.command or "", self.code, tuple(self.lines), self.start, self.end)
 
 
+class _Recipes:
+    """By how much the recipes that CMake's makefiles announce take their percentage on."""
+
+    def __init__(self) -> None:
+        self._percent: int | None = None
+        self._recipes = 0
+        self._gained = 0
+
+    def each(self, percent: int, *, announces: bool) -> float:
+        """The mean over all recipes announced so far, with another line. A lower percentage is of another make."""
+        before, self._percent = self._percent, percent
+        if before is not None and percent < before - MAX_STEP_BACK:
+            self._recipes = self._gained = before = 0
+        if announces and before is not None:
+            self._recipes += 1
+            self._gained += max(0, percent - before)
+        return self._gained / self._recipes if self._recipes else 0.0
+
+
 class BuildOutput:
     """Reads a growing log; `offset` is how far it has looked."""
 
@@ -137,6 +163,9 @@ class BuildOutput:
         self._before = b""
         self._make_level: int | None = None
         self._failures = 0
+        self._recipes = _Recipes()
+        if offset == 0:
+            self._recipes.each(0, announces=False)
 
     @property
     def settled(self) -> int:
@@ -205,8 +234,10 @@ class BuildOutput:
         if match["done"]:
             yield StatusLine(base + match.start(), int(match["done"]), int(match["total"]))
         elif match["percent"]:
-            if int(match["percent"]) <= 100:
-                yield PercentLine(base + match.start(), int(match["percent"]))
+            if (percent := int(match["percent"])) <= 100:
+                announces = not text.startswith(b"Built target ", match.end())
+                each = self._recipes.each(percent, announces=announces)
+                yield PercentLine(base + match.start(), percent, each)
         elif match["make"]:
             yield from self._make_error(match, text, base)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stoker.model.tool import Tool
 from stoker.sense.shell import SimpleCommand, shell_text, simple_commands
 
-__all__ = ["Work", "classify", "classify_text", "describe", "is_helper", "programs_of"]
+__all__ = ["Work", "classify", "classify_text", "describe", "is_helper", "link_script", "programs_of"]
 
 MAX_DESCRIPTION = 100
 """Characters of a description: a line of a screen, with room for a name before it."""
@@ -118,7 +118,7 @@ _TAKES_A_WORD = frozenset(
 _OTHER_O = ("-odir", "-optf", "-openmp", "-object")
 """Options that begin with -o and name no output."""
 
-_HELPERS = frozenset(("echo", "printf", "mkdir", "rmdir", "rm", "touch", "ln", "test"))
+_HELPERS = frozenset(("cat", "echo", "printf", "mkdir", "rmdir", "rm", "touch", "ln", "test"))
 _CMAKE_HELPERS = frozenset(
     [
         *(
@@ -178,7 +178,21 @@ def _helps(argv: Sequence[str]) -> bool:
         tidies = args[:1] == ("-P",) and os.path.basename(args[-1]).startswith("cmake_clean")
         says = args[:1] == ("-E",) and not _CMAKE_HELPERS.isdisjoint(args[1:2])
         return tidies or says or "--check-build-system" in args
-    return program in _HELPERS
+    return program in _HELPERS or _only_asks(program, args)
+
+
+def _only_asks(program: str, args: Sequence[str]) -> bool:
+    """Whether a compiler has nothing to compile: it is asked for its version, or whether it knows an option."""
+    is_compiler = program == "nvcc" or _COMPILER.fullmatch(program) is not None
+    return is_compiler and set(_inputs(args)) <= {os.devnull}
+
+
+def link_script(argv: Sequence[str]) -> str:
+    """The file with the commands by which CMake's makefiles link, "" if this is something else."""
+    for (program, *args), directory in simple_commands(argv):
+        if os.path.basename(program).startswith("cmake") and args[:2] == ["-E", "cmake_link_script"] and args[2:]:
+            return os.path.join(directory, args[2])
+    return ""
 
 
 def describe(argv: Sequence[str]) -> str:

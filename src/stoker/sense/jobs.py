@@ -6,6 +6,7 @@ but for the `now` of each scan.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,26 @@ from pathlib import Path
 from typing import Literal
 
 from stoker.model.tool import Tool
-from stoker.sense.classify import classify, describe, is_helper, programs_of
+from stoker.sense.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
 from stoker.sense.guests import SERVER, Guest, Guests, starts_server
 from stoker.sense.phase import phase_of
-from stoker.sense.processes import CLK_TCK, PROC, Process, children_of, read_cmdline, start_wall
+from stoker.sense.processes import (
+    CLK_TCK,
+    PROC,
+    Process,
+    children_of,
+    read_cmdline,
+    read_cwd,
+    start_wall,
+)
+from stoker.sense.procfs import read_link
 from stoker.sense.schedulers import Key, Scheduler
 
 Resolve = Callable[[Scheduler, tuple[str, ...]], tuple[str, Tool] | None]
 """What a scheduler's plan says about a command line: output and tool, None if it says nothing."""
+
+MAX_SCRIPT = 64 * 1024
+"""Bytes read of a link script: what it makes stands at its start."""
 
 _MAKES = frozenset(("make", "gmake"))
 
@@ -180,15 +193,40 @@ class JobTracker:
         return self._job(key, argv, scheduler, started)
 
     def _job(self, key: Key, argv: tuple[str, ...], scheduler: Scheduler, started: float) -> Job | None:
-        """None for what make starts only to run another make, or to say and tidy what belongs to a recipe."""
-        if scheduler.tool == "make" and (not _MAKES.isdisjoint(programs_of(argv)) or is_helper(argv)):
+        """None for what make starts only to run another make, to say and tidy what belongs to a recipe, or to read.
+
+        What it reads, by `$(shell ...)`, is part of its makefile.
+        """
+        if scheduler.tool == "make" and (
+            not _MAKES.isdisjoint(programs_of(argv)) or is_helper(argv) or self._is_read(key[0], scheduler.pid)
+        ):
             self._wrappers.add(key)
             return None
         planned = self._resolve(scheduler, argv) if self._resolve else None
         output, tool = planned or (None, None)
         if tool is None:
             tool, output = classify(argv)
+            script = link_script(argv)
+            if script:
+                tool, output = self._linked(key[0], script)
         return Job(*key, scheduler.key, started, argv, output or "", tool)
+
+    def _is_read(self, pid: int, make: int) -> bool:
+        """Whether it writes into a pipe that is not make's own output: then that make reads it."""
+        own, outer = (read_link(f"{self._proc}/{p}/fd/1") for p in (pid, make))
+        return own is not None and own.startswith("pipe:") and outer is not None and own != outer
+
+    def _linked(self, pid: int, script: str) -> Work:
+        """What CMake's link script makes; where it cannot be read, by the name of its folder."""
+        path = Path(read_cwd(pid, self._proc) or "/", script)
+        try:
+            with path.open("rb") as file:
+                work = classify_text(os.fsdecode(file.read(MAX_SCRIPT)))
+        except OSError:
+            work = Work("link", None)
+        target = path.parent.name.removesuffix(".dir")
+        folder = os.path.dirname(os.path.normpath(script)).rpartition("CMakeFiles/")[0]
+        return work._replace(output=os.path.join(folder, work.output or target))
 
     def _guests_of(
         self, trees: Mapping[Key, list[Process]], processes: Mapping[int, Process]

@@ -1,6 +1,7 @@
 """Find the ninjas, samurais and makes in a scanned process tree, and what their command lines say.
 
-Unaware of their jobs and logs. Probes are left out: what CMake runs in try_compile, and tool or dry runs.
+Unaware of their jobs and logs. Probes are left out: what CMake runs in try_compile, and tool or dry runs. So is what a
+linker runs for itself.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _TOOLS: dict[str, SchedulerTool] = {
     "make": "make",
     "gmake": "make",
 }
+_LINK_DRIVERS = ("lto-wrapper", "collect2", "lto1")
+
 _PROBE_FOLDERS = ("/CMakeFiles/CMakeScratch", "/CMakeFiles/CMakeTmp")
 """Where CMake's try_compile builds."""
 
@@ -82,7 +85,7 @@ class SchedulerFinder:
         found: dict[int, Scheduler] = {}
         keys: set[Key] = set()
         for process in processes.values():
-            if process.state == "Z" or not _NAME.fullmatch(process.comm):
+            if process.state == "Z" or not _NAME.fullmatch(process.comm) or _is_inside_job(process, processes):
                 continue
             key = (process.pid, process.start_ticks)
             keys.add(key)
@@ -239,6 +242,12 @@ def _enclosing(pid: int, processes: Mapping[int, Process], found: Mapping[int, S
 def _is_interpreter(exe: str) -> bool:
     """A script named ninja (the wrapper of older PyPI wheels) is not ninja: it starts or becomes it."""
     return re.match(r"python|pypy|sh$|dash|bash|perl", os.path.basename(exe)) is not None
+
+
+def _is_inside_job(process: Process, processes: Mapping[int, Process]) -> bool:
+    """The make with which gcc's link-time optimisation compiles its parts is a piece of one link."""
+    parent = processes.get(process.ppid)
+    return parent is not None and parent.comm in _LINK_DRIVERS
 
 
 def _is_probe(directory: str, targets: Sequence[str]) -> bool:

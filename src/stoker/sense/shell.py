@@ -46,7 +46,10 @@ _LAUNCHERS = frozenset(
         "chrt",
     ]
 )
-_BUILTINS = frozenset((":", "true", "exit", "set", "export", "unset", "umask", "test", "[", "then", "fi", "do", "done"))
+_BUILTINS = frozenset((":", "true", "exit", "set", "export", "unset", "umask", "test", "[", "fi", "done", "}"))
+_KEYWORDS = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
+"""What stands before a command and is none."""
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _NUMBER = re.compile(r"[\d.,-]+[smhd]?")
 
@@ -98,7 +101,7 @@ def last_argv(text: str) -> tuple[str, ...]:
     last = commands[-1] if commands else ()
     while last and _ASSIGNMENT.match(last[0]):
         last = last[1:]
-    return () if not last or last[0] in _BUILTINS or last[0] == "cd" else last
+    return () if not last or last[0] in _BUILTINS | _KEYWORDS or last[0] == "cd" else last
 
 
 def shell_text(argv: Sequence[str]) -> str | None:
@@ -128,7 +131,7 @@ def _unquote_piece(match: re.Match[str]) -> str:
 
 
 def _unwrap(argv: tuple[str, ...], directory: str, depth: int) -> list[SimpleCommand]:
-    while argv and _ASSIGNMENT.match(argv[0]):
+    while argv and (argv[0] in _KEYWORDS or _ASSIGNMENT.match(argv[0])):
         argv = argv[1:]
     if not argv or depth == 0:
         return []
