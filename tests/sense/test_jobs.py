@@ -139,7 +139,7 @@ def test_the_make_that_a_linker_runs_for_its_parts_is_a_piece_of_the_link(
     (tmp_path / "Makefile").write_text("lib.so:\n\t./lto-wrapper\n")
     start("make", cwd=tmp_path, env={"MAKEFLAGS": ""})
     watch = Watch()
-    until(lambda: watch.tick() and shells_in(tmp_path) == 2)
+    until(lambda: watch.tick().running and shells_in(tmp_path) == 2)
     report = watch.tick()
     assert [u.job.argv[-1] for u in report.running] == ["./lto-wrapper"]
     assert len(watch.schedulers) == 1
