@@ -350,6 +350,34 @@ def test_a_full_disk_under_the_journal_does_not_touch_the_build(stoker: Stoker, 
         )
 
 
+@pytest.mark.parametrize("tool", ["ninja", "make"])
+def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts(
+    stoker: Stoker, tmp_path: Path, slow: Path, tool: str
+) -> None:
+    stoker.state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(stoker.state)], check=True)
+    (slow / "Makefile").write_text("all: 1 2\n1 2:\n\tuntil [ -e go ]; do sleep 0.05; done\n")
+    try:
+        viewer = stoker.start("run", "--plain", "--", tool, "-C", str(slow), "-j2")
+        until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+        build = stoker.status()["id"]
+        until(lambda: running(stoker, build), "a running job")
+        fill(stoker.state / "filler")
+        let_go(slow)
+        _, said = viewer.communicate(timeout=60)
+        assert (viewer.returncode, b"goes on; look again" in said) == (0, False), said
+        until(lambda: not keepers_in(stoker.keeper(build)), "the keeper's end")
+        status = stoker.status(build)
+        assert (status["state"], status["exit_code"], status["progress"]["running"]) == ("done", 0, 0)
+        assert (status["progress"]["finished"], status["progress"]["failed"]) == (8 if tool == "ninja" else 2, 0)
+    finally:
+        stoker.end_all()
+        until(
+            lambda: subprocess.run(["umount", str(stoker.state)], check=False, capture_output=True).returncode == 0,
+            "the unmounting",
+        )
+
+
 def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
     code = (
         "import sys, stoker.engine.engine, stoker.show.plain, stoker.show.json, stoker.cli.view, stoker.cli.query;"

@@ -32,6 +32,9 @@ START_SECONDS = 10.0
 LINGER = Path("/var/lib/systemd/linger")
 """Holds a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
 
+JOURNAL_RESERVE = 64 * 1024
+"""Bytes for the journal of a build that ends on a full disk: some hundred jobs, and the end."""
+
 MAX_NAME = 24
 """Longest name inside an ID: an ID must stay typable, and fit a socket's path."""
 
@@ -233,11 +236,15 @@ def _with_ramdisk(spec: Spec, paths: BuildPaths) -> Spec:
 
 
 def _reserve(paths: BuildPaths) -> None:
-    """Find out now, not in an hour, that the disk is full: the exit status needs a block of its own."""
-    with open(paths.exit.with_suffix(".json.new"), "wb", opener=private_opener) as file:
-        file.write(b" " * 4096)
-        file.flush()
-        os.fsync(file.fileno())
+    """Find out now, not in an hour, that the disk is full: the end needs room that nobody else can take.
+
+    A block for the exit status, and some for the last records of the journal.
+    """
+    for path, size in ((paths.exit.with_suffix(".json.new"), 4096), (paths.journal_reserve, JOURNAL_RESERVE)):
+        with open(path, "wb", opener=private_opener) as file:
+            file.write(b" " * size)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _prefixes(build_id: str) -> list[list[str]]:

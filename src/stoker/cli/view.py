@@ -72,19 +72,21 @@ def show_build(
     What is not `lasting` loses its folder afterwards.
     """
     full_screen = isinstance(screen, TuiOptions)
-    failed = False
+    source, failed = _source(paths, read_only=read_only), False
     if isinstance(screen, TuiOptions):
         if not early.came():
             try:
-                paths = _watch_screens(paths, screen, read_only=read_only)
+                paths, source = _watch_screens(paths, source, screen)
             except KeyboardInterrupt:  # Ctrl-C before the screen has the terminal: it is left
                 pass
             except ScreensFailedError as err:
                 print(f"stoker: {err}", file=sys.stderr)
                 failed = True
     else:
-        asyncio.run(_watch_lines(paths, _source(paths, read_only=read_only), screen, owner=owner))
+        asyncio.run(_watch_lines(paths, source, screen, owner=owner))
     state = final_state(paths)
+    if not state.over and source.state.over:  # the end was seen; where the disk is full, the journal lacks it
+        state = source.state
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else FAILURE if failed else 0
@@ -97,14 +99,15 @@ def show_build(
     return exit_status(state)
 
 
-def _watch_screens(paths: BuildPaths, options: TuiOptions, *, read_only: bool) -> BuildPaths:
+def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) -> tuple[BuildPaths, BuildSource]:
     """Show a build, and then each that a person has it gone on with; the last one."""
     while True:
-        going_on = None if read_only else GoingOn(paths)
-        run_screens(_source(paths, read_only=read_only), options, going_on)
+        going_on = None if source.read_only else GoingOn(paths)
+        run_screens(source, options, going_on)
         if going_on is None or going_on.next is None:
-            return paths
+            return paths, source
         paths = going_on.next
+        source = _source(paths, read_only=False)
 
 
 def _source(paths: BuildPaths, *, read_only: bool) -> BuildSource:

@@ -143,6 +143,11 @@ class BuildPaths:
         return self.root / "journal.jsonl"
 
     @property
+    def journal_reserve(self) -> Path:
+        """Room on the disk for the journal's last records; gone once the journal is written to its end."""
+        return self.root / "journal.reserve"
+
+    @property
     def output(self) -> Path:
         """Every byte the build wrote to stdout and stderr."""
         return self.root / "output.log"

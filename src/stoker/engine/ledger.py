@@ -6,6 +6,7 @@ So nobody sees what is not written down. Unaware of where events come from.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -24,6 +25,7 @@ class Ledger:
 
     def __init__(self, paths: BuildPaths) -> None:
         self._journal = JournalWriter(paths.journal)
+        self._reserve = paths.journal_reserve
         self.state: BuildState = load_state(paths.journal)
         self.learn: Callable[[ev.JobFinished], ev.JobFinished] = lambda event: event
         """Told of each job's end before it is written down, which is what it gives back."""
@@ -77,7 +79,13 @@ class Ledger:
             self.write([event], now)
 
     async def close(self) -> None:
-        """Nothing more will be told. A disk that was full often has room again when the build has ended."""
+        """Nothing more will be told. A full disk has room for the end, and often for all of it a while later."""
+        room = 0
+        with contextlib.suppress(OSError):
+            room = self._reserve.stat().st_size
+            self._reserve.unlink()
+        if self._journal.problem and room:
+            self._journal.squeeze(room)
         give_up_at = time.monotonic() + ROOM_SECONDS
         while self._journal.problem and time.monotonic() < give_up_at:
             await asyncio.sleep(TRY_SECONDS)

@@ -99,7 +99,7 @@ class JournalWriter:
         self._pending_bytes += len(line)
         self._sync_due |= isinstance(event, _WORTH_A_SYNC)
         if self._pending_bytes > MAX_PENDING:
-            self._drop()
+            self._drop(MAX_PENDING * 3 // 4)
         return record, line
 
     def flush(self) -> None:
@@ -115,6 +115,11 @@ class JournalWriter:
             return
         self._checkpoint_size = self._size
         save_checkpoint(self._path, state, self._size)
+
+    def squeeze(self, room: int) -> None:
+        """Write what is pending where so many bytes are left on a full disk; what counts least is dropped for it."""
+        self._drop(room)
+        self.flush()
 
     def close(self) -> None:
         """Flush, see it on the disk, and let another writer in."""
@@ -179,12 +184,12 @@ class JournalWriter:
             "in memory; free some space"
         )
 
-    def _drop(self) -> None:
-        """Make room for a while: the oldest samples first, then other events, never the build's start and end."""
+    def _drop(self, limit: int) -> None:
+        """Down to `limit` bytes: the oldest samples first, then other events, never the build's start and end."""
         for rank in (0, 1):
             kept: deque[_Pending] = deque()
             for pending in self._pending:
-                if pending.rank <= rank and self._pending_bytes > MAX_PENDING * 3 // 4:
+                if pending.rank <= rank and self._pending_bytes > limit:
                     self._pending_bytes -= len(pending.line)
                     self.dropped += 1
                 else:

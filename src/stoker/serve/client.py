@@ -54,6 +54,11 @@ class BuildSource:
         return self._read_only
 
     @property
+    def state(self) -> BuildState:
+        """The newest state that is known."""
+        return self._state
+
+    @property
     def log(self) -> FileLog:
         """The build's output."""
         return self._log
