@@ -57,6 +57,7 @@ def text_of(results: Sequence[Round]) -> str:
         "orphans": sum(len(result.orphans) for result in results),
         "journal records lost": sum(result.lost_records for result in results),
         "untrue endings": sum(len(result.untrue) for result in results),
+        "wrong counts": sum(len(result.miscounted) for result in results),
     }
     counts = "; ".join(f"{name}: {count}" for name, count in never.items())
     truly = sum(not result.hung and not result.untrue for result in results)

@@ -16,6 +16,8 @@ FAULTS = [
     "engine stopped",
     "job killed",
     "limit cut",
+    "keeper, its successor and engine killed",
+    "keepers, guard and engine killed",
 ]
 """A few; `bench/chaos.py` has them all, as often as wanted."""
 
@@ -23,6 +25,6 @@ FAULTS = [
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_a_fault_the_build_ends_truly_and_nothing_is_left(tmp_path: Path, fault: str) -> None:
-    result = play(tmp_path, write_project(tmp_path / "p"), random.Random(fault), fault)
+    result = play(tmp_path, write_project(tmp_path / "p"), random.Random(fault), [fault])
     assert result.faults == [fault]
     assert not result.wrong, result

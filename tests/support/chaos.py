@@ -7,22 +7,24 @@ build is made of lives in that group, so nothing can be left behind unseen.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stoker.act.call_guard import minders_of
 from stoker.act.tree import start_ticks
+from stoker.config.paths import BuildPaths
 from support.burn import Burn, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.procs import process, stopped
-from support.program import until
+from support.program import Stoker, keepers_in, kill_keepers, until
 
 JOBS = 14
 LIMIT, SUNKEN_LIMIT = 700 * MIB, 450 * MIB
@@ -48,11 +50,13 @@ class Round:
     orphans: list[str] = field(default_factory=list)
     lost_records: int = 0
     untrue: list[str] = field(default_factory=list)
+    miscounted: list[str] = field(default_factory=list)
 
     @property
     def wrong(self) -> bool:
         """Whether anything that must never happen has happened."""
-        return bool(self.hung or self.left_stopped or self.orphans or self.lost_records or self.untrue)
+        lists = (self.left_stopped, self.orphans, self.untrue, self.miscounted)
+        return bool(self.hung or self.lost_records or any(lists))
 
 
 class Attack:
@@ -79,7 +83,57 @@ class Attack:
         return _signal(self._engine(), signal.SIGSTOP)
 
     def keeper_killed(self) -> bool:
-        return _signal(self._stoker.keeper(self._build)["keeper_pid"], signal.SIGKILL)
+        """A standby takes its place."""
+        return _signal(self._keeper(), signal.SIGKILL)
+
+    def keeper_killed_often(self) -> bool:
+        """Until there is no standby left; then the engine calls a guard."""
+        killed = 0
+        while keepers := keepers_in(self._stoker.keeper(self._build)):
+            killed += _signal(keepers[-1], signal.SIGKILL)
+            time.sleep(self._chance.uniform(0.0, 0.5))
+        return killed > 0
+
+    def keeper_stopped(self) -> bool:
+        return _signal(self._keeper(), signal.SIGSTOP)
+
+    def keeper_and_engine_killed(self) -> bool:
+        """At once, in either order."""
+        pids = [self._keeper(), self._engine()]
+        self._chance.shuffle(pids)
+        return sum(_signal(pid, signal.SIGKILL) for pid in pids) == len(pids)
+
+    def keeper_guard_and_engine_killed(self) -> bool:
+        """Within two seconds: the keeper, who has taken its place, and the engine."""
+        killed = _signal(self._keeper(), signal.SIGKILL)
+        time.sleep(self._chance.uniform(0.0, 1.0))
+        killed |= _signal(self._keeper(), signal.SIGKILL)
+        time.sleep(self._chance.uniform(0.0, 1.0))
+        return _signal(self._engine(), signal.SIGKILL) and killed
+
+    def keepers_guard_and_engine_killed(self) -> bool:
+        """Keeper and standbys, then the guard that the engine calls and the engine itself: a command heals that."""
+        kill_keepers(self._stoker.keeper(self._build))
+        time.sleep(self._chance.uniform(0.0, 2.0))
+        while minders := minders_of(BuildPaths(self._stoker.folder(self._build))):
+            for pid in minders:
+                _signal(pid, signal.SIGKILL)
+        return self._heal()
+
+    def all_killed(self) -> bool:
+        """Whoever might start another is killed with the others: a command heals that."""
+        self._stoker.kill_minders(self._build)
+        return self._heal()
+
+    def _heal(self) -> bool:
+        time.sleep(self._chance.uniform(0.0, 1.0))
+        words = Stoker.argv(self._stoker, "status", self._build)
+        healed = subprocess.run(self._stoker.group.wrap(words), env=self._stoker.env, capture_output=True, check=False)
+        return healed.returncode == 0
+
+    def _keeper(self) -> int:
+        """The keeper that acts, 0 if there is none."""
+        return next(reversed(keepers_in(self._stoker.keeper(self._build))), 0)
 
     def ninja_killed(self) -> bool:
         ninjas = self._stoker.ninjas()
@@ -111,12 +165,23 @@ FAULTS: Mapping[str, Callable[[Attack], bool]] = {
     "engine killed often": Attack.engine_killed_often,
     "engine stopped": Attack.engine_stopped,
     "keeper killed": Attack.keeper_killed,
+    "keeper killed often": Attack.keeper_killed_often,
+    "keeper stopped": Attack.keeper_stopped,
+    "keeper and engine killed": Attack.keeper_and_engine_killed,
+    "keeper, its successor and engine killed": Attack.keeper_guard_and_engine_killed,
+    "keepers, guard and engine killed": Attack.keepers_guard_and_engine_killed,
+    "all killed": Attack.all_killed,
     "ninja killed": Attack.ninja_killed,
     "job killed": Attack.job_killed,
     "limit cut": Attack.limit_cut,
 }
 
-FATAL = {"keeper killed", "ninja killed", "job killed", "limit cut"}
+LOSES_STATUS = {"keeper killed often", "keepers, guard and engine killed", "all killed"}
+"""Faults that leave nobody who could learn how the command ended."""
+
+KILLS_JOBS = {"ninja killed", "job killed", "limit cut"}
+
+FATAL = LOSES_STATUS | KILLS_JOBS
 """Faults after which a build may fail, if it says why. After all others it must get through."""
 
 
@@ -156,6 +221,7 @@ def _judge(result: Round, stoker: Grouped, build: str, project: Path) -> None:
     result.state, result.reason = status["state"], status["reason"]
     result.lost_records = _lost(stoker.events(build), status["state"])
     result.untrue = _untruths(result, status, project)
+    result.miscounted = _miscounts(result, status, project)
 
 
 def _lost(events: Sequence[Mapping[str, Any]], state: str) -> int:
@@ -180,6 +246,9 @@ def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]
         found.append(f"done with {outputs} of {JOBS} outputs")
     if status["state"] == "failed" and not set(result.faults) & FATAL:
         found.append(f"failed for nothing: {status['reason']}")
+    lost = status["state"] == "failed" and status["exit_code"] is None
+    if lost and not set(result.faults) & LOSES_STATUS and len(result.faults) < 2:
+        found.append(f"status lost for nothing: {status['reason']}")
     if status["state"] == "failed" and not status["reason"]:
         found.append("failed without a reason")
     if status["state"] == "done" and status["exit_code"] != 0:
@@ -187,13 +256,28 @@ def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]
     return found
 
 
+def _miscounts(result: Round, status: dict[str, Any], project: Path) -> list[str]:
+    """What the screens' figures and ninja's own log disagree on."""
+    progress, found = status["progress"], []
+    log = project / ".ninja_log"
+    recorded = {line.split("\t")[3] for line in log.read_text().splitlines()[1:]} if log.exists() else set[str]()
+    if progress["finished"] != len(recorded):
+        found.append(f"{progress['finished']} finished, ninja recorded {len(recorded)}")
+    if progress["total"] != JOBS:
+        found.append(f"total {progress['total']} of {JOBS}")
+    if progress["failed"] and (status["state"] == "done" or not set(result.faults) & KILLS_JOBS):
+        found.append(f"{progress['failed']} failed")
+    if progress["running"] or progress["on_deck"]:
+        found.append(f"{progress['running']} running, {progress['on_deck']} on deck at the end")
+    return found
+
+
 def _over(stoker: Grouped, build: str) -> bool:
-    """The build has ended: the keeper says so, or it is gone and so is the command."""
+    """The build has ended: the keeper says so, or it is gone with its standbys and so is the command."""
     if (stoker.folder(build) / "exit.json").exists():
         return True
-    keeper = json.loads((stoker.folder(build) / "keeper.json").read_bytes())
-    whole = ("keeper_pid", "keeper_start"), ("build_pid", "build_start")
-    return all(start_ticks(keeper[pid]) != keeper[start] for pid, start in whole)
+    keeper = stoker.keeper(build)
+    return not keepers_in(keeper) and start_ticks(keeper["build_pid"]) != keeper["build_start"]
 
 
 def _within(seconds: float, condition: Callable[[], bool]) -> bool:
