@@ -189,7 +189,11 @@ class TestTheEnginesHalf:
         assert runs(tmp_path) == 1
 
 
-def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("noted", ["noted", "unnoted"])
+def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(
+    start: Start, tmp_path: Path, noted: str
+) -> None:
+    """Also those that no engine had the time to write down."""
     daemon = "import os, time; os.fork() and os._exit(0); os.setsid(); open('9.new', 'w').write(str(os.getpid()))"
     daemon += "; os.rename('9.new', '9.pid'); time.sleep(1000)"
     (tmp_path / "daemon.py").write_text(daemon)
@@ -202,7 +206,8 @@ def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(start:
     engine = GOVERNOR + (
         "ready(); pids = jobs(3)\n"
         "stop(pids[1])\n"
-        "gate(2, [keeper('build_pid')], [pids[1]], pids)\n"
+        f"pids = pids if {noted == 'noted'} else []\n"
+        "gate(2, [keeper('build_pid')], pids[1:2], pids)\n"
         "while not os.path.exists(folder + '/exit.json'): time.sleep(0.02)"
     )
     paths = start(PYPI_NINJA, "-j3", engine=engine, figures={"keeper.VERDICT_SECONDS": 0.1})

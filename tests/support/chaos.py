@@ -263,7 +263,7 @@ def _miscounts(result: Round, status: dict[str, Any], project: Path) -> list[str
     recorded = {line.split("\t")[3] for line in log.read_text().splitlines()[1:]} if log.exists() else set[str]()
     if progress["finished"] != len(recorded):
         found.append(f"{progress['finished']} finished, ninja recorded {len(recorded)}")
-    if progress["total"] != JOBS:
+    if progress["total"] > JOBS or (progress["total_known"] and progress["total"] != JOBS):
         found.append(f"total {progress['total']} of {JOBS}")
     if progress["failed"] and (status["state"] == "done" or not set(result.faults) & KILLS_JOBS):
         found.append(f"{progress['failed']} failed")

@@ -243,15 +243,19 @@ class Keeper:
     def end_left_over_jobs(self) -> None:
         """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
 
-        Only what the engine wrote down as a job: what a build starts on purpose and leaves behind stays.
+        Only what the engine wrote down as a job, and what is in the session of a command that was killed: what a build
+        starts on purpose and leaves behind stays, as daemons have sessions of their own.
         """
         ending, give_up_at = Ending(LEFT_OVER_SECONDS), time.monotonic() + 2 * LEFT_OVER_SECONDS
         gate = read_gate(self.folder)
+        jobs = gate.jobs if gate is not None else []
+        session = self.last_command[0] if self.build_signal is not None else 0
         found: set[Key] = set()
-        while gate is not None and time.monotonic() < give_up_at:
+        while (jobs or session) and time.monotonic() < give_up_at:
             processes = Processes()
             ours = set(processes.below(os.getpid(), self.minder.pid))
-            found |= {processes.key(pid) for job in gate.jobs for pid in processes.job(job) if pid in ours}
+            found |= {processes.key(pid) for job in jobs for pid in processes.job(job) if pid in ours}
+            found |= {processes.key(pid) for pid in ours if session and session_of(pid) == session}
             left = [key[0] for key in found if processes.lives(key)]
             if not left:
                 return

@@ -84,9 +84,7 @@ def show_build(
                 failed = True
     else:
         asyncio.run(_watch_lines(paths, source, screen, owner=owner))
-    state = final_state(paths)
-    if not state.over and source.state.over:  # the end was seen; where the disk is full, the journal lacks it
-        state = source.state
+    state = _last_state(paths, source)
     if not state.over:
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else FAILURE if failed else 0
@@ -97,6 +95,12 @@ def show_build(
         for line in closing_lines(state, lasting=lasting and Path(state.cwd).is_dir()):
             print(f"stoker: {line}", file=sys.stderr)
     return exit_status(state)
+
+
+def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:
+    """What the files tell, or the end that was seen: where the disk is full, the journal lacks it."""
+    state = final_state(paths)
+    return source.state if source.state.over and not state.over else state
 
 
 def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) -> tuple[BuildPaths, BuildSource]:
