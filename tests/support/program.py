@@ -35,12 +35,13 @@ int unit{n}(const std::string& s) {{
 
 
 def until(condition: Callable[[], Any], what: str = "it") -> Any:
-    """Wait for something to become true; the value is returned."""
+    """Wait for something to become true; the value is returned. To look takes at most half of the time, lest what is
+    waited for never gets the only core."""
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    while (began := time.monotonic()) < deadline:
         if value := condition():
             return value
-        time.sleep(0.02)
+        time.sleep(max(0.02, time.monotonic() - began))
     raise AssertionError(f"{what} did not happen")
 
 
