@@ -1,25 +1,25 @@
 """How far the predicted time left is from the truth. See bench/README.md.
 
-    python -m bench.eta [--real | --paper] [--seeds 10] [--json FILE] [--write]
+    python -m bench.eta [--real | --recorded | --paper] [--seeds 10] [--json FILE] [--write]
 
 The forecast hears every start and end of a build at its time, as the engine would tell it, and is asked for the time
-left every five seconds and at 10, 25, 50 and 75 % of the build. Beside it: counting jobs by tool, as without a graph,
-and ninja's own estimate (NINJA_STATUS, %E). Knows nothing of engines; memory never binds.
+left at 10, 25, 50 and 75 % of the build. Beside it: the rule of three (elapsed x jobs left / jobs done) and ninja's own
+estimate (NINJA_STATUS, %E). Knows nothing of engines; memory never binds.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.eta_builds import Build, Ran, paper_builds, real_builds
+from bench.eta_builds import Build, Ran, paper_builds, real_builds, recorded_builds
 from bench.figures import add_arguments, load, machine, publish, table
 from bench.plots import Axis, Bar, bars
-from stoker.decide.eta import estimate
 from stoker.engine.forecast import Forecast
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
@@ -29,14 +29,16 @@ from stoker.model.state import BuildState
 SHARES = (0.1, 0.25, 0.5, 0.75)
 """Parts of a build's time at which predictions are held against the truth."""
 
-LOOK_EVERY = 5.0
+WIDTHS = (1, 2, 4)
+"""Cores that recorded builds are played on; on more the small ones are over in seconds."""
+
 SIZES = ((100, 4), (400, 16), (2000, 16), (2000, 64))
 """Jobs and cores of the builds on paper."""
 
 
 @dataclass
 class Result:
-    """One prediction. All in seconds; `rival` is by counting jobs, as before there was a graph."""
+    """One prediction. All in seconds; `rival` is the rule of three over jobs."""
 
     build: str
     share: float
@@ -77,18 +79,18 @@ class Watched:
         self.tell(job.start, ev.JobStarted(jid, 1, jid, job.output, job.tool, job.start))
 
     def end(self, job: Ran, jid: int) -> None:
-        self.tell(job.end, ev.JobFinished(jid, 1, job.output, job.tool, job.end - job.start, "ok"))
+        event = ev.JobFinished(jid, 1, job.output, job.tool, job.end - job.start, "ok")
+        self.tell(job.end, self.forecast.foretold(event))
 
 
 def judge(build: Build) -> list[Result]:
     """Play the build once, and ask."""
     watched = Watched(build)
     whole = max(job.end for job in build.jobs)
-    begin, end, sample, look, ask = range(5)
+    begin, end, sample, ask = range(4)
     moments = [(j.start, begin, n) for n, j in enumerate(build.jobs)]
     moments += [(j.end, end, n) for n, j in enumerate(build.jobs)]
     moments += [(at, sample, n) for n, (at, _) in enumerate(build.cpu)]
-    moments += [(LOOK_EVERY * n, look, n) for n in range(int(whole / LOOK_EVERY))]
     moments += [(share * whole, ask, n) for n, share in enumerate(SHARES)]
     results: list[Result] = []
     for now, kind, number in sorted(moments):
@@ -100,8 +102,7 @@ def judge(build: Build) -> list[Result]:
             watched.sample(now, _share(build, number, len(watched.state.jobs)))
         else:
             found = watched.forecast.look(watched.state, now)
-            if kind == ask:
-                results.append(_result(build, SHARES[number], whole, found, watched.state))
+            results.append(_result(build, SHARES[number], whole, found))
     return results
 
 
@@ -113,9 +114,9 @@ def _share(build: Build, number: int, running: int) -> float | None:
     return (more - spent) / (now - before) / running
 
 
-def _result(build: Build, share: float, whole: float, found: ev.Estimated | None, state: BuildState) -> Result:
+def _result(build: Build, share: float, whole: float, found: ev.Estimated | None) -> Result:
     now = share * whole
-    rival = estimate(state, now)
+    done = sum(job.end <= now for job in build.jobs)
     said = [predicted - (now - at) for at, predicted in build.ninja if at <= now]
     return Result(
         build.name,
@@ -124,7 +125,7 @@ def _result(build: Build, share: float, whole: float, found: ev.Estimated | None
         found.seconds if found else None,
         found.low if found else None,
         found.high if found else None,
-        rival.seconds if rival else None,
+        now * (len(build.jobs) - done) / done if done else None,
         max(0.0, said[-1]) if said else None,
     )
 
@@ -133,18 +134,28 @@ def _result(build: Build, share: float, whole: float, found: ev.Estimated | None
 
 
 def summary(results: Sequence[Result]) -> str:
-    """For each build and share the median error in percent of the truth: forecast / by counting / ninja's own."""
-    head = ["build", *(f"at {share:.0%}" for share in SHARES), "truth within the band"]
+    """For each build and share the median error as a factor: forecast / rule of three / ninja's own; and the bands."""
+    head = ["build", *(f"at {share:.0%}" for share in SHARES), "truth within the band", "high over low, at 25 %"]
+    groups = {name: [r for r in results if r.build == name] for name in dict.fromkeys(r.build for r in results)}
+    for kind in ("first", "again"):
+        if len(alike := [r for r in results if r.build in groups and _is_recorded(r.build, kind)]) > 0:
+            groups[f"**all recorded, {kind}**"] = alike
     rows = []
-    for name in dict.fromkeys(r.build for r in results):
-        own = [r for r in results if r.build == name]
+    for name, own in groups.items():
         inside = [r for r in own if r.low is not None and r.high is not None and r.low <= r.left <= r.high]
-        rows.append([name, *(_cell([r for r in own if r.share == s]) for s in SHARES), f"{len(inside)} of {len(own)}"])
+        told = sum(r.forecast is not None for r in own)
+        wide = [r.high / r.low for r in own if r.share == 0.25 and r.low and r.high]
+        cells = [_cell([r for r in own if r.share == s]) for s in SHARES]
+        rows.append([name, *cells, f"{len(inside)} of {told}", f"{statistics.median(wide):.1f}" if wide else "–"])
     return table(head, rows)
 
 
+def _is_recorded(build: str, kind: str) -> bool:
+    return build.endswith(f", {kind}") and not build.startswith("paper")
+
+
 def medians(results: Sequence[Result]) -> dict[str, dict[str, list[float | None]]]:
-    """For each build and share the median errors in percent: forecast, by counting, ninja's own."""
+    """For each build and share the median errors as factors: forecast, rule of three, ninja's own."""
     return {
         name: {f"{share:.0%}": _errors([r for r in results if (r.build, r.share) == (name, share)]) for share in SHARES}
         for name in dict.fromkeys(r.build for r in results)
@@ -157,12 +168,12 @@ def plots_of(results: Sequence[Result]) -> dict[str, str]:
         name: [Bar(error, note="" if error is not None else "says nothing") for error in errors["25%"]]
         for name, errors in medians(results).items()
     }
-    axis = Axis("median error of the predicted time left, percent of the truth, at a quarter of the build", top=150.0)
-    return {"eta": bars("The time left", ["stoker", "counting jobs", "ninja's own (%E)"], groups, axis)}
+    axis = Axis("median error of the predicted time left, as a factor, at a quarter of the build", top=4.0)
+    return {"eta": bars("The time left", ["stoker", "rule of three", "ninja's own (%E)"], groups, axis)}
 
 
 def _cell(rows: Sequence[Result]) -> str:
-    return " / ".join("–" if error is None else f"{error:.0f}" for error in _errors(rows))
+    return " / ".join("–" if error is None else f"{error:.2f}" for error in _errors(rows))
 
 
 def _errors(rows: Sequence[Result]) -> list[float | None]:
@@ -171,13 +182,15 @@ def _errors(rows: Sequence[Result]) -> list[float | None]:
 
 
 def _error(rows: Sequence[Result], said: Iterable[float | None]) -> float | None:
-    errors = [abs(100 * (s / r.left - 1)) for s, r in zip(said, rows, strict=True) if s is not None]
-    return statistics.median(errors) if errors else None
+    """Too long and too short count alike: 2.0 is twice, or half, the truth. A second more or less is no error."""
+    errors = [abs(math.log((s + 1.0) / (r.left + 1.0))) for s, r in zip(said, rows, strict=True) if s is not None]
+    return math.exp(statistics.median(errors)) if errors else None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", action="store_true", help="only the real builds")
+    parser.add_argument("--recorded", action="store_true", help="only the recorded builds")
     parser.add_argument("--paper", action="store_true", help="only the builds on paper")
     parser.add_argument("--seeds", type=int, default=10, help="builds on paper of each size")
     add_arguments(parser)
@@ -185,10 +198,14 @@ def main() -> None:
     before = load()
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="stoker-eta-") as name:
-        if not args.paper:
+        everything = not (args.real or args.recorded or args.paper)
+        if everything or args.real:
             for build in real_builds(Path(name)):
                 results += judge(build)
-        if not args.real:
+        if everything or args.recorded:
+            for build in recorded_builds(Path(name), WIDTHS):
+                results += judge(build)
+        if everything or args.paper:
             for build in paper_builds(Path(name), args.seeds, SIZES):
                 results += judge(build)
     where = f"{machine()}. Load at the start: {before:.1f}."

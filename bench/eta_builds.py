@@ -1,28 +1,34 @@
-"""Builds to hold a forecast against: a real C++ project under real ninja, and projects on paper, played as ninja plays.
+"""Builds to hold a forecast against: a real C++ project under real ninja, recorded ones, and projects on paper.
 
-Each comes with the plan that the real planner made before it began, the start and end of each job, and what ninja
-itself predicted meanwhile. Knows nothing of forecasts.
+Recorded builds (bench/builds) are real graphs with the CPU seconds that each job really took, twice; they are played
+again on any number of cores, as ninja plays, so that no neighbour disturbs them. Each build comes with the plan that
+the real planner made before it began, the start and end of each job, and what ninja itself predicted meanwhile. Knows
+nothing of forecasts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import heapq
+import json
 import os
 import random
 import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stoker.model.tool import Tool
 from stoker.sense.ninja_log import NinjaLog
-from stoker.sense.plan import Plan
+from stoker.sense.plan import Plan, PlanSummary
+from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 from stoker.sense.plan_process import PlanRequest, make_plan
 from stoker.sense.processes import CLK_TCK, ProcessTable
 from support.program import PYPI_NINJA as NINJA
@@ -204,6 +210,47 @@ COMMANDS = {
     "link": "c++ x.o -o {0}",
     "other": "gen {0}",
 }
+
+
+RECORDED = Path(__file__).with_name("builds")
+"""One gzipped JSON for each: `deps` of the groups, and `edges` as [output, tool, group, bytes of the source, CPU
+seconds of the first build, those of another one]."""
+
+
+def recorded_builds(folder: Path, widths: Sequence[int]) -> Iterator[Build]:
+    """Each recorded build on so many cores: for the first time, and again with what ninja's log remembers."""
+    for file in sorted(RECORDED.glob("*.json.gz")):
+        data = json.loads(gzip.decompress(file.read_bytes()))
+        name = file.name.partition(".")[0]
+        for width in widths:
+            yield _recorded(name, data, width, folder, again=False)
+            if any(first != again for *_, first, again in data["edges"]):
+                yield _recorded(name, data, width, folder, again=True)
+
+
+def _recorded(name: str, data: dict[str, Any], width: int, folder: Path, *, again: bool) -> Build:
+    edges = data["edges"]
+    planned = [
+        PlannedEdge((output,), tool, first if again else UNKNOWN, group, 0, size)
+        for output, tool, group, size, first, _ in edges
+    ]
+    path = folder / f"{name}-{width}-{again}"
+    with path.open("wb") as file:
+        write_graph(file, planned, data["deps"], [""], exact=True)
+    tools = Counter(edge[1] for edge in edges)
+    plan = Plan(PlanSummary(len(edges), 0, len(edges), tools, ""), None, 0, PlanGraph.load(path))
+    # A joint between two edges is a job that takes no time.
+    joints = len(edges)
+    before = [tuple(joints + d for d in deps) for deps in data["deps"]]
+    members: list[list[int]] = [[] for _ in data["deps"]]
+    for number, edge in enumerate(edges):
+        members[edge[2]].append(number)
+    jobs = [PaperJob(o, tool, second if again else first, before[g]) for o, tool, g, _, first, second in edges]
+    jobs += [PaperJob("", "other", 0.0, (*own, *deps)) for own, deps in zip(members, before, strict=True)]
+    ran = [job for job in play(jobs, width) if job.output]
+    earlier = {o: first for o, _, _, _, first, _ in edges} if again else {}
+    kind = "again" if again else "first"
+    return Build(f"{name} on {width}, {kind}", width, width, ran, plan, ninjas_words(ran, earlier))
 
 
 def write_manifest(jobs: Sequence[PaperJob], folder: Path, earlier: Sequence[float] | None) -> None:

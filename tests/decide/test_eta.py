@@ -1,108 +1,151 @@
-"""The remaining time: silent while it knows nothing, a band around the truth afterwards."""
+"""The time left: a rule of three over expected seconds, bounded by who waits for whom; and a band around it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.eta import estimate
-from stoker.model.state import BuildState, Job, Plan, Scheduler, TimelinePoint, ToolStats
+from stoker.decide.durations import Class, Durations, Expected, weight
+from stoker.decide.eta import Left, counted, longest_path, remainder, time_left
+from stoker.model import events as ev
+from stoker.model.reduce import reduce
+from stoker.model.state import BuildState
+from stoker.model.stated import Stated
+
+KNOWN = Class("history")
 
 
-def scheduler(total: int | None, tools: dict[str, int], finished: dict[str, int], width: int = 4) -> Scheduler:
-    return Scheduler(
-        1,
-        "ninja",
-        10,
-        "/b",
-        "1.13.2",
-        width,
-        None,
-        0.0,
-        plan=Plan(total, "dry-run", tools),
-        finished=sum(finished.values()),
-        finished_by_tool=finished,
-    )
+def left_of(*groups: list[float], held: float = 0.0) -> Left:
+    """Jobs of so many seconds, by group."""
+    left = Left()
+    for number, jobs in enumerate(groups):
+        for seconds in jobs:
+            left.add(KNOWN, number, seconds, held)
+    return left
 
 
-def state_with(s: Scheduler, stats: dict[str, ToolStats], running: int = 4) -> BuildState:
-    point = TimelinePoint(100.0, 0, 0, running, 100.0)
-    return BuildState(cores=4, phase="running", schedulers={1: s}, tool_stats=stats, timeline=(point,) * 10)
+def seconds(left: Left, deps: list[tuple[int, ...]], width: float, memory: float = float("inf")) -> float:
+    return time_left(left, deps, Durations(), width=width, done=0.0, memory=memory).seconds
 
 
-def stats_of(count: int, seconds: float) -> ToolStats:
-    return ToolStats(count, count * seconds, count * seconds**2, seconds)
+def test_nothing_left_takes_no_time() -> None:
+    assert time_left(Left(), [()], Durations(), width=4, done=10.0) == ev.Estimated(0.0, 0.0, 0.0)
 
 
-def test_nothing_is_claimed_before_the_total_is_known() -> None:
-    state = state_with(scheduler(None, {}, {"cxx": 5}), {"cxx": stats_of(5, 10.0)})
-    assert estimate(state, 100.0) is None
+def test_many_jobs_share_the_places() -> None:
+    assert seconds(left_of([1.0] * 400), [()], 4) == pytest.approx(100.0, rel=0.02)
 
 
-def test_nothing_is_claimed_before_a_job_has_finished() -> None:
-    assert estimate(state_with(scheduler(10, {"cxx": 10}, {}), {}), 100.0) is None
+def test_one_job_takes_as_long_as_it_takes() -> None:
+    assert seconds(left_of([60.0]), [()], 64) == pytest.approx(60.0)
 
 
-def test_uniform_jobs_take_their_mean_over_the_width() -> None:
-    state = state_with(scheduler(500, {"cxx": 500}, {"cxx": 100}), {"cxx": stats_of(100, 10.0)})
-    got = estimate(state, 100.0)
-    assert got is not None
-    assert got.seconds == 400 * 10.0 / 4
-    assert got.low < got.seconds < got.high
+def test_a_link_comes_behind_all_that_it_links() -> None:
+    assert seconds(left_of([10.0] * 40, [300.0]), [(), (0,)], 4) >= 400.0
 
 
-def test_the_width_is_what_really_ran_not_what_was_allowed() -> None:
-    s = scheduler(500, {"cxx": 500}, {"cxx": 100}, width=64)
-    got = estimate(state_with(s, {"cxx": stats_of(100, 10.0)}, running=2), 100.0)
-    assert got is not None
-    assert got.seconds == 400 * 10.0 / 2
+def test_groups_that_do_not_wait_for_each_other_run_side_by_side() -> None:
+    assert longest_path(left_of([10.0, 3.0], [20.0], [5.0]), [(), (), (0,)]) == 20.0
 
 
-def test_the_last_job_is_not_divided_by_the_width() -> None:
-    s = scheduler(101, {"cxx": 100, "link": 1}, {"cxx": 100})
-    state = state_with(s, {"cxx": stats_of(100, 10.0), "link": stats_of(1, 60.0)})
-    job = Job(1, 1, 20, "libtorch.so", "link", started=90.0)
-    got = estimate(replace(state, jobs={1: job}), 100.0)
-    assert got is not None
-    assert got.seconds == 50.0
-
-
-def test_kernels_to_come_are_expected_to_be_slower_than_cxx_and_widen_the_band() -> None:
-    cxx_only = state_with(scheduler(200, {"cxx": 200}, {"cxx": 100}), {"cxx": stats_of(100, 10.0)})
-    mixed = state_with(scheduler(200, {"cxx": 150, "nvcc": 50}, {"cxx": 100}), {"cxx": stats_of(100, 10.0)})
-    plain, heavy = estimate(cxx_only, 100.0), estimate(mixed, 100.0)
-    assert plain is not None
-    assert heavy is not None
-    assert heavy.seconds > plain.seconds
-    assert heavy.high / heavy.low > plain.high / plain.low
-
-
-def test_makes_percentage_is_extrapolated_with_a_wide_band() -> None:
-    make = Scheduler(1, "make", 10, "/b", "4.3", 4, None, 0.0, plan=Plan(None, "percent", percent=25.0))
-    got = estimate(BuildState(cores=4, phase="running", schedulers={1: make}), 100.0)
-    assert got is not None
-    assert got.seconds == 300.0
-    assert got.low < 300.0 < got.high
-
-
-def test_all_done_means_no_time_left() -> None:
-    got = estimate(state_with(scheduler(5, {"cxx": 5}, {"cxx": 5}), {"cxx": stats_of(5, 1.0)}), 100.0)
-    assert got is not None
-    assert got.high == 0.0
+def test_memory_may_be_what_binds() -> None:
+    assert seconds(left_of([10.0] * 40, held=8.0), [()], 4, memory=8.0) == pytest.approx(400.0, rel=0.1)
 
 
 @given(
-    st.dictionaries(st.sampled_from(["cxx", "nvcc", "link", "archive", "other"]), st.integers(0, 1000), min_size=1),
-    st.dictionaries(st.sampled_from(["cxx", "nvcc", "link"]), st.integers(0, 2000), min_size=1),
-    st.integers(-5, 3000),
-    st.floats(0.001, 3600),
+    st.lists(st.lists(st.floats(0.01, 100), min_size=1, max_size=20), min_size=1, max_size=6),
+    st.floats(1, 64),
+    st.floats(0, 1e5),
 )
-def test_the_band_is_ordered_and_finite_whatever_the_counts(
-    tools: dict[str, int], finished: dict[str, int], total: int, seconds: float
+def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
+    groups: list[list[float]], width: float, done: float
 ) -> None:
-    stats = {tool: stats_of(n, seconds) for tool, n in finished.items()}
-    got = estimate(state_with(scheduler(total, tools, finished), stats), 100.0)
-    if got is not None:
-        assert 0.0 <= got.low <= got.seconds <= got.high < 1e12
+    left = left_of(*groups)
+    deps = [tuple(range(n)) for n in range(len(groups))]
+    found = time_left(left, deps, Durations(), width=width, done=done)
+    assert 0.0 < found.low <= found.seconds <= found.high
+    assert found.seconds >= longest_path(left, deps) * 0.999
+    assert found.seconds >= left.seconds / width * 0.999
+    if done >= left.seconds / 3:
+        assert found.high <= 2.001 * found.low
+
+
+def test_the_band_narrows_as_jobs_of_the_class_end() -> None:
+    widths = []
+    durations = Durations()
+    for _ in range(3):
+        left = Left()
+        for _ in range(100):
+            left.add(Class("size", "cxx", "d"), 0, 1.0, 0.0)
+        found = time_left(left, [()], durations, width=1, done=0.0)
+        widths.append(found.high / found.low)
+        for _ in range(20):
+            durations.add(weight("cxx", "d/a.o"), "cxx", "d/a.o", 1.0)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 1.5 * widths[-1]
+
+
+def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
+    job = Expected(10.0, KNOWN)
+    assert remainder(job, 4.0, Durations()) == pytest.approx(6.0)
+    assert 0.0 < remainder(job, 30.0, Durations()) < 30.0
+
+
+# -- without a graph ---------------------------------------------------------------------------------------------------
+
+
+def state_of(*events: ev.Event) -> BuildState:
+    state = BuildState()
+    for seq, event in enumerate(events, start=1):
+        state = reduce(state, ev.Record(seq, 0.0, event))
+    return state
+
+
+def test_percent_go_on_as_they_did() -> None:
+    state = state_of(
+        ev.SchedulerStarted(1, "make", 1, "/b", "4.3", 4), ev.SchedulerPlanned(1, None, "percent", percent=25.0)
+    )
+    found = counted(state, 100.0)
+    assert found is not None
+    assert found.seconds == 300.0
+    assert found.low < 300.0 < found.high
+
+
+def test_jobs_are_counted_where_only_their_number_is_known() -> None:
+    state = state_of(
+        ev.SchedulerStarted(1, "samurai", 1, "/b", "1", 4),
+        ev.SchedulerPlanned(1, 10, "status"),
+        *(ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "ok") for n in range(4)),
+    )
+    found = counted(state, 20.0)
+    assert found is not None
+    assert found.seconds == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("total", [None, 10])
+def test_nothing_is_told_before_anything_is_done(total: int | None) -> None:
+    state = state_of(ev.SchedulerStarted(1, "samurai", 1, "/b", "1", 4), ev.SchedulerPlanned(1, total, "status"))
+    assert counted(state, 20.0) is None
+    assert counted(BuildState(), 20.0) is None
+
+
+def test_a_scheduler_inside_a_job_of_another_is_a_part_of_that() -> None:
+    state = state_of(
+        ev.SchedulerStarted(1, "samurai", 1, "/b", "1", 4),
+        ev.SchedulerPlanned(1, 2, "status"),
+        ev.JobFinished(None, 1, "a.o", "cxx", 1.0, "ok"),
+        ev.SchedulerStarted(2, "make", 2, "/b/sub", "4.3", 4, parent=1),
+    )
+    found = counted(state, 20.0)
+    assert found is not None
+    assert found.seconds == pytest.approx(20.0)
+
+
+def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:
+    durations = Durations()
+    assert durations.factor(KNOWN) == 1.0
+    for _ in range(10):
+        durations.add(Stated("history", 10.0), "cxx", "a.o", 30.0)
+    durations.look(())
+    assert durations.factor(KNOWN) == pytest.approx(3.0, rel=0.1)

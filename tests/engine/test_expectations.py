@@ -178,7 +178,7 @@ async def test_a_hit_in_a_compiler_cache_is_not_taken_for_a_small_job(path: Path
 
 async def test_asking_for_a_whole_plan_keeps_nothing(expectations: Expectations) -> None:
     for number in range(100):
-        assert expectations.expect(None, f"{number}.o", "cxx", compile_line(f"{number}.o")).peak > 0
+        assert expectations.foretell(f"{number}.o", "cxx", compile_line(f"{number}.o")).held > 0
     assert not expectations._traits
     assert not expectations._memories
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 MAX_POINTS = 16
@@ -60,6 +61,12 @@ class Curve:
     def duration(self) -> float:
         """CPU seconds of the whole life."""
         return self.ages[-1]
+
+    @property
+    def mean(self) -> float:
+        """Bytes held on average over the whole life."""
+        area = sum((b.age - a.age) * (a.size + b.size) / 2 for a, b in pairwise(self.points))
+        return area / self.duration if self.duration > 0 else self.peak
 
     def value(self, age: float) -> float:
         """Bytes held at `age`; 0 outside the life."""

@@ -1,133 +1,134 @@
-"""How long a build will still take, as a band: from what is left to do and how long such jobs have taken so far.
+"""How long a build will still take, as a middle and a band: a rule of three over expected seconds instead of jobs.
 
-Pure: the state and the time come in, an estimate goes out. Unaware of processes, clocks and screens.
+What is left, in expected seconds of single jobs, over the number of jobs that have run at once so far; but never less
+than the longest chain of groups of jobs that wait for each other. Pure. Unaware of clocks, of ninja and of screens.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from stoker.decide.pace import RELATIVE_SECONDS
+from stoker.decide.durations import OUTLIVED, OUTLIVED_STATED, Class, Durations, Expected
 from stoker.model.events import Estimated
-from stoker.model.state import BuildState, Scheduler, ToolStats
+from stoker.model.state import BuildState
 
-UNSEEN_SPREAD = 3.0
-"""A tool without a finished job may take this many times its guess, or as little as a fraction of it."""
-
-LEARNING_SPREAD = 0.6
-"""Relative half-width of the band after one finished job; it narrows with the square root of their number."""
-
-LEAST_SPREAD = 0.08
-"""The band never claims more than this: the last jobs of a build differ from the first."""
+ORDER = 0.25
+"""Where between the best case and the worst a scheduler ends that knows nothing of durations: over 200 random builds on
+1 to 64 cores, played as ninja would, the mean error is then below 6 % at every width."""
 
 Z_80_PERCENT = 1.28
 """Standard deviations on either side of the mean that hold 80 % of a normal distribution."""
 
-OVERDUE_SHARE = 0.3
-"""A job older than expected is taken to need this share of its age again: compile times have long tails."""
+LEAST_DOUBT = 0.12
+"""The band never claims more: other work on the machine, the disk, and the last jobs of a build, which differ."""
 
-PERCENT_SPREAD = 1.5
-"""CMake counts steps, not seconds; half as much again either way covers targets of unlike weight."""
+WEIGHED_DOUBT, SINGLE_DOUBT = 0.8, 0.3
+"""How far single jobs are from what is expected of their class, where only weights are known and where seconds were
+stated: this averages out over many."""
 
-RECENT_POINTS = 60
-"""Timeline points whose mean tells how many jobs really run at once."""
+NARROW_FROM, NARROW = 0.25, 2.0
+"""From this share of the build on the band is at most so many times as wide as its low end: wider is of no use. Before
+that it widens with BAND_POWER of the share."""
 
+BAND_POWER = 0.75
 
-def estimate(state: BuildState, now: float) -> Estimated | None:
-    """The remaining time at Unix time `now`, or None while nothing is known to base it on."""
-    schedulers = [s for s in state.schedulers.values() if s.ended is None]
-    by_percent = _by_percent(schedulers, now)
-    if by_percent is not None:
-        return by_percent
-    if not schedulers or any(s.plan is None or s.plan.total is None for s in schedulers):
-        return None
-    if not any(stats.count for stats in state.tool_stats.values()):
-        return None
-    left = _left_by_tool(schedulers)
-    if not left:
-        return Estimated(0.0, 0.0, 0.0)
-    width = _width(state, schedulers)
-    times = [_remaining(state, now, left, width, end) for end in ("middle", "low", "high")]
-    return Estimated(*(round(t, 1) for t in times))
+COUNTED_SPREAD = 1.5
+"""Where jobs or percent are merely counted: half as much again either way covers jobs of unlike length."""
 
 
-def _by_percent(schedulers: list[Scheduler], now: float) -> Estimated | None:
-    """Make tells no total, but CMake's makefiles print a percentage: the rest goes on as what was, roughly."""
-    tops = [s for s in schedulers if s.parent is None]
-    if len(tops) != 1 or tops[0].plan is None or not tops[0].plan.percent:
-        return None
-    percent = tops[0].plan.percent
-    left = (now - tops[0].started) * (100.0 - percent) / percent
-    return Estimated(round(left, 1), round(left / PERCENT_SPREAD, 1), round(left * PERCENT_SPREAD, 1))
+@dataclass(slots=True)
+class Left:
+    """What is left of a build, in seconds of single jobs, summed up job by job.
 
-
-def _left_by_tool(schedulers: list[Scheduler]) -> dict[str, int]:
-    """Jobs that have not ended yet, running ones among them. What no tool accounts for counts as "other"."""
-    left: dict[str, int] = {}
-    for s in schedulers:
-        if s.plan is None or s.plan.total is None:
-            continue
-        total_left = s.plan.total - s.finished - s.failed
-        known = {t: n - s.finished_by_tool.get(t, 0) for t, n in s.plan.tools.items()}
-        for tool, n in known.items():
-            n = min(max(0, n), max(0, total_left))
-            total_left -= n
-            left[tool] = left.get(tool, 0) + n
-        if total_left > 0:
-            left["other"] = left.get("other", 0) + total_left
-    return {tool: n for tool, n in left.items() if n > 0}
-
-
-def _width(state: BuildState, schedulers: list[Scheduler]) -> float:
-    """How many jobs run at once: the recent mean, since a scheduler often has fewer ready than it may run."""
-    recent = [p.running for p in state.timeline[-RECENT_POINTS:] if p.running > 0]
-    mean = sum(recent) / len(recent) if recent else float(len(state.jobs))
-    allowed = sum(s.width or state.cores or 1 for s in schedulers)
-    return max(1.0, min(mean, float(allowed)))
-
-
-def _remaining(state: BuildState, now: float, left: Mapping[str, int], width: float, end: str) -> float:
-    """Work over width, but never less than the longest job that must still run to its end."""
-    seconds = {tool: _seconds(state.tool_stats, tool, n, end) for tool, n in left.items()}
-    waiting = dict(left)
-    running: list[float] = []
-    for job in state.leaving.values():
-        if job.tool in seconds:
-            waiting[job.tool] -= 1
-    for job in state.jobs.values():
-        if job.tool in seconds:
-            waiting[job.tool] -= 1
-            running.append(_residual(seconds[job.tool], max(0.0, now - job.started)))
-    to_start = {tool: n for tool, n in waiting.items() if n > 0}
-    work = sum(running) + sum(n * seconds[tool] for tool, n in to_start.items())
-    longest = max([*running, *(seconds[tool] for tool in to_start)], default=0.0)
-    return max(work / width, longest)
-
-
-def _residual(expected: float, age: float) -> float:
-    """What a running job still needs. One that has outlived its expectation is of the slow kind, and goes on."""
-    return max(expected - age, OVERDUE_SHARE * age)
-
-
-def _seconds(stats: Mapping[str, ToolStats], tool: str, left: int, end: str) -> float:
-    """Seconds of one of `left` jobs of `tool`: the mean so far, moved to the wanted end of the band.
-
-    The band holds what is not known of the mean (few jobs seen) and the luck of the draw (few jobs left).
+    `longest` and `work` have for each group of the plans its longest job and all of them; `held` is the bytes that
+    jobs hold times their seconds.
     """
-    own = stats.get(tool)
-    if own is not None and own.count:
-        mean = own.seconds_sum / own.count
-        variance = max(0.0, own.seconds_square_sum / own.count - mean**2)
-        drawn = Z_80_PERCENT * math.sqrt(variance * (1 / own.count + 1 / left)) / mean if mean else 0.0
-        spread = max(LEAST_SPREAD, math.hypot(LEARNING_SPREAD / math.sqrt(own.count), drawn))
-        return mean * {"middle": 1.0, "low": 1.0 / (1.0 + spread), "high": 1.0 + spread}[end]
-    guess = _compile_seconds(stats) * RELATIVE_SECONDS.get(tool, 1.0)
-    return guess * {"middle": 1.0, "low": 1.0 / UNSEEN_SPREAD, "high": UNSEEN_SPREAD}[end]
+
+    seconds: float = 0.0
+    variance: float = 0.0
+    held: float = 0.0
+    by_class: dict[Class, float] = field(default_factory=dict)
+    longest: dict[int, float] = field(default_factory=dict)
+    work: dict[int, float] = field(default_factory=dict)
+
+    def add(self, of: Class, group: int, seconds: float, held: float) -> None:
+        """Count in a job of the group `group` that needs `seconds` and holds `held` bytes on average."""
+        self.seconds += seconds
+        single = WEIGHED_DOUBT if of.by == "size" else SINGLE_DOUBT
+        self.variance += (single * seconds) ** 2
+        self.held += seconds * held
+        self.by_class[of] = self.by_class.get(of, 0.0) + seconds
+        self.work[group] = self.work.get(group, 0.0) + seconds
+        if seconds > self.longest.get(group, 0.0):
+            self.longest[group] = seconds
 
 
-def _compile_seconds(stats: Mapping[str, ToolStats]) -> float:
-    """What a C++ compile takes on this machine, inferred from whatever has finished."""
-    total = sum(s.seconds_sum / RELATIVE_SECONDS.get(tool, 1.0) for tool, s in stats.items())
-    count = sum(s.count for s in stats.values())
-    return total / count if count else 0.0
+def remainder(job: Expected, age: float, durations: Durations) -> float:
+    """Seconds that a job still needs which has run for `age` seconds."""
+    outlived = OUTLIVED if job.of.by == "size" else OUTLIVED_STATED
+    return max(job.stated * durations.factor(job.of) - age, outlived * age)
+
+
+def longest_path(left: Left, deps: Sequence[Sequence[int]], width: float = math.inf) -> float:
+    """Seconds of the longest chain of groups; `deps` are for each group the numbers of those before it, all lower.
+
+    A group takes as long as its longest job, and at least as long as all its jobs on `width` places.
+    """
+    ends: list[float] = []
+    for group, before in enumerate(deps):
+        own = max(left.longest.get(group, 0.0), left.work.get(group, 0.0) / width)
+        ends.append(max((ends[d] for d in before), default=0.0) + own)
+    return max(ends, default=0.0)
+
+
+def time_left(
+    left: Left,
+    deps: Sequence[Sequence[int]],
+    durations: Durations,
+    *,
+    width: float,
+    done: float,
+    memory: float = math.inf,
+) -> Estimated:
+    """How long it takes where `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
+
+    `done` seconds of jobs are behind: the band narrows with the share that is done.
+    """
+    if left.seconds <= 0.0:
+        return Estimated(0.0, 0.0, 0.0)
+    work = left.seconds / width
+    best = max(work, longest_path(left, deps, width), left.held / memory)
+    worst = max(best, work + (1.0 - 1.0 / width) * longest_path(left, deps))
+    middle = best + ORDER * (worst - best)
+    factor = math.exp(min(Z_80_PERCENT * _doubt(left, durations), _most(done / (done + left.seconds))))
+    return Estimated(middle, middle / factor, middle * factor)
+
+
+def _doubt(left: Left, durations: Durations) -> float:
+    """Standard deviation of the logarithm: what a class's jobs have in common does not average out."""
+    shared = sum(seconds * durations.doubt(of) for of, seconds in left.by_class.items()) / left.seconds
+    return math.hypot(shared, math.sqrt(left.variance) / left.seconds, LEAST_DOUBT)
+
+
+def _most(share: float) -> float:
+    """The logarithm of the widest factor either way once this share of the build is done."""
+    early = math.pow(NARROW_FROM / max(share, 1e-6), BAND_POWER)
+    return math.log(NARROW) / 2 * max(1.0, early)
+
+
+def counted(state: BuildState, now: float) -> Estimated | None:
+    """The time left where nobody knows who waits for whom: percent and jobs go on as they did so far."""
+    tops = [s for s in state.schedulers.values() if s.ended is None and s.parent is None]
+    elapsed = now - min((s.started for s in tops), default=now)
+    shares: list[float] = []
+    for s in tops:
+        if s.plan is not None and s.plan.percent:
+            shares.append(s.plan.percent / 100)
+        elif s.plan is not None and s.plan.total:
+            shares.append((s.finished + s.failed) / s.plan.total)
+    if not shares or len(shares) < len(tops) or min(shares) <= 0.0:
+        return None
+    left = max(0.0, elapsed * (1.0 / min(shares) - 1.0))
+    return Estimated(*(round(t, 1) for t in (left, left / COUNTED_SPREAD, left * COUNTED_SPREAD)))

@@ -19,6 +19,7 @@ from stoker.decide.names import stem
 from stoker.decide.priors import Prior, Priors
 from stoker.model.lesson import Lesson
 from stoker.model.remembered import Remembered
+from stoker.model.stated import Stated
 
 Recall = Callable[[str, str, str], Remembered | None]
 """What is remembered of (output, tool, flags); None where that is nothing."""
@@ -52,6 +53,9 @@ TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
 MEASURED, MEASURED_TIME = 0.25, 0.3
 """Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by tells of the
 build. A class that was guessed is more likely to be wrong itself."""
+
+STATES_TIME = 0.4
+"""Spread up to which a class tells how long its jobs take; a wider one says no more than the job's tool and source."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
@@ -120,6 +124,15 @@ class Learner:
             key, stamp = (output, tool, traits.flags), (memory, *off.stamp())
             return self._same(key, stamp) or self._tell(key, stamp, _of_memory(memory, off))
         return self._of_class(self._kind(output, tool, traits), tool)
+
+    def stated(self, output: str, tool: str, traits: Traits = PLAIN) -> Stated | None:
+        """CPU seconds as they were remembered, or measured of the job's class; None where nobody has measured them."""
+        memory = self._recall(output, tool, traits.flags)
+        if memory is not None:
+            return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_seconds))
+        kind = self._kind(output, tool, traits)
+        start = _start(kind)
+        return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
 
     def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
         """A job ended well and took this: learn from it. None if it taught nothing: no figures, or a cache's hit."""

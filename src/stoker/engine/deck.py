@@ -59,7 +59,7 @@ class Expected(Protocol):
     def version(self) -> int:
         """Another number when what it says of jobs that it was asked for before may be another curve."""
 
-    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
+    def expect(self, jid: int, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
         """The job's curve, by all that has been learnt."""
 
     def width(self, argv: tuple[str, ...]) -> float:

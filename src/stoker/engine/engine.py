@@ -27,8 +27,8 @@ from stoker.engine.expectations import Expectations
 from stoker.engine.failures import RECORD_SECONDS
 from stoker.engine.findings import findings
 from stoker.engine.following import Following
-from stoker.engine.forecast import Forecast
-from stoker.engine.forerunners import remembered_events
+from stoker.engine.forecast import LEARNT_FROM, Forecast
+from stoker.engine.forerunners import earlier_journals
 from stoker.engine.governor import Governor
 from stoker.engine.hand import carry_out, counts, let_go
 from stoker.engine.keeper_link import KeeperLink
@@ -44,6 +44,7 @@ from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.history import History
+from stoker.record.journal import read_kinds
 from stoker.sense.gpu import GpuReader
 from stoker.sense.machine import MachineReader
 from stoker.serve.endpoint import EngineAliveError
@@ -97,7 +98,7 @@ class Engine:
         self._deaths = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
         self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
-        self._forecast = Forecast(self._expectations.expect)
+        self._forecast = Forecast(self._expectations.foretell)
         self._forecast.on_unseen = self._expectations.unseen
         self._ledger.heard = self._heard
         self._estimated_at = 0.0
@@ -141,7 +142,7 @@ class Engine:
         self._governor = governor = Governor(
             self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
         )
-        self._ledger.learn = governor.finished
+        self._ledger.learn = lambda event: self._forecast.foretold(governor.finished(event))
         governor.on_kill = self._recovery.killed_by_stoker
         self._recovery.owner = governor.deck.owner
         self._set_demands()
@@ -235,10 +236,15 @@ class Engine:
 
     def _recall(self) -> None:
         """Learn from the journal what engines before this one have learnt from the jobs of this build."""
-        for records in remembered_events(self._paths, self._spec, ev.JobFinished):
-            for record in records:
+        for journal in earlier_journals(self._paths, self._spec):
+            for record in read_kinds(journal, ev.JobFinished):
                 if isinstance(record.event, ev.JobFinished):
+                    self._forecast.recall(record.event)
                     self._expectations.recall(record.event)
+        for record in read_kinds(self._paths.journal, *LEARNT_FROM):
+            self._forecast.heard((record.event,), record.time)
+            if isinstance(record.event, ev.JobFinished):
+                self._expectations.recall(record.event)
 
     def _begin(self) -> None:
         """The journal's head, or a word that another engine has taken over."""

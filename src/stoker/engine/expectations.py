@@ -21,6 +21,7 @@ from stoker.decide.names import lasting_name
 from stoker.decide.priors import Priors
 from stoker.decide.recorder import CurveRecorder
 from stoker.decide.saved import Saved
+from stoker.engine.forecast import Foretold
 from stoker.model.events import JobFinished
 from stoker.model.lesson import Lesson
 from stoker.model.remembered import Remembered
@@ -95,15 +96,12 @@ class Expectations:
         self._needing: dict[str, tuple[Curve, Curve]] = {}
         self._take_notes()
 
-    def expect(self, jid: int | None, output: str, tool: str, argv: Sequence[str]) -> Curve:
+    def expect(self, jid: int, output: str, tool: str, argv: Sequence[str]) -> Curve:
         """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
 
-        For a job with a `jid` more is remembered until it ends, so that asking again, when `version` has changed, costs
-        little. Who asks for jobs that do not live yet gives none.
+        More is remembered until the job ends, so that asking again, when `version` has changed, costs little.
         """
         argv = tuple(argv)
-        if jid is None:
-            return self._glance(output, tool, argv)
         self._asked[jid] = _Question(output, tool, argv)
         traits = self._traits_of(argv)
         flags = self._flags.setdefault(tool, {})
@@ -128,6 +126,21 @@ class Expectations:
             raised = replace(flat(need, curve.duration), spread=KILLED_SPREAD, source="what it held when it was killed")
             known = self._needing[output] = curve, raised
         return known[1]
+
+    def foretell(self, output: str, tool: str, argv: Sequence[str]) -> Foretold:
+        """How long a job of a plan will take, if an earlier build or a measured class tells; and what it will hold.
+
+        Nothing is kept of the answer: a plan has ten thousands of command lines.
+        """
+        argv = tuple(argv)
+        traits = self._traits.get(argv) or self._read(argv)
+        key = (output, tool, traits.flags)
+        kept = key in self._memories
+        stated = self._learner.stated(output, tool, traits)
+        curve = self._at_least(output, self._learner.expect(output, tool, traits))
+        if not kept:
+            self._memories.pop(key, None)
+        return Foretold(stated, curve.mean)
 
     @property
     def version(self) -> int:
@@ -252,16 +265,6 @@ class Expectations:
             _make_room(self._memories)
             self._memories[key] = memory
             return memory
-
-    def _glance(self, output: str, tool: str, argv: _Argv) -> Curve:
-        """An answer of which nothing is kept: a plan has ten thousands of command lines."""
-        traits = self._traits.get(argv) or self._read(argv)
-        key = (output, tool, traits.flags)
-        kept = key in self._memories
-        curve = self._at_least(output, self._learner.expect(output, tool, traits))
-        if not kept:
-            self._memories.pop(key, None)
-        return curve
 
     def _traits_of(self, argv: _Argv) -> Traits:
         traits = self._traits.get(argv)

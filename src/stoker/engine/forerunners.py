@@ -1,28 +1,24 @@
-"""The journals that an engine learns from before it begins: of builds that its own goes on with, and its own.
-
-Unaware of what is learnt.
-"""
+"""The builds that an engine's own build goes on with: what they taught still holds. Unaware of what that is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths
-from stoker.model.events import Event, Record
 from stoker.record.builds import read_object
-from stoker.record.journal import read_kinds
 
 MAX_EARLIER = 20
 """Builds that went on with one another, each of which may have failed; older ones teach nothing more."""
 
 
-def remembered_events(paths: BuildPaths, spec: Mapping[str, Any], *kinds: type[Event]) -> Iterator[list[Record]]:
-    """The records of these kinds, build by build, the oldest build first. A journal that is gone has none."""
-    chain = [paths]
+def earlier_journals(paths: BuildPaths, spec: Mapping[str, Any]) -> list[Path]:
+    """The journals of the builds that this one goes on with, the oldest first; some may be gone."""
+    found: list[Path] = []
     name = spec.get("earlier")
-    while isinstance(name, str) and name and "/" not in name and len(chain) <= MAX_EARLIER:
-        chain.append(BuildPaths(paths.root.parent / name))
-        name = read_object(chain[-1].spec).get("earlier")
-    for build in reversed(chain):
-        yield list(read_kinds(build.journal, *kinds))
+    while isinstance(name, str) and name and "/" not in name and len(found) < MAX_EARLIER:
+        earlier = BuildPaths(paths.root.parent / name)
+        found.append(earlier.journal)
+        name = read_object(earlier.spec).get("earlier")
+    return found[::-1]

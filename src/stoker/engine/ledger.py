@@ -55,7 +55,7 @@ class Ledger:
             self.state = reduce(self.state, record)
             records.append(record)
             lines.append(line)
-        self.heard((record.event for record in records), now)
+        self.heard((record.event for record in records), round(now, 3))
         self._journal.flush()
         self._journal.checkpoint(self.state)
         self.publish(lines, records)

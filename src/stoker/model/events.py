@@ -14,6 +14,7 @@ from stoker.model.cache import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.lesson import Lesson
 from stoker.model.samples import JobSample, MachineSample
+from stoker.model.stated import Stated
 from stoker.model.tool import Tool
 from stoker.model.verification import Severity, Verification
 
@@ -228,8 +229,9 @@ class JobFinished:
 
     `log_offset` is the place in the scheduler's .ninja_log behind this job's record, so that an engine that
     starts anew counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
-    the job; None where it learnt nothing. `counted` is False where the job is not one of those in the total: ninja
-    renewed its own manifest by it, or its record was counted before it was recognised as this job's.
+    the job, None where it learnt nothing; `stated` is how long the job was expected to take. `counted` is False where
+    the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
+    was recognised as this job's.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -243,6 +245,7 @@ class JobFinished:
     cpu_seconds: float | None = None
     log_offset: int | None = None
     lesson: Lesson | None = None
+    stated: Stated | None = None
     counted: bool = True
 
 

@@ -209,7 +209,9 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         alone_by=e.alone_by,
     )
     if e.state != job.state:
-        moved = evolve(moved, waits="", waits_for="")
+        stood = job.stood + (max(0.0, time - job.frozen_at) if job.frozen_at is not None else 0.0)
+        frozen_at = time if e.state == "frozen" else None
+        moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=stood)
     return evolve(state, jobs={**state.jobs, e.jid: moved})
 
 

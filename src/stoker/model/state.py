@@ -136,7 +136,8 @@ class Job:
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
     was let go, None while it waits on deck; `started` is its process's birth. `moved_by`, `alone` and `alone_by` are
     as in events.JobMoved, `start_ticks` as in events.JobStarted. `waits` says why it waits now, if it is on deck or
-    frozen and that has been told; `waits_for` says it in one word.
+    frozen and that has been told; `waits_for` says it in one word. `frozen_at` is when it was frozen, None unless it
+    is; `stood` for how many seconds it was before that.
     """
 
     jid: int
@@ -158,6 +159,15 @@ class Job:
     start_ticks: int | None = None
     waits: str = ""
     waits_for: WaitCause = ""
+    frozen_at: float | None = None
+    stood: float = 0.0
+
+    def age(self, now: float) -> float:
+        """Seconds for which it has run at Unix time `now`, without those on deck and frozen."""
+        if self.running_since is None:
+            return 0.0
+        until = now if self.frozen_at is None else self.frozen_at
+        return max(0.0, until - self.running_since - self.stood)
 
     @property
     def reason(self) -> str:

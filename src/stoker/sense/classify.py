@@ -64,7 +64,7 @@ _COMPILE_ONLY = frozenset(
         "--optix-ir",
     ]
 )
-_SOURCES = (
+SOURCES = (
     *(".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu", ".hip", ".m", ".mm", ".s", ".S", ".i", ".ii", ".cppm", ".ixx"),
     *(".f", ".for", ".f90", ".F", ".F90", ".f95", ".f03", ".f08"),
 )
@@ -248,7 +248,7 @@ def _driver(args: Sequence[str], compiles: Tool) -> Work:
     output = _output(args)
     if "-dlink" in args or "--device-link" in args:
         return Work("link", output)
-    sources = [i for i in inputs if i.endswith(_SOURCES)]
+    sources = [i for i in inputs if i.endswith(SOURCES)]
     if not sources and _COMPILE_ONLY.isdisjoint(args) and _language(args) is None:
         return Work("link", output or "a.out")
     if output is None and sources and "-c" in args:

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from stoker.model.tool import Tool
-from stoker.sense.classify import classify_text
+from stoker.sense.classify import SOURCES, classify_text
 from stoker.sense.graph_groups import grouped
 from stoker.sense.ninja_files import is_manifest, log_path
 from stoker.sense.ninja_graph import GraphError, read_dot, tasks_of
@@ -74,12 +74,16 @@ class _Commands(NamedTuple):
 
 
 class _Planned(NamedTuple):
-    """An edge that the dry run would run; `command` is the number of a command line like its own."""
+    """An edge that the dry run would run; `command` is the number of a command line like its own.
+
+    `size` is that of its source in bytes, 0 where there is none.
+    """
 
     output: str
     tool: Tool
     seconds: float
     command: int
+    size: int
 
 
 class _Kinds:
@@ -173,7 +177,9 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
         if output in before:
             continue
         tools[work_done.tool] += 1
-        edges.append(_Planned(output, work_done.tool, log.history.get(output, UNKNOWN), kinds.number(command, output)))
+        seconds, kind = log.history.get(output, UNKNOWN), kinds.number(command, output)
+        size = _source_size(command, directory) if work_done.tool in ("cxx", "nvcc") else 0
+        edges.append(_Planned(output, work_done.tool, seconds, kind, size))
     done = len(finished)
     summary = PlanSummary(done + len(edges), done, len(edges), dict(+tools), stamp, renewing=sorted(commands.renewing))
     return _Plan(summary, rows, edges, kinds.texts, [*ninja, "-t", "graph", *targets])
@@ -201,6 +207,15 @@ def _counted(log: FirstRead, manifest: str, renewing: Container[str]) -> frozens
     return frozenset(counted)
 
 
+def _source_size(command: str, directory: Path) -> int:
+    """Bytes of the first source that a compilation names; 0 if it is still to be made."""
+    source = next((word for word in command.split() if word.endswith(SOURCES)), "")
+    try:
+        return os.path.getsize(directory / source) if source else 0
+    except (OSError, ValueError):
+        return 0
+
+
 def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
     """Write which edge waits for which; a note if that cannot be told. The plan is good without it."""
     by_output = {edge.output: edge for edge in plan.edges if edge.output}
@@ -214,7 +229,7 @@ def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
     for task, group in zip(tasks, groups.of_task, strict=True):
         named = next((by_output[o] for o in task.outputs if o in by_output), None)
         if named is not None:
-            edges.append(PlannedEdge(task.outputs, named.tool, named.seconds, group, named.command))
+            edges.append(PlannedEdge(task.outputs, named.tool, named.seconds, group, named.command, named.size))
     with path.open("wb") as file:
         write_graph(file, edges, groups.deps, plan.commands, exact=groups.exact)
     return ""

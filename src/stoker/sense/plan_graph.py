@@ -22,8 +22,9 @@ from stoker.model.tool import Tool
 UNKNOWN = -1.0
 """Seconds of an edge that no earlier run has recorded."""
 
-MAGIC = b"stoker graph 1\n"
+MAGIC = b"stoker graph 2\n"
 KEY_BYTES = 8
+MAX_SIZE = 2**32 - 1
 _ENTRY_BYTES = KEY_BYTES + 4
 _TOOLS: tuple[Tool, ...] = get_args(Tool)
 
@@ -33,7 +34,8 @@ class PlannedEdge:
     """An edge still to run: its outputs (the first is its name), its tool, its group.
 
     `seconds` is what it took in an earlier run by ninja's log, UNKNOWN where that does not tell. `command` is the
-    number of a command line like its own: of another object of the same library, perhaps.
+    number of a command line like its own: of another object of the same library, perhaps. `size` is that of the source
+    which it compiles, in bytes, 0 where there is none.
     """
 
     outputs: Sequence[str]
@@ -41,6 +43,7 @@ class PlannedEdge:
     seconds: float
     group: int
     command: int = 0
+    size: int = 0
 
 
 class PlanGraph:
@@ -59,6 +62,7 @@ class PlanGraph:
         self.exact = bool(exact)
         self.tools = tuple(_TOOLS[i] for i in reader.whole_numbers("B", edges))
         self.seconds = reader.fractions(edges)
+        self.sizes = reader.whole_numbers("I", edges)
         self.groups = reader.whole_numbers("I", edges)
         starts = reader.whole_numbers("I", groups + 1)
         flat = reader.whole_numbers("I", starts[-1])
@@ -171,6 +175,7 @@ def write_graph(
         array("I", (len(edges), len(deps), len(keys), len(commands), exact)),
         array("B", (_TOOLS.index(e.tool) for e in edges)),
         array("f", (e.seconds for e in edges)),
+        array("I", (min(e.size, MAX_SIZE) for e in edges)),
         array("I", (e.group for e in edges)),
         array("I", _starts(map(len, deps))),
         array("I", (d for group in deps for d in group)),

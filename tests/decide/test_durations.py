@@ -1,0 +1,102 @@
+"""What jobs take, by what was stated of them and by the jobs that have ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from stoker.decide.durations import Durations, Expected, Sum, class_of, kind_of, weight
+from stoker.model.stated import Stated
+
+
+def expected(durations: Durations, tool: str, output: str, size: int = 0) -> float:
+    stated = weight(tool, output, size)
+    durations.look(())
+    return stated.amount * durations.factor(class_of(stated, tool, output))
+
+
+def ended(durations: Durations, tool: str, output: str, seconds: float, times: int = 1) -> None:
+    for _ in range(times):
+        durations.add(weight(tool, output), tool, output, seconds)
+
+
+def test_the_language_is_told_by_the_object() -> None:
+    assert kind_of("cxx", "d/a.c.o") == "c"
+    assert kind_of("cxx", "d/a.cc.o") == kind_of("cxx", "a.o") == "cxx"
+    assert kind_of("link", "a.c.o") == "link"
+
+
+def test_larger_sources_weigh_more_within_bounds() -> None:
+    sizes = [weight("cxx", "a.o", size).amount for size in (1, 200, 8_000, 100_000, 2_000_000, 2**31)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == sizes[1]
+    assert sizes[-1] == sizes[-2]
+    assert weight("cxx", "a.o", 8_000) == weight("cxx", "a.o"), "one of unknown size is a typical one"
+    assert weight("link", "a.so", 10**6) == weight("link", "a.so"), "only what is compiled has a source"
+
+
+def test_before_any_job_has_ended_nothing_tells_seconds() -> None:
+    durations = Durations()
+    assert not durations.scaled
+    ended(durations, "cxx", "d/a.o", 5.0)
+    assert durations.scaled
+
+
+def test_what_is_remembered_of_some_jobs_scales_the_others() -> None:
+    durations = Durations()
+    durations.suppose(Sum(10.0, 5.0, 40.0))
+    assert durations.scaled
+    assert expected(durations, "cxx", "new/a.o") == pytest.approx(8.0)
+
+
+def test_a_folder_is_known_by_its_own_jobs_more_than_by_others() -> None:
+    durations = Durations()
+    ended(durations, "cxx", "light/a.o", 1.0, 20)
+    ended(durations, "cxx", "heavy/a.o", 40.0, 20)
+    assert expected(durations, "cxx", "light/b.o") < 5.0
+    assert expected(durations, "cxx", "heavy/b.o") > 30.0
+    assert 10.0 < expected(durations, "cxx", "new/b.o") < 30.0
+
+
+def test_a_new_folder_is_a_mean_of_folders_not_of_jobs() -> None:
+    durations = Durations()
+    ended(durations, "cxx", "many/a.o", 1.0, 4000)
+    for folder in "abcd":
+        ended(durations, "cxx", f"{folder}/a.o", 41.0, 20)
+    assert expected(durations, "cxx", "new/b.o") > 20.0
+
+
+def test_one_kind_tells_something_of_another() -> None:
+    durations = Durations()
+    ended(durations, "cxx", "d/a.o", 30.0, 5)
+    assert 3.0 < expected(durations, "link", "d/lib.so") < 20.0
+
+
+def test_running_jobs_count_as_what_they_will_come_to() -> None:
+    """The first to end are the short ones: 60 others have run for ten times as long, and go on."""
+    durations = Durations()
+    ended(durations, "cxx", "d/a.o", 1.0, 4)
+    alone = expected(durations, "cxx", "d/b.o")
+    stated = weight("cxx", "d/b.o")
+    job = Expected(stated.amount, class_of(stated, "cxx", "d/b.o"))
+    durations.look([(job, 10.0)] * 60)
+    assert job.stated * durations.factor(job.of) > 10 * alone
+
+
+def test_what_was_stated_is_corrected_and_what_was_long_ago_fades() -> None:
+    durations = Durations()
+    stated = Stated("history", 10.0)
+    for _ in range(100):
+        durations.add(stated, "cxx", "a.o", 10.0)
+    for _ in range(100):
+        durations.add(stated, "cxx", "a.o", 40.0)
+    durations.look(())
+    assert durations.factor(class_of(stated, "cxx", "b.o")) > 3.3
+
+
+def test_doubt_narrows_and_what_is_remembered_is_doubted_less() -> None:
+    durations = Durations()
+    remembered, weighed = (class_of(s, "cxx", "d/a.o") for s in (Stated("history", 1.0), weight("cxx", "d/a.o")))
+    before = durations.doubt(weighed)
+    assert durations.doubt(remembered) < before
+    ended(durations, "cxx", "d/a.o", 1.0, 8)
+    assert durations.doubt(weighed) < before / 2
