@@ -17,10 +17,10 @@ from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.procs import below
 from support.program import PYPI_NINJA, until
+from support.somebody import UNPRIVILEGED, own
 
 pytestmark = pytest.mark.timeout(600)
 
-NOBODY = 65534
 LIMIT = 500 * MIB
 
 
@@ -36,21 +36,20 @@ def stoker(tmp_path: Path) -> Iterator[Grouped]:
         else:
             home = Path(tempfile.mkdtemp(prefix="somebody-"))
             made = Grouped(home, group)
-            made.prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
-            made.env |= {"HOME": str(home)}
-            for path in (home, made.runtime):
-                os.chown(path, NOBODY, NOBODY)
+            made.prefix = UNPRIVILEGED
+            made.env["HOME"] = str(home)
+            own(home)
+            own(made.runtime)
             yield made
-            shutil.rmtree(home)
         made.end_all()
+        if made.root != tmp_path:
+            shutil.rmtree(made.root)
         shutil.rmtree(made.runtime, ignore_errors=True)
 
 
-def owned(folder: Path, root: Path) -> Path:
-    """The folder, given to whom `root` belongs."""
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, root.stat().st_uid, root.stat().st_gid)
-    return folder
+def theirs(folder: Path) -> Path:
+    """The folder, given to whoever builds in it."""
+    return own(folder) if os.getuid() == 0 else folder
 
 
 def at_work(stoker: Grouped) -> set[int]:
@@ -63,7 +62,7 @@ def scores(pids: list[int]) -> set[int]:
 
 
 def test_a_build_in_a_group_that_one_may_not_change_is_governed_by_its_limit(stoker: Grouped) -> None:
-    folder = owned(write_burns(stoker.root / "p", burns(10, 0.5, mib=80)), stoker.root)
+    folder = theirs(write_burns(stoker.root / "p", burns(6, 0.3, mib=80)))
     status = stoker.built(PYPI_NINJA, "-C", str(folder), "-j8")
     assert (status["state"], status["exit_code"], stoker.group.kills) == ("done", 0, 0), status
     assert status["memory"]["budget"] == LIMIT
@@ -73,7 +72,7 @@ def test_a_build_in_a_group_that_one_may_not_change_is_governed_by_its_limit(sto
 @pytest.mark.parametrize("inherited", [0, 700])
 def test_jobs_are_offered_to_the_kernel_and_the_keeper_is_not(stoker: Grouped, inherited: int) -> None:
     """Nobody but root may lower a score again, and what a service manager has raised stays raised."""
-    folder = owned(write_burns(stoker.root / "p", burns(4, 600)), stoker.root)
+    folder = theirs(write_burns(stoker.root / "p", burns(4, 600)))
     stoker.prefix = ["sh", "-c", f'echo {inherited} > /proc/self/oom_score_adj && exec "$@"', "sh", *stoker.prefix]
     build = stoker.detach(PYPI_NINJA, "-C", str(folder), jobs=2)
     until(lambda: stoker.going() and stoker.held(), "jobs at work and held ones")
