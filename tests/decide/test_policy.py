@@ -296,6 +296,20 @@ class TestEmergency:
         assert asked(seen, now=100.0) == ()
         assert acts(asked(seen, now=101.5), "thaw") == [2]
 
+    def test_where_a_job_that_is_ended_costs_the_others_too_all_wait_first(self) -> None:
+        """Below pip, which starts anew when ninja fails."""
+        oldest, frozen = live(1, kernel(), 20), [live(n, kernel(), 30) for n in (2, 3)]
+        sinking = replace(view([oldest], [], frozen, available=0.15), dear=True)
+        assert [(d.action, d.jid) for d in asked(sinking)] == [("freeze", 1)]
+        waiting = replace(view([], [], [oldest, *frozen], available=0.15, last_freeze=100.0), dear=True)
+        assert asked(waiting, now=101.0) == asked(waiting, now=129.0) == ()
+        assert look(waiting, 101.0).waits.frozen == Wait(
+            "memory", "no memory is left, and ending a job would cost what the others have built"
+        )
+        assert [(d.action, d.jid) for d in asked(waiting, now=131.0)] == [("shed", 3)]
+        assert acts(asked(replace(waiting, available=1 * GIB), now=101.0), "thaw") == [1]
+        assert acts(asked(replace(waiting, frozen=(oldest,)), now=101.0), "thaw") == [1], "nobody's end would help it"
+
     def test_a_shed_waits_until_the_one_before_was_seen(self) -> None:
         seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.15, last_shed=99.5)
         assert acts(asked(seen, now=100.0), "shed") == []

@@ -5,6 +5,8 @@ Pure. Unaware of admissions, of processes and of clocks. One act at a time: the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.view import Decision, LiveJob, View
 from stoker.model.units import format_bytes
@@ -28,6 +30,10 @@ SHED_AHEAD = 0.75
 LAST_SHARE = 0.25
 """Share of the floor that must be left when what grows has grown on for a moment: the kernel's own share of a limit
 (page tables, buffers) is not in the figures."""
+
+PATIENCE_SECONDS = 30.0
+"""For how long everything waits frozen, where ending a job would cost the work of the others too: what else lives on
+the machine may give memory back. Longer would be for ever where nothing else does."""
 
 FREEZE_SPACING, SHED_SPACING = 0.5, 1.5
 """Seconds from a freeze, and from a shed, until the next shed: that growth stops shows at once, memory that is given
@@ -59,9 +65,30 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     rested = now - view.last_freeze >= FREEZE_SPACING and now - view.last_shed >= SHED_SPACING
     if not (view.frozen and rested and _sinks(situation)):
         return None
+    if view.dear and len(view.running) == 1:
+        job = view.running[0]
+        why = f"{reason}; ending a job costs what others have built, so all wait {PATIENCE_SECONDS:.0f} s for memory"
+        return Decision("freeze", job.jid, why)
     job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
     why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs again later"
     return Decision("shed", job.jid, why)
+
+
+def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decision, ...] | None:
+    """What to do where all wait frozen because ending a job is dear: nothing for a while, then give up the youngest.
+
+    None if they need not wait: there is memory, or nobody whose end would give some to another.
+    """
+    if not (view.dear and len(frozen) > 1 and view.available < view.floor):
+        return None
+    if now - max(view.last_freeze, view.last_shed) < PATIENCE_SECONDS:
+        return ()
+    job = max(frozen, key=age_order)
+    why = (
+        f"{format_bytes(view.available)} left, and none came back in {PATIENCE_SECONDS:.0f} s; "
+        f"gives back {format_bytes(job.rss)}, runs again later"
+    )
+    return (Decision("shed", job.jid, why),)
 
 
 def _sinks(situation: Situation) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.decide.admission import Deck, in_order
-from stoker.decide.emergency import alarm, climbing, passage, stall, stop
+from stoker.decide.emergency import alarm, climbing, passage, patience, stall, stop
 from stoker.decide.situation import Situation, age_order
 from stoker.decide.strangers import one_by_one
 from stoker.decide.turn import Turn, obey, whose_turn
@@ -132,6 +132,9 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Look:
     waits = _waits(view, turn, deck.rest or _full(view, level), deck.waits)
     if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
         return Look((*turn.told, *deck.decisions), waits)
+    if (patient := patience(view, turn.frozen, now)) is not None:
+        dear = Wait("memory", "no memory is left, and ending a job would cost what the others have built")
+        return Look((*turn.told, *patient), _waits(view, turn, dear))
     return Look((*turn.told, *_first(view, turn, waiting)), waits)
 
 

@@ -82,7 +82,7 @@ class View:
     person's number, or None for automatic.
     `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
     (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
-    False where a person said that memory is to be ignored.
+    False where a person said that memory is to be ignored. `dear`: a job that is ended costs the others' work as well.
     """
 
     budget: float
@@ -104,6 +104,7 @@ class View:
     pressure_line: float = PRESSURE
     spare: int = 0
     lent: int = 0
+    dear: bool = False
 
     @property
     def kept(self) -> float:

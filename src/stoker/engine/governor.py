@@ -65,6 +65,8 @@ class Governor:
         self._sample: MachineSample | None = None
         self._neighbours = NeighbourWatch()
         self._ramdisk = SeenRamDisk()
+        self.dear = False
+        """Whether a package builder such as pip runs above a scheduler: it starts anew when a job has been ended."""
         self.alone: frozenset[str] = frozenset()
         """Outputs whose jobs run first and alone: they were killed, and nobody knows what they need."""
         self.first: frozenset[str] = frozenset()
@@ -285,6 +287,7 @@ class Governor:
             pressure_line=self._pressure_line,
             spare=max(0, int(self._slots) - int(self.cores)),
             lent=lent,
+            dear=self.dear,
         )
 
     @property

@@ -20,13 +20,17 @@ from stoker.sense.schedulers import Scheduler
 
 @dataclass(slots=True)
 class Tracked:
-    """A scheduler that runs, its book, its log (`met_log`: all before this run is known), and its plan's making."""
+    """A scheduler that runs, its book, its log (`met_log`: all before this run is known), and its plan's making.
+
+    `dear`: a package builder runs above it.
+    """
 
     book: SchedulerBook
     log: NinjaLog | None = None
     met_log: bool = False
     planned_stamp: str | None = None
     plan_task: asyncio.Task[None] | None = None
+    dear: bool = False
 
 
 class Logs:

@@ -29,9 +29,10 @@ from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.births import BirthWatch
 from stoker.sense.exits import ExitWatch
+from stoker.sense.frontends import builds_packages
 from stoker.sense.jobs import Job, JobReport, JobTracker
 from stoker.sense.machine import MachineReader
-from stoker.sense.processes import Process, ProcessTable, again, children_of, start_wall
+from stoker.sense.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
 from stoker.sense.scheduler_args import ninja_arguments
 from stoker.sense.schedulers import Key, Scheduler, SchedulerFinder, Versions
 
@@ -214,7 +215,16 @@ class Observer:
                 parent = self._tracked.get(outer.key) if outer is not None else None
                 new.append((tracked, parent.book.sid if parent else None))
         self.planner.make(self._tracked.values())
+        self._governor.dear = any(tracked.dear for tracked in self._tracked.values())
         return new
+
+    def _is_dear(self, scheduler: Scheduler) -> bool:
+        """Whether pip or its like runs above it."""
+        above = self._processes.get(scheduler.pid)
+        while above is not None and (above := self._processes.get(above.ppid)) is not None:
+            if builds_packages(read_cmdline(above.pid)):
+                return True
+        return False
 
     def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
         """Open a book: a new one, or the one that the journal tells of."""
@@ -222,6 +232,7 @@ class Observer:
         self._next_sid = max(self._next_sid, sid + 1)
         self._met_any = True
         tracked = Tracked(SchedulerBook(sid, scheduler, started, before.finished_by_tool if before else None))
+        tracked.dear = self._is_dear(scheduler)
         if scheduler.tool != "make":
             self._logs.open(tracked, scheduler, started)
             if before is not None and before.log_offset is not None and tracked.log is not None:
