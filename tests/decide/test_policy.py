@@ -338,3 +338,15 @@ def test_sizes_beyond_all_reason_decide_something() -> None:
     seen = view([live(1, light(1e9), 1)], [candidate(2, light(1e9))])
     assert acts(asked(seen), "admit") == []
     assert view().budget == 32 * GIB
+
+
+def test_what_a_job_on_deck_holds_already_is_part_of_what_it_needs() -> None:
+    """Four were stopped only after their compilers had begun, and hold 2 GiB each: nobody else may have that."""
+    running = [live(1, light(10, seconds=100), 5)]
+    begun = [replace(candidate(n, light(6, seconds=100)), rss=2 * GIB) for n in range(2, 6)]
+    seen = view(running, begun, available=32 - 10 - 8)
+    assert len(acts(asked(seen), "admit")) == 3, "30 GiB: 10 and 8 are held, and each needs 4 more"
+    fresh = replace(seen, candidates=tuple(replace(c, rss=0.0) for c in begun), available=22 * GIB)
+    assert len(acts(asked(fresh), "admit")) == 3
+    stranger = candidate(9, light(14, seconds=100))
+    assert acts(asked(replace(seen, candidates=(stranger, *begun[2:]))), "admit") == [4, 5]

@@ -245,6 +245,46 @@ def test_the_limit_with_the_least_left_binds(limits: list[MemoryLimit], source: 
     assert (binding.path, binding.available) == (source, available)
 
 
+def test_file_pages_that_are_yet_to_be_written_are_in_use(fake: FakeMachine) -> None:
+    """They cannot go before a disk has taken them: 2 GiB of 3 are inactive, and half of that is not written yet."""
+    fake.mount("cg", "cgroup2")
+    fake.mount("cg1", "cgroup", options="rw,memory")
+    fake.cgroup("0::/box\n4:memory:/job\n")
+    _v2(fake, "cg/box", str(4 * GIB), 3 * GIB, inactive=2 * GIB)
+    _v1(fake, "cg1/job", 4 * GIB, 3 * GIB, inactive=2 * GIB, hierarchical=4 * GIB)
+    assert [limit.available for limit in fake.find().memory_limits()] == [3 * GIB, 3 * GIB]
+    for stat, words in (
+        ("cg/box", f"file_dirty {GIB - 4096}\nfile_writeback 4096\n"),
+        ("cg1/job", f"total_dirty {GIB - 4096}\ntotal_writeback 4096\n"),
+    ):
+        with (fake.root / stat / "memory.stat").open("a") as file:
+            file.write(words)
+    assert [limit.available for limit in fake.find().memory_limits()] == [2 * GIB, 2 * GIB]
+    dirty = {"MemTotal": 16 * GIB, "MemAvailable": 9 * GIB, "Dirty": GIB, "Writeback": GIB}
+    assert binding_limit(dirty, []).available == 7 * GIB
+
+
+def test_a_group_of_its_own_tells_what_the_build_holds(fake: FakeMachine, tmp_path: Path) -> None:
+    """Anonymous memory, tmpfs, the programs once, and what is yet to be written; not the cache that can go."""
+    fake.write("proc/7/stat", "7 (sh) S 1 7 7 0 -1 0 " + "0 " * 44)
+    fake.mount("cg", "cgroup2")
+    fake.cgroup("0::/box\n")
+    fake.write("cg/box/cgroup.procs", "7\n")
+    fake.write(
+        "cg/box/memory.stat",
+        "anon 500\nfile 9000\nshmem 60\nfile_mapped 47\nfile_dirty 8\nfile_writeback 1\ninactive_file 8000\n",
+    )
+    reader = MachineReader(7, str(tmp_path), fake.proc, tmp_path)
+    reader.read(1.0, held=900)
+    assert reader.build_holds == 500 + 60 + 9
+    fake.write("cg/box/cgroup.procs", "7\n1\n")
+    other = MachineReader(7, str(tmp_path), fake.proc, tmp_path)
+    other.read(1.0, held=900)
+    assert other.build_holds == 900, "somebody else lives there, too"
+    for made in (reader, other):
+        made.close()
+
+
 def test_cpu_shares_between_two_reads(tmp_path: Path) -> None:
     reader = CpuReader(tmp_path)
     assert reader.read() is None

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ import pytest
 from stoker.sense import processes, procfs
 from stoker.sense.processes import (
     PAGE_SIZE,
+    SHARED_MOST,
+    Process,
     ProcessTable,
+    held_by,
     parse_stat,
     read_cmdline,
     read_cwd,
@@ -20,6 +24,8 @@ from stoker.sense.processes import (
     read_exe,
     start_wall,
 )
+
+MIB = 2**20
 
 
 def _stat(pid: int, ppid: int, comm: str = "sh", state: str = "S", start: int = 5) -> str:
@@ -60,7 +66,7 @@ def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProc:
 def test_a_stat_line_with_a_nasty_name_is_read() -> None:
     process = parse_stat(_stat(7, 3, "a) R 1 (b\n", "R").encode())
     assert process is not None
-    assert process == (7, 3, 7, 7, "R", "a) R 1 (b\n", 5, 7, 11, 11 * PAGE_SIZE, 7)
+    assert process == Process(7, 3, 7, 7, "R", "a) R 1 (b\n", 5, 7, 11, 11 * PAGE_SIZE, 7)
 
 
 @pytest.mark.parametrize("text", [b"", b"7", b"7 (x", b"7 (x) R 1", b"x (y) " + b"z " * 30])
@@ -205,3 +211,77 @@ def test_a_real_process_tells_all_about_itself(tmp_path: Path, until: Callable[[
     assert read_cmdline(child.pid) == ()
     assert read_cwd(child.pid) is None
     assert read_exe(child.pid) is None
+
+
+MAPPER = """
+import mmap, sys
+file = open(sys.argv[1], "rb")
+pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+seen = [pages[at] for at in range(0, len(pages), 4096)]
+own = mmap.mmap(-1, int(sys.argv[2]) << 20, flags=int(sys.argv[3]))
+for at in range(0, len(own), 4096):
+    own[at] = 1
+print(flush=True)
+sys.stdin.read()
+"""
+"""A process that maps all of a file, and so many MiB of its own, private or shared (MAP_PRIVATE, MAP_SHARED)."""
+
+
+Mappers = list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def mapping(tmp_path: Path) -> Iterator[Callable[..., Mappers]]:
+    """Starts processes that map one file of so many MiB."""
+    started: Mappers = []
+
+    def start(
+        count: int, file_mib: int, own_mib: int = 1, flags: int = mmap.MAP_PRIVATE
+    ) -> list[subprocess.Popen[bytes]]:
+        (tmp_path / "file").write_bytes(bytes(file_mib * MIB))
+        argv = [sys.executable, "-S", "-c", MAPPER, str(tmp_path / "file"), str(own_mib), str(flags)]
+        started.extend(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(count))
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n"
+        return started
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def exact(pids: Iterable[int]) -> int:
+    """What the kernel says that processes hold together, each page shared out among all that map it."""
+    texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
+    return sum(int(line.split()[1]) * 1024 for text in texts for line in text.splitlines() if line.startswith("Pss:"))
+
+
+def test_what_processes_share_is_held_once(mapping: Callable[..., Mappers]) -> None:
+    mapping(6, 40)
+    found = ProcessTable(os.getpid()).scan()
+    assert sum(p.rss for p in found.values()) > 6 * 40 * MIB
+    assert held_by(found.values()) == pytest.approx(exact(found), abs=30 * MIB)
+    assert max(p.held for p in found.values()) < 30 * MIB
+
+
+def test_what_a_process_maps_alone_and_shared_memory_are_its_own(
+    mapping: Callable[..., Mappers],
+) -> None:
+    (process,) = mapping(1, 200, 50, mmap.MAP_SHARED)
+    found = ProcessTable(os.getpid()).scan()[process.pid]
+    assert found.shared == SHARED_MOST, "no program is larger: the rest is what it works on"
+    assert found.held > 200 * MIB - SHARED_MOST + 50 * MIB
+
+
+def test_a_process_that_only_waits_is_weighed_once(
+    mapping: Callable[..., Mappers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapping(2, 10)
+    table = ProcessTable(os.getpid())
+    first = table.scan()
+    weighed: list[int] = []
+    monkeypatch.setattr("stoker.sense.processes.shared_pages", lambda pid, _root: weighed.append(pid))
+    assert {pid: p.shared for pid, p in table.scan().items()} == {pid: p.shared for pid, p in first.items()}
+    assert weighed == []

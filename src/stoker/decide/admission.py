@@ -148,7 +148,7 @@ class Deck:
                 self.rest = self._kept()
                 return
             job, again = self.situation.outlook_at_birth(candidate), ""
-            if job not in refused and self.promise.fits(job):
+            if job not in refused and self._fits(candidate, job):
                 again = self._stopped_again(born := self._newborn(candidate))
                 if not again:
                     self._admit(candidate, born, job)
@@ -163,9 +163,24 @@ class Deck:
                 self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
             self._early = self._may_begin(candidate, job)
             if candidate.first or candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
-                self._keep_room(job, candidate.name)
+                self._take_back(candidate)
+                self._keep_room(job, candidate.name, candidate.rss)
+
+    def _fits(self, candidate: Candidate, job: Outlook) -> bool:
+        """Whether it fits; what it holds already is promised to it, and is a part of what it needs."""
+        self._take_back(candidate)
+        fits = self.promise.fits(job)
+        if candidate.rss:
+            self.promise.hold(candidate.rss)
+        return fits
+
+    def _take_back(self, candidate: Candidate) -> None:
+        """What it holds is promised to it no longer: its whole need is about to be."""
+        if candidate.rss:
+            self.promise.hold(-candidate.rss)
 
     def _admit(self, candidate: Candidate, born: LiveJob, job: Outlook) -> None:
+        self._take_back(candidate)
         self.promise.add(job)
         self._gone.append(born)
         self.slots -= 1
@@ -174,7 +189,7 @@ class Deck:
     def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
         """The candidate as it will be seen once it has been let go."""
         c = candidate
-        return LiveJob(c.jid, c.name, self.now, 0.0, 0.0, c.curve, width=c.width, alone=c.alone, early=early)
+        return LiveJob(c.jid, c.name, self.now, 0.0, c.rss, c.curve, c.rss, width=c.width, alone=c.alone, early=early)
 
     def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
         """Its admission beside a single job, if there is room for what it holds in the next second while that runs on.

@@ -147,7 +147,7 @@ def leeway(situation: Situation, ahead: int = LOOK_AHEAD, *, doubt: bool = True)
 def _growth_of_others(situation: Situation, ahead: int) -> float:
     """Bytes by which all but the oldest will hold more within so many seconds than now: some end, or come down."""
     order, all_of_them = situation.by_age, situation.promise.mean
-    held = sum(j.rss for j in (*order[1:], *situation.view.frozen))
+    held = sum(j.rss for j in (*order[1:], *situation.view.frozen)) + situation.on_deck
     oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
     most = max(all_of_them[slot] - (oldest[slot] if slot < len(oldest) else 0.0) for slot in range(ahead))
     return max(most - held, situation.surge(order[1:]))

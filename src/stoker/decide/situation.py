@@ -43,7 +43,8 @@ class Situation:
         jobs, view = tuple(jobs), self.view
         gone = {j.jid for j in jobs}
         frozen = tuple(j for j in view.frozen if j.jid not in gone)
-        after = Situation(replace(view, running=(*view.running, *jobs), frozen=frozen))
+        waiting = tuple(c for c in view.candidates if c.jid not in gone) if self.on_deck else view.candidates
+        after = Situation(replace(view, running=(*view.running, *jobs), frozen=frozen, candidates=waiting))
         after._standings, after._outlooks = self._standings, self._outlooks
         after._running_promise = self._running_promise.copied()
         for job in jobs:
@@ -62,15 +63,22 @@ class Situation:
 
         What others take on this machine shrinks it, whether or not the build's own figures are exact.
         """
-        own = sum(j.rss for j in self.view.running) + sum(j.rss for j in self.view.frozen)
+        own = sum(j.rss for j in self.view.running) + sum(j.rss for j in self.view.frozen) + self.on_deck
         return min(self.view.budget, own + self.view.available) - self.view.kept
 
     @cached_property
+    def on_deck(self) -> float:
+        """Bytes held by those that were stopped only after they had begun."""
+        return sum([c.rss for c in self.view.candidates])
+
+    @cached_property
     def promise(self) -> Promise:
-        """What running and frozen jobs are expected to hold from now on; admissions add to it."""
+        """What all live jobs are expected to hold from now on, as long as nobody is let go; admissions add to it."""
         promise = self._running_promise.copied()
         for job in self.view.frozen:
             promise.hold(job.rss)
+        if self.on_deck:
+            promise.hold(self.on_deck)
         return promise
 
     @cached_property
@@ -81,8 +89,8 @@ class Situation:
         return promise
 
     def peaks(self) -> Peaks:
-        """The sum of the peaks of all that runs."""
-        peaks = Peaks(self.capacity)
+        """The sum of the peaks of all that runs, beside what those on deck hold."""
+        peaks = Peaks(self.capacity - self.on_deck)
         for job in self.view.running:
             peaks.add(job.curve, job.rss)
         return peaks

@@ -55,7 +55,8 @@ class Candidate:
 
     `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
     `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
-    that its hold was told already.
+    that its hold was told already. `rss` is what it holds: next to nothing, unless it was stopped only after its
+    compiler had begun.
     """
 
     jid: int
@@ -67,6 +68,7 @@ class Candidate:
     held: bool = False
     width: float = 1.0
     first: bool = False
+    rss: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

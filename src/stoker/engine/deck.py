@@ -35,6 +35,9 @@ MAX_PIDS = 512
 SHOWN_JOBS = 64
 """The oldest jobs, of which viewers are told again when another peak is expected: more than a screen shows."""
 
+BEGUN = 4 * 2**20
+"""Bytes that a job on deck holds if it was stopped only after its compiler had begun; a shell holds far less."""
+
 NEWS_SHARE = 0.2
 """What makes it worth telling: with every job that ends the expectation of all its like changes a little."""
 
@@ -153,6 +156,8 @@ class Member:
     def use(self, use: JobUse) -> None:
         """What its process tree uses now."""
         self.seen = use
+        if use.rss != self.rss:
+            self.candidate = None
         self.rss, self.age, self.phase = use.rss, use.cpu_seconds, use.phase
         self.starting = use.starting
         if len(self.pids) > MAX_PIDS:  # a script that runs a thousand programs
@@ -299,8 +304,10 @@ class Deck:
         )
 
     def _candidate(self, m: Member) -> Candidate:
+        rss = m.rss if m.rss >= BEGUN else 0
+        curve = self.curve(m)
         m.candidate = Candidate(
-            m.jid, m.job.label, m.arrived, self.curve(m), m.passed_over, m.alone, m.held, m.width, m.first
+            m.jid, m.job.label, m.arrived, curve, m.passed_over, m.alone, m.held, m.width, m.first, rss
         )
         return m.candidate
 

@@ -382,7 +382,7 @@ class Observer:
     def _sample(
         self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], report: JobReport, now: float
     ) -> ev.Sampled:
-        sample = self.sampler.sample(processes, now, busy=bool(schedulers))
+        sample = self.sampler.sample(processes, now, jobs=self._governor.deck.held_bytes(), busy=bool(schedulers))
         self._governor.machine(sample.machine)
         sample = self._governor.promised(sample)
         size, read = self._output.size, self._output.settled

@@ -8,7 +8,7 @@ from stoker.model import events as ev
 from stoker.sense.classify import describe
 from stoker.sense.machine import MachineReader
 from stoker.sense.phase import innermost
-from stoker.sense.processes import Process, read_cmdline
+from stoker.sense.processes import Process, held_by, read_cmdline
 from stoker.sense.ungoverned import compilers
 from stoker.sense.written import WrittenReader
 
@@ -30,17 +30,18 @@ class Sampler:
         self._written_at = 0.0
         self._pids: tuple[int, ...] = ()
 
-    def sample(self, processes: Mapping[int, Process], now: float, *, busy: bool) -> ev.Sampled:
-        """The tick at Unix time `now`, without jobs; `busy`: a scheduler runs."""
+    def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> ev.Sampled:
+        """The tick at Unix time `now`, without jobs, which hold `jobs` bytes; `busy`: a scheduler runs."""
         if not 0 <= now - self._written_at < WRITTEN_EVERY:
             self._written_at = now
             self._pids = tuple(processes)
             self.count_written()
-        rss = sum(p.rss for p in processes.values())
+        held = held_by(processes.values())
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
-        machine = self._machine.read(now, rss)
-        return ev.Sampled(machine, (), rss, len(processes), self._written, activity, 0, ungoverned=alone)
+        machine = self._machine.read(now, held, jobs)
+        build = self._machine.build_holds
+        return ev.Sampled(machine, (), build, len(processes), self._written, activity, 0, ungoverned=alone)
 
     def count_written(self) -> int:
         """Count anew what the build wrote to disks: also at its very end, when the last link has been waited for."""

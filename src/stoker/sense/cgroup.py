@@ -21,7 +21,8 @@ UNLIMITED = 2**60
 
 
 class MemoryLimit(NamedTuple):
-    """A limit and what counts against it. `used` leaves out file cache that is inactive and can go at any time."""
+    """A limit and what counts against it. `used` leaves out file cache that is inactive and can go at any time: none
+    that must be written to a disk before."""
 
     path: str
     limit: int
@@ -47,16 +48,18 @@ class Cgroups:
         """The version 2 group of the process itself, which may have PSI files of its own."""
         return self.unified[0] if self.unified else None
 
-    def is_own(self, top: int, proc_root: Path = PROC) -> bool:
+    def own_pressure(self, top: int, proc_root: Path = PROC) -> bool:
         """Whether nobody lives in `pressure_folder` but process `top` and what is below it.
 
         Only then its figures are the build's. The root of the hierarchy, which has no type, stands for the machine.
         """
         folder = self.pressure_folder
-        if folder is None or not (folder / "cgroup.type").exists():
-            return False
-        pids = _members(folder)
-        return bool(pids) and all(_is_below(pid, top, proc_root) for pid in pids)
+        return folder is not None and (folder / "cgroup.type").exists() and _is_own(folder, top, proc_root)
+
+    def own_memory(self, top: int, proc_root: Path = PROC) -> Path | None:
+        """The group that accounts for the memory of process `top` and what is below it, and of nobody else."""
+        folders = [chain[0] for chain in (self.memory_v1, self.unified) if chain]
+        return next((f for f in folders if (f / "memory.stat").exists() and _is_own(f, top, proc_root)), None)
 
     def memory_limits(self) -> list[MemoryLimit]:
         """Every limit that is set around the process, with its use now."""
@@ -110,8 +113,32 @@ def memory_group(pid: int, proc_root: Path = PROC) -> str:
     return "" if ".." in found.split("/") else found.rstrip("/")
 
 
+def held_in(folder: Path) -> int | None:
+    """Bytes that a memory group holds and could not give back at once: anonymous memory, tmpfs, file pages that are
+    mapped or yet to be written. None if it does not tell."""
+    stat = read_once(f"{folder}/memory.stat", 16384) or b""
+    v1 = _field(stat, b"total_rss", -1) >= 0
+    names = (b"total_rss", b"total_shmem", b"total_mapped_file") if v1 else (b"anon", b"shmem", b"file_mapped")
+    anonymous, shared, mapped = (_field(stat, name, -1) for name in names)
+    if anonymous < 0:
+        return None
+    shared = max(0, shared)
+    return anonymous + shared + max(0, mapped - shared) + _unwritten(stat)
+
+
+def _unwritten(stat: bytes) -> int:
+    """Bytes of a group's file pages that must be written to a disk before they can go."""
+    names = (b"total_dirty", b"total_writeback", b"file_dirty", b"file_writeback")
+    return sum(_field(stat, name, 0) for name in names)
+
+
+def _is_own(folder: Path, top: int, proc_root: Path) -> bool:
+    pids = _members(folder)
+    return bool(pids) and all(_is_below(pid, top, proc_root) for pid in pids)
+
+
 def _members(folder: Path) -> list[int]:
-    """The processes of a version 2 group and of all groups below it."""
+    """The processes of a group and of all groups below it."""
     lists = [folder / "cgroup.procs", *folder.rglob("cgroup.procs")]
     return [int(pid) for file in dict.fromkeys(lists) for pid in (read_all(str(file)) or b"").split() if pid.isdigit()]
 
@@ -181,7 +208,7 @@ def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
         limit = min(limit, tightest) if tightest >= 0 else limit
         usage = read_int(f"{folder}/memory.usage_in_bytes")
         if usage is not None and limit < UNLIMITED:
-            yield MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"total_inactive_file", 0)))
+            yield MemoryLimit(str(folder), limit, _in_use(usage, stat, b"total_inactive_file"))
 
 
 def _memory_v2(folder: Path) -> MemoryLimit | None:
@@ -194,7 +221,11 @@ def _memory_v2(folder: Path) -> MemoryLimit | None:
     if usage is None:
         return None
     stat = read_once(f"{folder}/memory.stat", 16384) or b""
-    return MemoryLimit(str(folder), limit, max(0, usage - _field(stat, b"inactive_file", 0)))
+    return MemoryLimit(str(folder), limit, _in_use(usage, stat, b"inactive_file"))
+
+
+def _in_use(usage: int, stat: bytes, inactive: bytes) -> int:
+    return max(0, usage - max(0, _field(stat, inactive, 0) - _unwritten(stat)))
 
 
 def _field(stat: bytes, name: bytes, default: int) -> int:

@@ -66,6 +66,8 @@ class Job:
 class JobUse:
     """What a running job's process tree uses now: bytes, percent of one core, seconds of CPU so far.
 
+    The program that many jobs run is in memory once, and in none of their figures (`processes.held_by`).
+
     `guests` are trees of processes elsewhere that work for it: a cache's server runs its compiler. They count in all
     figures.
     """
@@ -131,7 +133,7 @@ class JobTracker:
         job = self._job(key, argv, scheduler, start_wall(key[1], now))
         if job is None:
             return None
-        use = self._uses[key] = JobUse(job, process.rss, process.rss, 0.0, 0.0, process.comm, "running")
+        use = self._uses[key] = JobUse(job, process.held, process.held, 0.0, 0.0, process.comm, "running")
         return use
 
     def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
@@ -255,7 +257,7 @@ class JobTracker:
         percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
         self._ticks[job.key] = (now, ticks)
         both = [*tree, *(p for guest in guests for p in guest.tree)]
-        rss = sum(p.rss for p in both)
+        rss = sum(p.held for p in both)
         states = {p.state for p in tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
         stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from stoker.model.samples import MachineSample
-from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups
+from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups, held_in
 from stoker.sense.cpu import CpuReader, CpuUse, cpu_available
 from stoker.sense.disk import SYS, DiskReader
 from stoker.sense.gpu import GpuReader
@@ -19,7 +19,7 @@ from stoker.sense.processes import PROC
 from stoker.sense.procfs import Notes, read_all
 from stoker.sense.ramdisk import RamDiskReader
 
-_MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)):\s+(\d+)", re.MULTILINE)
+_MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Dirty|Writeback):\s+(\d+)", re.MULTILINE)
 
 LOOK_AGAIN = 60
 """Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
@@ -50,16 +50,21 @@ class MachineReader:
         self._disk = DiskReader(cwd, proc_root, sys_root)
         self._gpu = gpu
         self._cgroups = Cgroups()
-        self._is_own = False
+        self._own_pressure = False
+        self._own_memory: Path | None = None
+        self._beside = 0
+        self.build_holds = 0
+        """Bytes that the build holds beside a RAM disk, as read last: by a group of its own, where it has one."""
         self._cores = 1.0
         self._reads = 0
         self.own_limit = own_limit
         self._ramdisk = ramdisk
         self._in_ramdisk = 0
 
-    def read(self, now: float, build_rss: int = 0) -> MachineSample:
-        """The sample for Unix time `now`; `build_rss` counts against a limit that a person set for the build.
+    def read(self, now: float, held: int = 0, jobs: int = 0) -> MachineSample:
+        """The sample for Unix time `now`. The build's processes were seen to hold `held` bytes, `jobs` of them in jobs.
 
+        They count against a limit that a person set for the build, unless a group of its own knows better.
         What cannot be read is 0 or None, and said once in `notes`.
         """
         if self._reads % LOOK_AGAIN == 0:
@@ -70,9 +75,12 @@ class MachineReader:
         info = read_meminfo(self._proc)
         if not info:
             self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
-        memory = self._binding(info, build_rss)
+        account = held_in(self._own_memory) if self._own_memory is not None else None
+        self.build_holds = held if account is None else max(0, account - self._in_ramdisk)
+        self._beside = self.build_holds - jobs
+        memory = self._binding(info, self.build_holds)
         cpu = self._cpu.read() or CpuUse(0.0, ())
-        group, own = self._cgroups.pressure_folder, self._is_own
+        group, own = self._cgroups.pressure_folder, self._own_pressure
         pressures = {r: read_pressure(r, group, self._proc, own=own) for r in ("cpu", "memory", "io")}
         if pressures["memory"] is None:
             self.notes.say("this kernel tells no memory pressure (PSI)")
@@ -97,16 +105,17 @@ class MachineReader:
             ramdisk=disk,
         )
 
-    def memory(self, build_rss: int) -> MemoryLimit:
-        """Only the limit that binds, and what is left of it: cheap enough for every decision."""
+    def memory(self, jobs: int) -> MemoryLimit:
+        """Only the limit that binds, and what is left of it, if the build's jobs hold so many bytes now: cheap enough
+        for every decision."""
         if not self._reads:
             self._look_up()
-        return self._binding(read_meminfo(self._proc), build_rss)
+        return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
 
-    def _binding(self, info: dict[str, int], build_rss: int) -> MemoryLimit:
+    def _binding(self, info: dict[str, int], held: int) -> MemoryLimit:
         limits = self._cgroups.memory_limits()
         if self.own_limit is not None:
-            limits.append(MemoryLimit("--memory", self.own_limit, build_rss + self._in_ramdisk))
+            limits.append(MemoryLimit("--memory", self.own_limit, held + self._in_ramdisk))
         return binding_limit(info, limits)
 
     @property
@@ -126,7 +135,8 @@ class MachineReader:
         cgroups = find_cgroups(self.pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
-            self._is_own = cgroups.is_own(self.pid, self._proc)
+            self._own_pressure = cgroups.own_pressure(self.pid, self._proc)
+            self._own_memory = cgroups.own_memory(self.pid, self._proc)
         self._cores = cpu_available(self.pid, self._cgroups.cpu_quota())
 
 
@@ -137,9 +147,13 @@ def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
 
 
 def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
-    """Of the machine and all cgroup limits, the one with the least left: the one that will be hit first."""
+    """Of the machine and all cgroup limits, the one with the least left: the one that will be hit first.
+
+    File pages that must be written to a disk before they can go are not available, whatever MemAvailable says.
+    """
     total = meminfo.get("MemTotal", 0)
-    available = meminfo.get("MemAvailable", meminfo.get("MemFree", 0))
+    unwritten = meminfo.get("Dirty", 0) + meminfo.get("Writeback", 0)
+    available = max(0, meminfo.get("MemAvailable", meminfo.get("MemFree", 0)) - unwritten)
     machine = MemoryLimit("machine", total, max(0, total - available))
     candidates = [machine] if total else []
     candidates += [limit for limit in limits if not total or limit.limit < total]

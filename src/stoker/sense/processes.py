@@ -26,6 +26,10 @@ FORGET_FOREIGN_EVERY = 60
 """Scans after which processes of others are read afresh, in case a pid was reused between two scans."""
 
 
+SHARED_MOST = 128 * 2**20
+"""File pages of one process up to this many bytes are taken for its program and its libraries, which all processes of
+that program share (cc1plus maps 33 MiB, clang 100). What it maps beyond is its own: a linker's inputs and output."""
+
 REST_SCANS = 4
 """Of the processes that rest, so many times fewer are read at a scan: a wide machine holds a thousand of them."""
 
@@ -33,7 +37,8 @@ REST_SCANS = 4
 class Process(NamedTuple):
     """One line of /proc/PID/stat. A named tuple because a thousand are made per scan and it is the cheapest value.
 
-    `cpu_ticks` are its own, `child_ticks` those of its children that have ended and were waited for.
+    `cpu_ticks` are its own, `child_ticks` those of its children that have ended and were waited for. `rss` counts
+    every page that it maps, `shared` of these are file pages that others of its program map as well.
     """
 
     pid: int
@@ -47,6 +52,37 @@ class Process(NamedTuple):
     child_ticks: int
     rss: int
     nthreads: int
+    shared: int = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that would be free without it."""
+        return self.rss - self.shared
+
+
+def held_by(processes: Iterable[Process]) -> int:
+    """Bytes that processes hold together: what they share counts once for each program."""
+    own = 0
+    programs: dict[str, int] = {}
+    for process in processes:
+        own += process.held
+        if process.shared > programs.get(process.comm, 0):
+            programs[process.comm] = process.shared
+    return own + sum(programs.values())
+
+
+def shared_pages(pid: int, proc_root: Path | str = PROC) -> int:
+    """Bytes of file pages that a process maps and others of its program share; 0 where the kernel does not tell.
+
+    /proc/PID/smaps_rollup would tell each page's exact share, but the kernel walks all page tables for it, with the
+    memory map locked against the compiler: 5 ms for 400 MiB where this takes 6 µs.
+    """
+    status = read_once(f"{proc_root}/{pid}/status") or b""
+    at = status.find(b"\nRssFile:")
+    try:
+        return min(SHARED_MOST, int(status[at + 9 : status.index(b"kB", at)]) * 1024) if at >= 0 else 0
+    except ValueError:
+        return 0
 
 
 def parse_stat(data: bytes) -> Process | None:
@@ -118,7 +154,8 @@ class ProcessTable:
         self._foreign &= names
         kept = self._resting(resting, names)
         read = {**kept, **self._read(names - self._foreign - {str(pid) for pid in kept})}
-        ours = self._ours = self._descendants(read)
+        ours = self._weighed(self._descendants(read))
+        self._ours = ours
         self._remember_foreign(read, ours)
         return ours
 
@@ -152,6 +189,19 @@ class ProcessTable:
     def _was_ours(self, process: Process) -> bool:
         """Whether this very process belonged to the tree at the last scan."""
         return self._ours[process.pid].start_ticks == process.start_ticks
+
+    def _weighed(self, ours: Mapping[int, Process]) -> dict[int, Process]:
+        """The same with what they share, read anew only of those that have grown or shrunk: most only wait."""
+        weighed = {}
+        for pid, process in ours.items():
+            before = self._ours.get(pid)
+            if process is before or not process.rss:
+                weighed[pid] = process
+                continue
+            same = before is not None and (before.start_ticks, before.rss) == (process.start_ticks, process.rss)
+            shared = before.shared if before is not None and same else shared_pages(pid, self._proc)
+            weighed[pid] = process._replace(shared=min(shared, process.rss))
+        return weighed
 
     def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
         """Only what is provably below somebody else: one of ours whose parent ended while we read must stay unknown."""
