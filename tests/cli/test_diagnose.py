@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from support.program import PYPI_NINJA, Stoker, write_ninja
+from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
 
 def test_the_output_of_a_build_by_its_name(stoker: Stoker) -> None:
@@ -119,3 +119,49 @@ def test_what_the_journal_knows_beside_the_output_is_told(stoker: Stoker, tmp_pa
     (build / "journal.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     told = stoker.run("diagnose", "killed")
     assert told.stdout.startswith(b"Killed  [compiler-killed]\n  a.o:\n  why     For memory."), told
+
+
+def test_a_build_that_ended_well_has_nothing_to_diagnose_whatever_its_output_says(stoker: Stoker) -> None:
+    words = "echo 'virtual memory exhausted: Cannot allocate memory'"
+    assert stoker.run("run", "--plain", "--name", "fine", "--", "sh", "-c", words).returncode == 0
+    told = stoker.run("diagnose", "fine")
+    assert told.returncode == 1
+    assert b"ended well" in told.stdout
+    found = json.loads(stoker.run("diagnose", "--json", "fine").stdout)
+    assert (found["matches"], found["state"]) == ([], "done")
+
+
+def test_a_build_that_still_runs_is_said_to(stoker: Stoker, tmp_path: Path) -> None:
+    wait = "while [ ! -e go ]; do sleep 0.05; done"
+    folder = write_ninja(tmp_path / "p", [("o1", "echo 'a.c:1:1: error: no such name'; exit 1"), ("o2", wait)])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder), "-k0", jobs=2)
+    try:
+        until(lambda: stoker.status(build)["progress"]["failed"] == 1, "the failure of a job")
+        told = stoker.run("diagnose", build)
+        assert told.returncode == 0
+        assert b"still runs" in told.stderr
+        assert b"no such name" in told.stdout
+    finally:
+        (folder / "go").touch()
+    stoker.ended(build)
+    (folder / "build.ninja").unlink()
+    (folder / "go").unlink()
+    write_ninja(folder, [("o2", wait)])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder))
+    try:
+        until(lambda: stoker.status(build)["progress"]["running"] == 1, "a running job")
+        told = stoker.run("diagnose", build)
+        assert (told.returncode, b"still runs, and nothing has failed so far" in told.stdout) == (1, True)
+    finally:
+        (folder / "go").touch()
+    stoker.ended(build)
+
+
+def test_ninjas_own_errors_are_known_causes(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "p", [("o1", "touch o1")])
+    for words, rule in (
+        (("-C", str(folder), "nosuch"), "ninja-unknown-target"),
+        (("-C", str(tmp_path / "gone")), "ninja-no-folder"),
+    ):
+        assert stoker.run("run", "--plain", "--", PYPI_NINJA, *words).returncode == 1
+        assert [m["rule"] for m in json.loads(stoker.run("diagnose", "--json").stdout)["matches"]] == [rule]

@@ -137,6 +137,8 @@ log cmake-error "$lists"' "message(FATAL_ERROR \"BUILD_SHARED_LIBS must be ON\")
 # ninja and make
 log ninja-missing-input 'printf "rule cc\n  command = cc -c \$in -o \$out\nbuild out.o: cc gone.c\n" >build.ninja; ninja'
 log ninja-no-manifest 'ninja'
+log ninja-unknown-target 'printf "rule cc\\n  command = cc\\nbuild a.o: cc\\n" >build.ninja; ninja aa.o'
+log ninja-no-folder 'ninja -C gone'
 log ninja-dirty 'printf "rule gen\n  command = touch build.ninja\n  generator = 1\nbuild build.ninja: gen lists\n" >build.ninja; touch -d "+1 hour" lists; ninja'
 log ninja-manifest 'printf "rule cc\n  command = cc\nbuild out.o: cc\nbuild out.o: cc\n" >build.ninja; ninja'
 log ninja-cycle 'printf "rule cc\n  command = cc\nbuild a: cc b\nbuild b: cc a\n" >build.ninja; ninja a'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -135,6 +136,10 @@ def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal:
     until(lambda: counted() != (0, 0), "the end of the job to be told")
     assert counted() == (0, 1), "what a person killed has not failed"
     assert any(d["what"].startswith("kill ") for d in stoker.status()["decisions"])
+    terminal.wait_for("1 killed by")
+    terminal.send("o")
+    terminal.wait_for(re.compile(r"not failed, killed by \S+: FAILED: ").search)
+    terminal.send("o")
     (folder / "go").touch()
     terminal.wait_for("exit code 0")
     status = stoker.status()

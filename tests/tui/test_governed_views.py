@@ -51,7 +51,7 @@ def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
 def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     lines = [text(line) for line in meters.meters(at(governed()), 80, UNICODE, 6)]
     assert "37.9 of 55.0 GiB" in lines[0]
-    assert lines[1] == "░ 13.2 GiB more promised  ▒ 3.3 GiB reserve  ─ 614 MiB for more jobs"
+    assert lines[1] == "┅ 4.8 GiB others  ░ 13.2 GiB promised  ▒ 3.3 GiB kept  ─ 614 MiB free"
     assert abs(37.9 + 13.2 + 3.3 + 614 / 1024 - 55.0) < 0.1
     assert "━━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
 
@@ -190,3 +190,24 @@ def test_what_was_asked_of_a_job_is_shown_before_it_is_so() -> None:
     m = replace(at(builds.governed(4, 0).state), wishes=Wishes(acts=acts))
     words = [text(line).split()[-6] for line in table(m, 80, 9, None, UNICODE)[1:]]
     assert words == ["freezing", "killing", "thawing", "alone"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_every_sign_of_the_memory_bar_has_its_word(width: int) -> None:
+    m = at(builds.governed().state)
+    bar, legend = (text_of(line) for line in meters.meters(m, width, UNICODE, 6)[:2])
+    drawn = {sign for sign in bar[: 8 + meters.bar_width(width)].removeprefix("memory") if not sign.isspace()}
+    assert drawn <= {UNICODE.full, UNICODE.other, UNICODE.promised, UNICODE.reserve, UNICODE.empty}
+    named = bar[8 + meters.bar_width(width) :] + legend
+    assert all(f"{sign} " in named for sign in drawn), named
+    assert len(legend.rstrip()) <= width
+
+
+def test_a_memory_chart_is_as_high_as_what_it_shows() -> None:
+    story = builds.started()
+    for i in range(20):
+        small = replace(builds.MACHINE, memory_used=int((1.1 + i / 20) * builds.GIB))
+        story.add(10 + i, replace(builds.sampled(0, small), build_rss=builds.GIB // 2))
+    lines = [text_of(line) for line in dashboard.timeline(at(story.state), 80, 24, UNICODE)]
+    assert any(line.startswith(" 3.0 GiB │") for line in lines), lines
+    assert any("budget 55.0 GiB" in line for line in lines), "what does not fit the chart is still told"

@@ -16,6 +16,7 @@ from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
 from stoker.model.diagnosis import Cause
+from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.record.builds import AmbiguousBuildError, NoSuchBuildError, final_state, resolve
@@ -49,14 +50,32 @@ def run(args: argparse.Namespace) -> int:
     meant = args.file if args.file is not None else _meant()
     name = clean(meant)
     try:
-        causes = _causes(meant)
+        build = _build(meant)
+        state = BuildState() if build is None else final_state(build)
+        causes = [] if build is not None and _nothing_failed(state) else _causes(meant, build, state)
     except OSError as err:
         raise CliError(f"{name}: {err.strerror}; name a log, - for stdin, or an ID of 'stoker ls'", USAGE) from err
+    phase = {} if build is None else {"state": state.phase}
     if args.json:
-        print(json.dumps(to_json(causes, shipped_rules()), indent=2))
-    else:
-        sys.stdout.write(render(causes) if causes else f"{name}: {NOTHING}\n")
+        print(json.dumps({**to_json(causes, shipped_rules()), **phase}, indent=2))
+        return FOUND if causes else NOTHING_KNOWN
+    if build is not None and not state.over and causes:
+        print(f"stoker: {name} still runs; what has failed so far:", file=sys.stderr, flush=True)
+    nothing = NOTHING if build is None else _nothing_text(state)
+    sys.stdout.write(render(causes) if causes else f"{name}: {nothing}\n")
     return FOUND if causes else NOTHING_KNOWN
+
+
+def _nothing_failed(state: BuildState) -> bool:
+    """Whether there is nothing to find the cause of, whatever words the output has."""
+    return state.outcome == "done" or (not state.over and not progress_of(state).failed)
+
+
+def _nothing_text(state: BuildState) -> str:
+    """What is said of a build for whose failure no cause is known, if it has failed at all."""
+    if state.outcome == "done":
+        return "ended well, there is nothing to diagnose"
+    return NOTHING if state.over else "still runs, and nothing has failed so far"
 
 
 def _meant() -> str:
@@ -76,22 +95,23 @@ def _meant() -> str:
     return name
 
 
-def _causes(name: str) -> Sequence[Cause]:
-    """What a name on the command line tells: stdin, a log, or else a build. Raises OSError."""
+def _causes(name: str, build: BuildPaths | None, state: BuildState) -> Sequence[Cause]:
+    """What stdin, a log, or else the output of a build tells. Raises OSError."""
     if name == "-":
-        return _scanned(sys.stdin.buffer, BuildState())
-    path = Path(name)
-    # A folder is no log, and a build is called after its folder unless somebody named it.
-    build = None if "/" in name or path.is_file() else _build(name)
-    state = BuildState() if build is None else final_state(build)
+        return _scanned(sys.stdin.buffer, state)
     if state.diagnosis is not None and state.diagnosis.complete:
         return state.diagnosis.causes  # what the build's last lines have told, which knows what was killed, too
-    with path.open("rb") if build is None else open_regular(build.output) as file:
+    with Path(name).open("rb") if build is None else open_regular(build.output) as file:
         return _scanned(file, state)
 
 
 def _build(name: str) -> BuildPaths | None:
-    """The build that has this ID or name. Raises CliError where it may be one of several."""
+    """The build that is meant by this, None where it is a log. Raises CliError where it may be one of several.
+
+    A folder is no log, and a build is called after its folder unless somebody named it.
+    """
+    if name == "-" or "/" in name or Path(name).is_file():
+        return None
     try:
         return resolve(name)
     except AmbiguousBuildError as err:

@@ -17,13 +17,14 @@ from stoker.cli.screen import in_colour
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
+from stoker.diagnose.dropped import output_told
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of, time_left
-from stoker.model.text import clean, sgr, spans
+from stoker.model.text import Ink, Span, clean, sgr, spans
 from stoker.model.units import format_band, format_bytes, format_duration, format_share
 from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
@@ -194,20 +195,29 @@ def log(args: argparse.Namespace) -> int:
     with file:
         while True:
             over = not args.follow or not is_live(paths)
-            _copy(file, terminal=terminal)
+            if terminal:
+                _show(file, paths)
+            else:
+                _copy(file)
             if over:
                 return 0
             time.sleep(POLL_SECONDS)
 
 
-def _copy(file: Any, *, terminal: bool) -> None:
-    if not terminal:
-        while chunk := file.read(1 << 16):
-            sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
-        return
+def _copy(file: Any) -> None:
+    while chunk := file.read(1 << 16):
+        sys.stdout.buffer.write(chunk)
+    sys.stdout.buffer.flush()
+
+
+def _show(file: Any, paths: BuildPaths) -> None:
+    """Harmless lines; those that call a job failed which was killed say so."""
+    state, colour = final_state(paths), in_colour()
+    begin, output_of = state.step.log_start if state.step is not None else 0, output_told(state)
     while line := file.readline(1 << 16):
-        print(sgr(spans(line.rstrip(b"\n")), colour=in_colour()))
+        output = output_of(line) if file.tell() > begin else ""
+        mark = (Span(f"[{kills.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
+        print(sgr((*mark, *spans(line.rstrip(b"\n"))), colour=colour))
     sys.stdout.flush()
 
 

@@ -1,6 +1,7 @@
-"""What ninja prints of jobs that stoker dropped from its deck: it takes each for failed, and none is an error.
+"""What ninja and make print of jobs that were killed or dropped: they take each for failed, and none is an error.
 
-It says `FAILED: [code=137] a.o` of one, before 1.12 without the code. Unaware of how jobs are dropped, and of why.
+Ninja says `FAILED: [code=137] a.o`, before 1.12 without the code; make says `*** [Makefile:2: a.o] Killed`. Unaware of
+how jobs are killed, and of why.
 """
 
 from __future__ import annotations
@@ -8,27 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from stoker.model.killed import death_of, failed_steps
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.model.text import clean
 
-_SAID = re.compile(r"\s{0,200}+FAILED: (?:\[code=137\] )?([^\s\[]\S{0,4096}+)")
+_SAID = re.compile(
+    r"\s{0,200}+FAILED: (?:\[code=137\] )?([^\s\[]\S{0,4096}+)"
+    r"|\S{0,200}make(?:\[\d{1,4}+\])?: \*\*\* \[(?:[^\]\s]{1,400}: )?([^\]\s]{1,4096})\] (?:Killed|Error 137)$"
+)
 
 Told = Callable[[str | bytes], bool]
-"""Whether a line says no more than that a dropped job has failed."""
+"""Whether a line says no more than that a job was killed or dropped."""
 
 
 def told_of_dropped(state: BuildState) -> Told:
-    """What such a line is in this build's output, from where its last attempt begins.
+    """What such a line is in this build's output, from where its last attempt begins."""
+    output_of = output_told(state)
+    return lambda line: bool(output_of(line))
 
-    A failure that the journal has is a real one. Where more failed than it lists, nobody knows: all are real then.
+
+def output_told(state: BuildState) -> Callable[[str | bytes], str]:
+    """Which output such a line names; the empty text for all other lines.
+
+    A failure that the journal has is a real one, unless it was killed. Where more failed than it lists, nobody knows:
+    all are real then.
     """
     dropped = any(scheduler.dropped for scheduler in state.schedulers.values())
-    if not dropped or len(state.failures) >= MAX_FAILURES:
-        return lambda _: False
-    failed = {clean(failure.output) for failure in state.failures}
+    if not (dropped or state.killed) or len(state.failures) >= MAX_FAILURES:
+        return lambda _: ""
+    failed = {clean(failure.output) for failure in failed_steps(state)}
 
-    def told(line: str | bytes) -> bool:
+    def output_of(line: str | bytes) -> str:
         said = _SAID.match(clean(line).rstrip())
-        return said is not None and said[1] not in failed
+        output = (said[1] or said[2]) if said is not None else ""
+        ours = output and output not in failed and (dropped or death_of(state, output) is not None)
+        return output if ours else ""
 
-    return told
+    return output_of

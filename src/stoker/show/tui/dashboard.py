@@ -5,6 +5,8 @@ Unaware of Textual; the last line of each page is left to the footer.
 
 from __future__ import annotations
 
+import math
+
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Decision, FinishedJob
@@ -24,6 +26,10 @@ WIDE = 160
 """Screen width from which decisions stand beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
+BUDGET_FROM = 0.4
+ROUND = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1024)
+"""Share of the budget that the peak must reach for the chart to go up to the budget, and where it ends otherwise."""
+
 MAX_BANNERS = 2
 ALONE_NAME = 28
 """Lines of what must not be missed, and cells of a job's name in one of them."""
@@ -185,11 +191,11 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     rows = height - len(lines) - 6 - any(deck)
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
-    top = max(1.0, max(used), max(own), budget * 1.04)
+    top, label = _memory_top(max(*used, *own), budget)
     lines.append(_legend(state, width, g, budget))
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
-    label = format_bytes(budget if top < budget * 1.1 else top)
-    lines += chart(areas, top, memory_rows, g, label, limit=budget, limit_ink="memory_limit")
+    limit = budget if budget <= top else None
+    lines += chart(areas, top, memory_rows, g, label, limit=limit, limit_ink="memory_limit")
     most = max(1.0, max(jobs))
     p = progress_of(state)
     waiting = f", {p.on_deck} on deck" if any(deck) else ""
@@ -205,6 +211,19 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     offset, span = start - state.started, end - start
     labels = [(i / 4, format_duration(offset + span * i / 4)) for i in range(5)]
     return [*lines, *time_axis(columns, labels, g)]
+
+
+def _memory_top(peak: float, budget: float) -> tuple[float, str]:
+    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it.
+
+    Else a round size above the peak, so that what there is to see fills the chart.
+    """
+    if peak >= BUDGET_FROM * budget:
+        top = max(peak, budget * 1.04)
+        return top, format_bytes(budget if top < budget * 1.1 else top)
+    unit = 1024.0 ** max(0, int(math.log(max(peak, 1.0), 1024)))
+    top = unit * next((step for step in ROUND if step * unit >= peak), ROUND[-1])
+    return top, format_bytes(top)
 
 
 def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:

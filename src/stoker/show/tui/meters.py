@@ -63,7 +63,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + told else []
     apart = machine.ramdisk is not None and rows >= 5 + told + len(cache) + (len(gpus) or bool(machine.gpu_note))
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
-    lines = [_memory(state, machine, width, bar, g)]
+    lines = [_memory(state, machine, width, bar, g, explained_below=told)]
     lines += [_memory_legend(state, machine, width, g)] if told else []
     lines.append(_cpu(machine, width, bar, g))
     room = rows - len(lines) - 1 - len(cache)
@@ -186,7 +186,10 @@ def of_total(used: float, total: float) -> str:
     return f"{first} of {whole}"
 
 
-def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
+def _memory(
+    state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs, *, explained_below: bool
+) -> Line:
+    """`explained_below`: what else the bar shows has a line of its own."""
     budget = max(1, machine.memory_budget)
     details: list[Line] = [(Part(f"{g.full} build ", "memory_build"), Part(format_bytes(state.build_rss), "text"))]
     stall = machine.pressure_memory
@@ -201,6 +204,8 @@ def _memory(state: BuildState, machine: MachineSample, width: int, bar: int, g: 
     if machine.memory_limit_source not in ("", "machine"):
         words = _limit_words(clean(machine.memory_limit_source, 200), width, g)
         details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
+    if not explained_below:
+        details.append((Part(f"{g.other} others ", "memory"), Part(format_bytes(_foreign(state, machine)), "text")))
     value, edge = of_total(machine.memory_used, budget), Part(g.mark, "memory_limit")
     return _metered("memory", memory_bar(state, machine, bar, g), value, details, width, edge)
 
@@ -218,16 +223,30 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
         return _row("", (Part(f"{g.warn} {UNGUARDED}", "warn bold"),), width)
     more = still_to_come(state)
     free = max(0, machine.memory_budget - machine.memory_used - more - state.memory_reserve)
-    parts = [
-        *(Part(f"{g.promised} ", "memory"), Part(format_bytes(more)), Part(" more promised  ", "text_dim")),
-        *(
-            Part(f"{g.reserve} ", "memory_limit"),
-            Part(format_bytes(state.memory_reserve)),
-            Part(" reserve  ", "text_dim"),
-        ),
-        *(Part(f"{g.empty} ", "text_dim"), Part(format_bytes(free)), Part(" for more jobs", "text_dim")),
-    ]
-    return _row("", parts, width)
+    shares = (
+        (g.other, "memory", _foreign(state, machine)),
+        (g.promised, "memory", more),
+        (g.reserve, "memory_limit", state.memory_reserve),
+        (g.empty, "text_dim", free),
+    )
+    limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
+    long = (*_shares(shares, ("other programs", "more promised", "in reserve", "for more jobs")), *limit)
+    short = _shares(shares, ("others", "promised", "kept", "free"))
+    fitting = [line for line in (long, (*short, *limit)) if width_of(line) <= width - LABEL_WIDTH]
+    return _row("", (fitting or [tuple(short)])[0], width)
+
+
+def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> list[Part]:
+    """Each share's sign, ink and bytes, with its word."""
+    parts: list[Part] = []
+    for (sign, ink, size), word in zip(shares, words, strict=True):
+        parts += [Part(f"{sign} ", ink), Part(format_bytes(size)), Part(f" {word}  ", "text_dim")]
+    return parts
+
+
+def _foreign(state: BuildState, machine: MachineSample) -> int:
+    """Bytes that count against the budget and are not the build's."""
+    return machine.memory_used - min(state.build_rss, machine.memory_used)
 
 
 def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:

@@ -14,9 +14,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
-from stoker.diagnose.dropped import told_of_dropped
+from stoker.diagnose.dropped import output_told
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
+from stoker.show import kills
 from stoker.show.tui import views
 from stoker.show.tui.actions import bindings
 from stoker.show.tui.lines import Line, Part, crop, from_spans, spread, text_of
@@ -90,6 +91,7 @@ class OutputScreen(PageScreen):
             shown = log.lines(self.top, rows)
         limit = self.left + width + 8
         drawn = [inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line)) for line in shown]
+        drawn = [(*self._ours(raw), *line) for raw, line in zip(shown, drawn, strict=True)]
         lines = [crop(self._marked(line), self.left, width) for line in drawn]
         lines += [()] * (rows - len(lines))
         end = shown[-1].next if shown else 0
@@ -107,10 +109,15 @@ class OutputScreen(PageScreen):
         return [start for start in self.errors if start not in self._doubtful or self._counts(self._doubtful[start])]
 
     def _counts(self, line: LogLine) -> bool:
-        """Whether a line that looks like an error is one: not if it only says that stoker dropped a job."""
+        """Whether a line that looks like an error is one: not if it only says that a job was killed or dropped."""
+        return not self._ours(line)
+
+    def _ours(self, line: LogLine) -> Line:
+        """What stands before a line that calls a job failed which was killed or dropped; nothing before others."""
         state = self.moment.state
         begin = state.step.log_start if state.step is not None else 0
-        return line.start < begin or not told_of_dropped(state)(line.raw)
+        output = output_told(state)(line.raw[:DOUBTFUL]) if line.start >= begin and maybe_failed(line.raw) else ""
+        return (Part(f"{self.glyphs.killed} {kills.mark_text(state, output)}: ", "killed bold"),) if output else ()
 
     def _counts_at(self, hit: int) -> bool:
         return self._counts(self._log.line_at(self._log.start_of(hit)))
@@ -310,13 +317,18 @@ class OutputScreen(PageScreen):
 
     def _note_doubtful(self, line: LogLine) -> None:
         """Keep what a scheduler says of a failed job: it may turn out later that stoker had dropped it."""
-        if b"FAILED: " in line.raw or b"*** [" in line.raw:
+        if maybe_failed(line.raw):
             self._doubtful[line.start] = replace(line, raw=line.raw[:DOUBTFUL])
 
     async def _breathe(self, note: str) -> None:
         """Let keys and frames through, and say how far the search is once it takes long."""
         self.note = note
         await asyncio.sleep(0)
+
+
+def maybe_failed(raw: bytes) -> bool:
+    """Whether a line may be a scheduler's word on a failed job."""
+    return b"FAILED: " in raw or b"*** [" in raw
 
 
 def inked(raw: bytes, limit: int, *, error: bool) -> Line:
