@@ -70,6 +70,41 @@ def test_kernels_are_told_by_their_names(output: str, name: str) -> None:
     assert SHIPPED.of(output, "cxx").name == "cxx"
 
 
+TORCH = "caffe2/CMakeFiles/torch_cpu.dir/__"
+PROTOBUF = "third_party/protobuf/cmake/CMakeFiles"
+XNNPACK = "confu-deps/XNNPACK/CMakeFiles"
+
+
+@pytest.mark.parametrize(
+    ("output", "peak", "seconds"),
+    [
+        (f"{TORCH}/torch/csrc/autograd/generated/VariableType_0.cpp.o", 1681, 48.3),
+        (f"{TORCH}/torch/csrc/autograd/generated/TraceType_1.cpp.o", 1379, 64.2),
+        (f"{TORCH}/torch/csrc/autograd/generated/ADInplaceOrViewType_0.cpp.o", 1087, 38.1),
+        (f"{TORCH}/torch/csrc/autograd/generated/Functions.cpp.o", 1117, 60.9),
+        (f"{TORCH}/aten/src/ATen/Operators_0.cpp.o", 1349, 58.7),
+        (f"{TORCH}/aten/src/ATen/RegisterCPU.cpp.o", 1652, 61.3),
+        (f"{TORCH}/aten/src/ATen/RegisterFunctionalization_0.cpp.o", 1027, 35.1),
+        (f"{TORCH}/aten/src/ATen/native/Col2Im.cpp.o", 522, 5.0),
+        (f"{TORCH}/aten/src/ATen/native/AveragePool2d.cpp.o", 374, 3.8),
+        (f"{TORCH}/aten/src/ATen/native/cpu/AdaptiveMaxPoolKernel.cpp.DEFAULT.cpp.o", 463, 8.3),
+        (f"{TORCH}/torch/csrc/jit/passes/quantization/insert_quant_dequant.cpp.o", 738, 12.6),
+        (f"{TORCH}/torch/csrc/jit/passes/frozen_linear_transpose.cpp.o", 508, 6.7),
+        ("third_party/ideep/mkl-dnn/src/cpu/x64/CMakeFiles/dnnl_cpu_x64.dir/jit_sse41_1x1_convolution.cpp.o", 329, 3.0),
+        (f"{PROTOBUF}/libprotoc.dir/__/src/google/protobuf/compiler/cpp/cpp_extension.cc.o", 194, 2.0),
+        (f"{PROTOBUF}/libprotobuf.dir/__/src/google/protobuf/text_format.cc.o", 275, 3.6),
+        (f"{XNNPACK}/microkernels-prod.dir/src/f32-vbinary/gen/f32-vrdivc-avx-u16.c.o", 93, 0.36),
+        (f"{XNNPACK}/microkernels-all.dir/src/qu8-gemm/gen/qu8-gemm-1x4c2s4-minmax-fp32-sse41-ld128.c.o", 49, 0.11),
+    ],
+)
+def test_objects_of_pytorch_are_expected_about_as_they_were_measured(output: str, peak: int, seconds: float) -> None:
+    """MiB and CPU seconds: within a factor of 1.8 and of 3, and by a class of their own."""
+    prior = SHIPPED.of(output, "cxx")
+    assert prior.name != "cxx"
+    assert 1 / 1.8 < prior.curve.peak / (peak * 2**20) < 1.8
+    assert 1 / 3 < prior.curve.duration / seconds < 3
+
+
 @pytest.mark.parametrize(("output", "points"), kernels(), ids=[name for name, _ in kernels()])
 def test_measured_kernels_do_what_their_class_says(output: str, points: tuple[Point, ...]) -> None:
     prior, truth = SHIPPED.of(output, "nvcc"), Curve(points)
