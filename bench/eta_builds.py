@@ -250,7 +250,7 @@ def _recorded(name: str, data: dict[str, Any], width: int, folder: Path, *, agai
     ran = [job for job in play(jobs, width) if job.output]
     earlier = {o: first for o, _, _, _, first, _ in edges} if again else {}
     kind = "again" if again else "first"
-    return Build(f"{name} on {width}, {kind}", width, width, ran, plan, ninjas_words(ran, earlier))
+    return Build(f"{name}, {kind}", width, width, ran, plan, ninjas_words(ran, earlier))
 
 
 def write_manifest(jobs: Sequence[PaperJob], folder: Path, earlier: Sequence[float] | None) -> None:

@@ -306,6 +306,17 @@ def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
     assert build.left(0.0).seconds < 150.0
 
 
+def test_while_a_plan_is_being_made_nothing_is_told(plan_of: Write) -> None:
+    """Counting would tell something else than the engine before did, and than will be told in a moment."""
+    build = Build(Forecast(), None)
+    build.tell(0.0, ev.SchedulerPlanned(1, 44, "status"))
+    build.run(0.0, 10.0, "d/0.o")
+    assert build.forecast.look(build.state, 10.0) is None
+    assert build.forecast.look(build.state, 1000.0) is not None, "it may never come"
+    build.plan(1000.0, plan_of(objects(44), [()]))
+    assert build.left(1000.0).seconds > 0.0
+
+
 def test_without_a_graph_jobs_are_counted(plan_of: Write) -> None:
     plan = Plan(PlanSummary(44, 0, 44, {"cxx": 44}, ""), None, 0)
     build = Build(Forecast(), plan)

@@ -109,6 +109,9 @@ class Forecast:
         self._twins: dict[Twin, float] = {}
         self._plans: dict[int, Remaining] = {}
         self._asking: dict[int, Iterator[int]] = {}
+        self._graphless: set[int] = set()
+        self._met: dict[int, float] = {}
+        """When schedulers were first looked at, of which no plan has come yet."""
         self._edges: dict[int, int] = {}
         """Of jobs that are there, by their numbers: looked up in the graph once, and not at each look."""
         self._killed: set[int | str] = set()
@@ -130,6 +133,7 @@ class Forecast:
         first = self._plans.pop(sid, None) is None
         self._edges.clear()
         if plan.graph is None:
+            self._graphless.add(sid)
             return
         remaining = self._plan(sid, plan.graph)
         for _, event in self._late:
@@ -266,7 +270,7 @@ class Forecast:
         tops = [s for s in live if s.parent is None]
         unknown = not tops or any(s.sid not in self._plans for s in tops)
         if unknown and not self._broken_off:
-            return counted(state, now)
+            return None if any(self._will_have_graph(s, now) for s in tops) else counted(state, now)
         self.ask()
         remembered = Sum()
         for remaining in self._plans.values():
@@ -275,6 +279,13 @@ class Forecast:
         if not self._durations.scaled and any(r.needs_scale for r in self._plans.values()):
             return None
         return self._told(state, live, now)
+
+    def _will_have_graph(self, scheduler: Scheduler, now: float) -> bool:
+        """Whether its plan is being made; what merely counting would tell meanwhile may be off by factors."""
+        sid = scheduler.sid
+        if scheduler.tool != "ninja" or sid in self._plans or sid in self._graphless:
+            return False
+        return now - self._met.setdefault(sid, now) < LATE_SECONDS
 
     def _told(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
         running, others = self._running(state, now)
