@@ -10,9 +10,9 @@ from typing import Any
 from stoker.act.tree import start_ticks
 from support.memory_group import MemoryGroup
 from support.procs import Process, below, processes
-from support.program import Stoker, until
+from support.program import PATIENCE, Stoker, until
 
-LONG = 240.0
+LONG = max(240.0, 2 * PATIENCE)
 """Seconds after which a test gives up on a real build: the longest takes a quarter of that on an idle machine."""
 
 
