@@ -21,6 +21,7 @@ from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.jobs import Job
+from support.kernel_log import needs_kernel_log
 from support.memory_group import MemoryGroup
 
 DATA = Path(__file__).parent.parent / "data" / "deaths"
@@ -141,6 +142,7 @@ def test_what_the_kernel_killed_runs_again_first_and_alone(build: Build, group: 
     assert killed(build) == [("a.o", "memory", 1), ("b.o", "memory", 1)]
 
 
+@needs_kernel_log
 def test_a_death_is_told_at_once_with_whom_the_kernel_took(build: Build, group: MemoryGroup) -> None:
     assert build.recovery.look() == []
     overrun(group)
@@ -166,6 +168,7 @@ def test_a_death_that_an_engine_saw_counts_for_the_next_one(build: Build, group:
     assert killed(build) == [("a.o", "memory", 1)]
 
 
+@needs_kernel_log
 def test_deaths_of_an_earlier_attempt_are_no_evidence_for_this_one(build: Build, group: MemoryGroup) -> None:
     overrun(group)
     build.says(KILLED, STOPPED)
@@ -179,6 +182,7 @@ def test_deaths_of_an_earlier_attempt_are_no_evidence_for_this_one(build: Build,
     assert set(build.recovery.needs()) == {"a.o"}
 
 
+@needs_kernel_log
 @pytest.mark.parametrize("restart", [False, True])
 def test_an_output_that_dies_alone_as_well_is_given_up_in_figures(
     build: Build, group: MemoryGroup, restart: bool
@@ -207,6 +211,7 @@ def test_an_output_that_dies_alone_as_well_is_given_up_in_figures(
     assert build.decided()[-1] == ("governor", "do not run the step again", found.why)
 
 
+@needs_kernel_log
 def test_the_kernels_own_figure_is_better_than_a_look_each_second(build: Build, group: MemoryGroup) -> None:
     build.says(KILLED, STOPPED)
     build.verdict()
@@ -271,6 +276,7 @@ def test_a_nameless_job_that_stoker_killed_gets_its_name_from_a_plan_that_comes_
     assert found.first == ("a.o",)
 
 
+@needs_kernel_log
 @pytest.mark.parametrize("said", [b"", b"a worker is gone\n", b"error: a worker is gone\n"])
 def test_whom_the_kernel_took_out_of_a_job_makes_its_failure_a_death(
     build: Build, group: MemoryGroup, said: bytes
