@@ -352,7 +352,7 @@ class Governor:
         self.deck.pass_over(member)
         if member.jid in self._fresh:  # it may not even have been stopped, and its start is not written down yet
             self._release(member)
-            self.moved(member, "running")
+            self._move(member, "running")
             return told
         if not self._release(member):
             return []
@@ -388,10 +388,13 @@ class Governor:
         return ev.JobKilled(member.job.output, by, member.peak_rss, member.jid, who, why)
 
     def moved(self, member: Member, state: ev.JobState) -> ev.JobMoved:
-        """Note where a job is now."""
+        """Note where a job is now, and tell."""
+        self._move(member, state)
+        return self.told(member)
+
+    def _move(self, member: Member, state: ev.JobState) -> None:
         member.move(state, time.monotonic())
         self.version += 1
-        return self.told(member)
 
     def told(self, member: Member) -> ev.JobMoved:
         """Where a job is, by whose word, and what is expected of it now."""
