@@ -254,6 +254,10 @@ class TestEmergency:
         assert (decision.action, decision.jid) == ("shed", 3)
         assert "runs again later" in decision.why
 
+    def test_nothing_is_given_up_that_would_not_help(self) -> None:
+        seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30, rss=0.001)], available=0.05)
+        assert acts(asked(seen), "shed") == []
+
     def test_nothing_is_given_up_while_enough_is_left(self) -> None:
         assert asked(view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.4)) == ()
 

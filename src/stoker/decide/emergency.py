@@ -24,8 +24,12 @@ BRAKE_SHARE = 0.5
 GROWING = 0.001
 """A job that grows by less than this share of the budget in these seconds is not what fills the memory."""
 
-SHED_AHEAD = 0.75
-"""Share of a second's growth that must be left before a job is given up for it: three looks."""
+SHED_AHEAD = 0.4
+"""Share of a second's growth that must be left before a job is given up for it. Where memory falls fast it is read
+every few hundredths of a second (decide/alert.py); a job that climbs faster than that may yet come to its peak."""
+
+WORTH = 0.1
+"""A job that holds less than this share of what the oldest grows by until then is not given up: it would not help."""
 
 LAST_SHARE = 0.25
 """Share of the floor that must be left when what grows has grown on for a moment: the kernel's own share of a limit
@@ -63,13 +67,17 @@ def relieve(situation: Situation, now: float) -> Decision | None:
         why = f"{reason}; the RAM disk grew by {rise} in a second, and any job may be what fills it"
         return Decision("freeze", job.jid, why)
     rested = now - view.last_freeze >= FREEZE_SPACING and now - view.last_shed >= SHED_SPACING
-    if not (view.frozen and rested and _sinks(situation)):
+    growth = _sinks(situation) if rested and view.frozen else 0.0
+    if not growth:
         return None
     if view.dear and len(view.running) == 1:
         job = view.running[0]
         why = f"{reason}; ending a job costs what others have built, so all wait {PATIENCE_SECONDS:.0f} s for memory"
         return Decision("freeze", job.jid, why)
-    job = max(view.frozen, key=lambda j: (not j.by_person, *age_order(j)))
+    worth = [j for j in view.frozen if j.rss >= WORTH * growth]
+    if not worth:
+        return None
+    job = max(worth, key=lambda j: (not j.by_person, *age_order(j)))
     why = f"{reason}; nothing but the oldest still grows; gives back {format_bytes(job.rss)}, runs again later"
     return Decision("shed", job.jid, why)
 
@@ -91,11 +99,13 @@ def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decisio
     return (Decision("shed", job.jid, why),)
 
 
-def _sinks(situation: Situation) -> bool:
-    """Whether the oldest takes what is left before three more looks. Until then it may end, or come down."""
+def _sinks(situation: Situation) -> float:
+    """Bytes that the oldest takes before it can be looked at again, if that is what is left; else 0, as it may end or
+    come down until then."""
     view = situation.view
     growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
-    return growth > GROWING * view.budget and view.available - growth < LAST_SHARE * view.floor
+    sinks = growth > GROWING * view.budget and view.available - growth < LAST_SHARE * view.floor
+    return growth if sinks else 0.0
 
 
 def brake(situation: Situation) -> Decision | None:
