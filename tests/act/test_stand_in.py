@@ -78,6 +78,34 @@ def test_a_wider_level_lets_as_many_go_at_once(start: Start, tmp_path: Path) -> 
     assert exit_of(paths)["exit_code"] == 0
 
 
+def test_a_scheduler_that_is_about_to_start_a_job_in_place_of_one_that_ended_is_waited_for(
+    start: Start, tmp_path: Path
+) -> None:
+    """On a busy machine it comes to that late: the job let go for it and its own would run at once."""
+    scheduler = f"""
+import os, subprocess, time
+def start(command):
+    return subprocess.Popen(["sh", "-c", command], process_group=0)
+first, second = start({job(0)!r}), start({job(1)!r})
+first.wait()
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    pass
+third = start({job(2)!r})
+third.wait(), second.wait()
+"""
+    paths = start(sys.executable, "-I", "-S", "-c", scheduler, engine=holds(2, [1], 1, DIES))
+    until(lambda: given_up(paths))
+    assert stopped(tmp_path, [0, 1]) == [1]
+    finish(tmp_path, 0)
+    job_pid(tmp_path, 2)
+    time.sleep(0.6)
+    assert stopped(tmp_path, [1, 2]) == [1]
+    finish(tmp_path, 2)
+    finish(tmp_path, 1)
+    assert exit_of(paths)["exit_code"] == 0
+
+
 def test_a_build_that_was_paused_goes_on_with_one_job_when_nobody_is_left_to_resume_it(
     start: Start, tmp_path: Path
 ) -> None:

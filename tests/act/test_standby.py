@@ -62,6 +62,7 @@ def once(file: Path) -> str:
 
 def test_the_exit_status_survives_two_killed_keepers(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
+    until(lambda: engines_of(paths))
     killed = [kill_keeper(paths) for _ in range(2)]
     assert len(engines_of(paths)) == 1
     (tmp_path / "go").touch()

@@ -179,10 +179,10 @@ FAULTS: Mapping[str, Callable[[Attack], bool]] = {
 LOSES_STATUS = {"keeper killed often", "keepers, guard and engine killed", "all killed"}
 """Faults that leave nobody who could learn how the command ended."""
 
-KILLS_JOBS = {"ninja killed", "job killed", "limit cut"}
+KEEPERS_KILLED = {"keeper killed": 1, "keeper and engine killed": 1, "keeper, its successor and engine killed": 2}
+"""A third one has no standby."""
 
-FATAL = LOSES_STATUS | KILLS_JOBS
-"""Faults after which a build may fail, if it says why. After all others it must get through."""
+KILLS_JOBS = {"ninja killed", "job killed", "limit cut"}
 
 
 def write_project(folder: Path) -> Path:
@@ -244,10 +244,10 @@ def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]
         found.append(f"ended as {status['state']}")
     if status["state"] == "done" and outputs != JOBS:
         found.append(f"done with {outputs} of {JOBS} outputs")
-    if status["state"] == "failed" and not set(result.faults) & FATAL:
+    lost = bool(set(result.faults) & LOSES_STATUS) or sum(KEEPERS_KILLED.get(name, 0) for name in result.faults) > 2
+    if status["state"] == "failed" and not lost and not set(result.faults) & KILLS_JOBS:
         found.append(f"failed for nothing: {status['reason']}")
-    lost = status["state"] == "failed" and status["exit_code"] is None
-    if lost and not set(result.faults) & LOSES_STATUS and len(result.faults) < 2:
+    if status["state"] == "failed" and status["exit_code"] is None and not lost:
         found.append(f"status lost for nothing: {status['reason']}")
     if status["state"] == "failed" and not status["reason"]:
         found.append("failed without a reason")

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from stoker.act.tree import Key, Processes, command_line, signal_tree, start_ticks
+from stoker.act.tree import Key, Processes, command_line, signal_tree, start_ticks, stat_fields
 
 READY_FD = "STOKER_READY_FD"
 """Names the file descriptor that the first engine closes when it watches: until then the build waits."""
@@ -319,6 +319,8 @@ class Minder:
         listed = [key for key in gate.stopped if processes.is_stopped(key)]
         stopped = [*listed, *(key for key in stopped_jobs(processes, gate.schedulers) if key not in listed)]
         free = max(0, level - running_jobs(processes, gate.schedulers))
+        if free and stopped and not is_settled(processes, gate.schedulers):
+            return True
         for key in stopped[:free]:
             signal_tree(gate.pids(processes, key), signal.SIGCONT)
         return len(stopped) > free
@@ -339,6 +341,14 @@ def running_jobs(processes: Processes, schedulers: list[Key]) -> int:
 def stopped_jobs(processes: Processes, schedulers: list[Key]) -> list[Key]:
     """Those that are, the oldest first. An engine that is stopped has had no time to write down the last ones."""
     return sorted((k for k in jobs_of(processes, schedulers) if processes.is_stopped(k)), key=lambda k: (k[1], k[0]))
+
+
+def is_settled(before: Processes, schedulers: list[Key]) -> bool:
+    """Whether the schedulers have come to rest since that scan: one that is awake may be about to start a job in place
+    of one that has ended, and both that and one of ours would run."""
+    states = [b"".join(stat_fields(pid)[:1]) for pid, _ in schedulers]
+    asleep = not any(state in (b"R", b"D") for state in states)
+    return asleep and set(jobs_of(before, schedulers)) == set(jobs_of(Processes(), schedulers))
 
 
 def jobs_of(processes: Processes, schedulers: list[Key]) -> list[Key]:
