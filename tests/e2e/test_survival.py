@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -526,3 +527,34 @@ def test_jobs_that_outlive_keeper_engine_and_scheduler_are_not_left_stopped(stok
     os.kill(ninja, signal.SIGKILL)
     until(lambda: not any(map(start_ticks, jobs)), "the end of all jobs")
     assert stoker.status(build)["state"] == "failed"
+
+
+def test_one_viewer_too_many_is_told_so_and_reads_the_journal(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach("ninja", "-C", str(slow), "-j2")
+    stoker.engine_pid(build)
+    until(lambda: running(stoker, build), "a running job")
+    with contextlib.ExitStack() as viewers:
+        for _ in range(32):
+            viewer = viewers.enter_context(socket.socket(socket.AF_UNIX))
+            viewer.connect(str(stoker.socket(build)))
+            viewer.sendall(b'{"type":"hello","protocol":1,"resume":null,"read_only":true}\n')
+            assert viewer.recv(1)
+        said = stoker.run("status", build).stdout.decode()
+        assert "by the journal: 32 viewers are connected already; close one" in said
+        assert "no engine answers" not in said
+        refused = stoker.run("jobs", build, "3").stderr.decode()
+        assert refused == "stoker: 32 viewers are connected already; close one\n"
+        let_go(slow)
+        attached = stoker.run("attach", "--plain", build)
+        assert attached.returncode == 0
+        assert b"lost" not in attached.stderr
+    assert stoker.ended(build)["state"] == "done"
+
+
+@pytest.mark.parametrize("kib", [20000, 30000, 40000, 50000, 60000])
+def test_too_little_memory_for_the_program_is_told_in_one_line(stoker: Stoker, kib: int) -> None:
+    stoker.prefix = ["sh", "-c", f'ulimit -v {kib}; exec "$@"', "sh"]
+    done = stoker.run("run", "--plain", "--", "true")
+    lines = done.stderr.decode().splitlines()
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0 or "ulimit" in lines[-1], lines

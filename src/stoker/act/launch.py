@@ -5,6 +5,7 @@ Unaware of viewers and of what the command is.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -167,7 +168,15 @@ def launch(spec: Spec) -> BuildPaths:
     for prefix in _prefixes(paths.id):
         if _start(paths, prefix, environment):
             return paths
-    raise LaunchError(f"the keeper did not start; see {paths.engine_log}")
+    raise LaunchError(f"the keeper did not start; {_last_words(paths.engine_log)}see {paths.engine_log}")
+
+
+def _last_words(log: Path) -> str:
+    """What the keeper complained about last."""
+    with contextlib.suppress(OSError):
+        lines = log.read_text(errors="replace").strip().splitlines()
+        return f"{lines[-1]}; " if lines else ""
+    return ""
 
 
 def _make_folder(name: str) -> BuildPaths:

@@ -10,21 +10,21 @@ import asyncio
 import contextlib
 import re
 import sys
-import time
 from typing import Literal
 
 from stoker.act.stop import NothingToStopError, set_going
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.limits import LEVELS, level_of
-from stoker.cli.query import ENGINE_PATIENCE_SECONDS, POLL_SECONDS, current
+from stoker.cli.query import ENGINE_PATIENCE_SECONDS, POLL_SECONDS, current, distance_of
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
+from stoker.model.text import clean
 from stoker.model.update import CommandRefused
 from stoker.record.builds import AmbiguousBuildError, is_live
 from stoker.serve.connection import EngineClient, StrangerError
-from stoker.serve.protocol import ProtocolError
+from stoker.serve.protocol import NotLetInError, ProtocolError
 from stoker.show.level import level_text
 
 NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -143,9 +143,8 @@ def _tell(paths: BuildPaths) -> int:
     """The level as the answer to a question, on stdout."""
     update = asyncio.run(current(paths))
     print(level_text(update.state))
-    if update.link == "lost":
-        clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
-        print(f"stoker: as of {clock}: no engine answers; the build goes on", file=sys.stderr)
+    if distance := distance_of(update):
+        print(f"stoker: as of {clean(distance)}", file=sys.stderr)
     return 0
 
 
@@ -167,7 +166,7 @@ async def _command(paths: BuildPaths, verb: str, arguments: dict[str, object]) -
             async with client:
                 await client.command(verb, arguments)
                 return reduce_all(client.waiting(), client.hello.snapshot)
-    except StrangerError as err:
+    except (StrangerError, NotLetInError) as err:
         raise CommandRefused(str(err)) from err
     except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
         raise NoAnswerError from err

@@ -48,12 +48,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnsafeFolderError as err:
         print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return FAILURE
+    except (MemoryError, RuntimeError, BlockingIOError) as err:
+        if not (scarce := _scarce(err)):
+            raise
+        print(f"stoker: {scarce}", file=sys.stderr)
+        return FAILURE
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
         sys.stderr.close()
         return 141
+
+
+def _scarce(err: Exception) -> str:
+    """What the machine has too little of, with the remedy; empty where that is not the matter."""
+    if isinstance(err, MemoryError):
+        return "no memory is to be had; raise the limit (ulimit -v) or free some; a build that was started goes on"
+    if isinstance(err, BlockingIOError) or str(err) == "can't start new thread":
+        return (
+            "no process or thread is to be had; raise the limit (ulimit -u and -v, pids.max) or end some processes; "
+            "a build that was started goes on"
+        )
+    return ""
 
 
 def _handled(args: argparse.Namespace) -> int:
@@ -67,7 +84,7 @@ def _handled(args: argparse.Namespace) -> int:
         raise CliError(str(err), FAILURE) from err
     except PermissionError as err:
         raise CliError(f"{err.filename}: {err.strerror}; is HOME, or XDG_STATE_HOME, yours?", FAILURE) from err
-    except BrokenPipeError:
+    except (BrokenPipeError, BlockingIOError):
         raise
     except OSError as err:
         streams.give_up_output()

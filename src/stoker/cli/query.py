@@ -99,20 +99,27 @@ def status(args: argparse.Namespace) -> int:
         print(json.dumps({**status_of(update.state, now), "link": update.link, "as_of": update.state.time}))
         return 0
     print("\n".join(_status_lines(update.state, now)))
-    if update.link == "lost":
-        clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
-        print(f"  as of     {clock}: no engine answers; the build goes on")
+    if distance := distance_of(update):
+        print(f"  as of     {distance}")
     return 0
+
+
+def distance_of(update: Update) -> str:
+    """As of when figures are that do not come from the engine, and why; empty for all others."""
+    if update.link not in ("lost", "journal"):
+        return ""
+    clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
+    why = "no engine answers; the build goes on" if update.link == "lost" else f"by the journal: {update.note}"
+    return f"{clock}: {why}"
 
 
 async def current(paths: BuildPaths) -> Update:
     """From the engine if it answers, else from the journal."""
-    async for update in BuildSource(paths, read_only=True).updates():
-        if update.link != "lost":
-            return update
-        break
+    found = await anext(BuildSource(paths, read_only=True).updates())
+    if found.link not in ("lost", "journal"):
+        return found
     state = final_state(paths)
-    return Update(state, "ended" if state.over else "lost")
+    return Update(state, "ended" if state.over else found.link, found.note)
 
 
 def _status_lines(state: BuildState, now: float) -> list[str]:

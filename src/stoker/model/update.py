@@ -10,14 +10,16 @@ from typing import Literal
 
 from stoker.model.state import BuildState
 
-Link = Literal["live", "lost", "ended", "replay"]
+Link = Literal["live", "journal", "lost", "ended", "replay"]
+"""`journal`: the engine is there, but lets no more viewers in, so the build is read from its journal."""
+
 """live: an engine answers; lost: it does not, and is being looked for; ended: nothing will change any more;
 replay: a recorded journal is being played."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The state as of now, and the link it came by. `note` says why a link is lost."""
+    """The state as of now, and the link it came by. `note` says why it is not live."""
 
     state: BuildState
     link: Link

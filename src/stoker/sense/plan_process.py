@@ -45,7 +45,7 @@ async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOU
         spec.write_text(json.dumps({**asdict(request), "work": str(work), "timeout": limit}))
         problem = await _run(spec, path, limit + 5)
     except OSError as err:
-        problem = f"{err.filename}: {err.strerror}"
+        problem = f"{err.filename}: {err.strerror}" if err.filename else f"{err.strerror} (ulimit -u, pids.max)"
     finally:
         shutil.rmtree(work, ignore_errors=True)
         spec.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from stoker.record.builds import final_state, is_live, known_state
 from stoker.record.journal import JournalReader, offset_after
 from stoker.record.output_log import FileLog
 from stoker.serve.connection import EngineClient, StrangerError
-from stoker.serve.protocol import ProtocolError
+from stoker.serve.protocol import NotLetInError, ProtocolError
 
 __all__ = ["BuildSource", "EngineClient"]
 
@@ -86,7 +86,7 @@ class BuildSource:
             return
         try:
             client = await EngineClient.connect(self._paths.socket)
-        except StrangerError as err:
+        except (StrangerError, NotLetInError) as err:
             raise CommandRefused(str(err)) from err
         except (OSError, ProtocolError) as err:
             raise CommandRefused("the engine does not answer; the build goes on, try again in a moment") from err
@@ -103,23 +103,29 @@ class BuildSource:
                 self._state = await asyncio.to_thread(final_state, self._paths)
                 if self._state.over:
                     break
-            note = await self._follow_engine()
+            link: Link = "lost"
+            try:
+                note = await self._follow_engine()
+            except NotLetInError as err:
+                link, note = "journal", str(err)
             if self._state.over:
                 break
-            note = await asyncio.to_thread(self._mend) or note
+            note = (await asyncio.to_thread(self._mend) if link == "lost" else "") or note
             self._state = await asyncio.to_thread(_caught_up, self._state, self._paths)
             if self._met_engine or asyncio.get_running_loop().time() >= patient_until:
-                self._show("lost", note)
+                self._show(link, note)
             await asyncio.sleep(self._pause)
             self._pause = min(LAST_RETRY_SECONDS, self._pause * RETRY_GROWTH)
         self._show("ended")
 
     async def _follow_engine(self) -> str:
-        """Be told by an engine until it goes; then, and if there is none, what is wrong."""
+        """Be told by an engine until it goes; then, and if there is none, what is wrong. Raises NotLetInError."""
         try:
             client = await EngineClient.connect(
                 self._paths.socket, resume=self._state.seq or None, read_only=self._read_only
             )
+        except NotLetInError:
+            raise
         except (ProtocolError, StrangerError) as err:
             return str(err)
         except TimeoutError:

@@ -23,6 +23,10 @@ class ProtocolError(Exception):
     """A message that is not of the protocol; the message is one line for the person."""
 
 
+class NotLetInError(ProtocolError):
+    """The engine is there and answers, and lets nobody else in."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClientHello:
     """The first message of a viewer. `resume` is the last record it knows, if it knows any."""
@@ -118,9 +122,9 @@ def parse_command(data: Mapping[str, Any]) -> Command:
 
 
 def parse_server_hello(data: Mapping[str, Any]) -> ServerHello:
-    """An engine's first message; raises ProtocolError, with the engine's own words if it said bye instead."""
+    """An engine's first message; raises ProtocolError, and NotLetInError with its own words if it said bye instead."""
     if data.get("type") == "bye":
-        raise ProtocolError(str(data.get("reason", "the engine closed the connection")))
+        raise NotLetInError(str(data.get("reason", "the engine closed the connection")))
     protocol, seq, snapshot = data.get("protocol"), data.get("seq"), data.get("snapshot")
     if data.get("type") != "hello" or not _is_int(protocol) or not _is_int(seq):
         raise ProtocolError("what answers is no engine")

@@ -6,6 +6,7 @@ Unaware of what commands do and of screens. A viewer can at worst lose its own c
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections import deque
@@ -45,6 +46,9 @@ costs more than all the rest of a record. What a command does is answered at onc
 
 HELLO_SECONDS = 10.0
 """How long a connection may take to say hello."""
+
+REFUSE_SECONDS = 1.0
+"""How long one too many may take for it."""
 
 CLOSE_SECONDS = 2.0
 """How long a viewer that is being closed may take to read the last words."""
@@ -192,6 +196,9 @@ class Server:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int) -> None:
         if len(self._connections) > MAX_CLIENTS:
+            with contextlib.suppress(TimeoutError):  # closed over an unread hello, it would read of a reset instead
+                async with asyncio.timeout(REFUSE_SECONDS):
+                    await read_frame(reader)
             raise ProtocolError(f"{MAX_CLIENTS} viewers are connected already; close one")
         hello = await self._greet(reader, writer)
         if hello is not None:

@@ -185,6 +185,8 @@ class PlainRenderer:
     def _link(self, update: Update, now: float) -> list[Dated]:
         lost, linked = update.link == "lost", self._linked
         self._linked = linked or not lost
+        if update.link == "journal" and not linked:
+            return [_line(now, f"read from the journal: {_name(update.note)}", _DIM)]
         if lost == self._lost:
             return []
         self._lost = lost

@@ -68,7 +68,7 @@ class ControlApp(App[int], inherit_bindings=False):
         if action.needs == "replay":
             return self.newest.link == "replay"
         if action.needs == "control":
-            live = self.newest.link in ("live", "lost") and not self.newest.state.over
+            live = self.newest.link in ("live", "journal", "lost") and not self.newest.state.over
             # Before anything is known it may have ended long ago: then there is only the question whether to stop it.
             met = self.newest.state.seq > 0 or action.id == "stop"
             return live and met and not self.source.read_only

@@ -86,6 +86,8 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     if m.link == "lost":
         note = f" ({clean(m.update.note, 200)})" if m.update.note else ""
         texts.append((g.warn, f"engine lost, reconnecting. The build goes on without it{note}", "warn"))
+    if m.link == "journal":
+        texts.append((g.warn, f"read from the journal: {clean(m.update.note, 200)}", "warn"))
     if state.phase == "paused":
         running = progress_of(state).running
         texts.append((g.warn, f"paused: nothing new starts; what runs goes on to its end ({running} now)", "warn"))

@@ -109,6 +109,8 @@ def link_text(m: Moment) -> tuple[str, str]:
     """How the build is linked, in words, and the ink; nothing for a live link."""
     if m.link == "lost":
         return "engine lost, reconnecting", "warn bold"
+    if m.link == "journal":
+        return "from the journal", "text_dim"
     if m.link == "replay":
         return f"replay {clean(m.update.note, 30)}".rstrip(), "accent"
     return ("read-only", "text_dim") if m.read_only and m.link == "live" else ("", "text")
