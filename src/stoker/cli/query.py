@@ -220,9 +220,10 @@ def _copy(file: Any) -> None:
 def _show(file: Any, paths: BuildPaths) -> None:
     """Harmless lines; those that call a job failed which was killed say so."""
     state, colour = final_state(paths), in_colour()
-    begin, output_of = state.step.log_start if state.step is not None else 0, output_told(state)
+    begin = state.step.log_start if state.step is not None else 0
+    now, before = output_told(state), output_told(state, earlier=True)
     while line := file.readline(1 << 16):
-        output = output_of(line) if file.tell() > begin else ""
+        output = (now if file.tell() > begin else before)(line)
         mark = (Span(f"[{kills.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
         print(sgr((*mark, *spans(line.rstrip(b"\n"))), colour=colour))
     sys.stdout.flush()

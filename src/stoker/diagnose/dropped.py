@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from stoker.model.killed import death_of, failed_steps
+from stoker.model.killed import failed_steps, last_death_of
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.model.text import clean
 
@@ -28,13 +28,13 @@ def told_of_dropped(state: BuildState) -> Told:
     return lambda line: bool(output_of(line))
 
 
-def output_told(state: BuildState) -> Callable[[str | bytes], str]:
-    """Which output such a line names; the empty text for all other lines.
+def output_told(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
+    """Which output such a line names; the empty text for all other lines. `earlier`: of attempts before the last.
 
     A failure that the journal has is a real one, unless it was killed. Where more failed than it lists, nobody knows:
     all are real then.
     """
-    dropped = any(scheduler.dropped for scheduler in state.schedulers.values())
+    dropped = not earlier and any(scheduler.dropped for scheduler in state.schedulers.values())
     if not (dropped or state.killed) or len(state.failures) >= MAX_FAILURES:
         return lambda _: ""
     failed = {clean(failure.output) for failure in failed_steps(state)}
@@ -42,7 +42,7 @@ def output_told(state: BuildState) -> Callable[[str | bytes], str]:
     def output_of(line: str | bytes) -> str:
         said = _SAID.match(clean(line).rstrip())
         output = (said[1] or said[2]) if said is not None else ""
-        ours = output and output not in failed and (dropped or death_of(state, output) is not None)
+        ours = output and output not in failed and (dropped or last_death_of(state, output) is not None)
         return output if ours else ""
 
     return output_of

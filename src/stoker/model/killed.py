@@ -32,6 +32,11 @@ def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJo
     return None
 
 
+def last_death_of(state: BuildState, output: str) -> KilledJob | None:
+    """How the job that makes `output` was killed last, in whatever attempt at the step; None if it never was."""
+    return next((death for death in reversed(state.killed) if same_output(death.output, output)), None)
+
+
 def with_death(state: BuildState, death: KilledJob, limit: int) -> BuildState:
     """One more job was killed; `limit` bounds how many of them are kept. What seemed to have failed did not.
 

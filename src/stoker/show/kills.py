@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
-from stoker.model.killed import death_of, is_final
+from stoker.model.killed import is_final, last_death_of
 from stoker.model.state import BuildState, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -62,7 +62,7 @@ def death_text(death: KilledJob) -> str:
 
 def mark_text(state: BuildState, output: str) -> str:
     """What is said where the build tool calls a job failed that was killed, or dropped before it began."""
-    death = death_of(state, output)
+    death = last_death_of(state, output)
     return f"not failed, {how_text(death.by, death.who) if death is not None else 'dropped before it began'}"
 
 

@@ -116,7 +116,8 @@ class OutputScreen(PageScreen):
         """What stands before a line that calls a job failed which was killed or dropped; nothing before others."""
         state = self.moment.state
         begin = state.step.log_start if state.step is not None else 0
-        output = output_told(state)(line.raw[:DOUBTFUL]) if line.start >= begin and maybe_failed(line.raw) else ""
+        output_of = output_told(state, earlier=line.start < begin)
+        output = output_of(line.raw[:DOUBTFUL]) if maybe_failed(line.raw) else ""
         return (Part(f"{self.glyphs.killed} {kills.mark_text(state, output)}: ", "killed bold"),) if output else ()
 
     def _counts_at(self, hit: int) -> bool:
