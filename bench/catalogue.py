@@ -52,6 +52,13 @@ BENCHES = (
         (45, 0.5),
         ("--pairs", "1", "--seconds", "0.1", "--seconds", "1", "--level", "8", "--work", "12"),
     ),
+    Bench(
+        "neighbour",
+        "builds beside a neighbour that thrashes, with and without stoker",
+        (8, 1.5),
+        ("--pairs", "3"),
+        missing=memory_groups,
+    ),
     Bench("latency", "from a key, a death, or a want of memory to its effect on jobs", (9, 1), ("--times", "5")),
     Bench("scale", "engine, journal, reduce, replay and simulate with 1,000 to 100,000 jobs", (25, 0.7), ("--quick",)),
     Bench(

@@ -37,7 +37,8 @@ LOOK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Seconds of the whole command and of the build alone; CPU seconds and resident MiB of engine and keeper."""
+    """Seconds of the whole command and of the build alone; CPU seconds and resident MiB of engine and keeper; how many
+    of its jobs were frozen, and how many killed to free memory."""
 
     whole: float
     build: float
@@ -45,6 +46,8 @@ class Run:
     keeper_cpu: float = 0.0
     engine_mib: float = 0.0
     keeper_mib: float = 0.0
+    frozen: int = 0
+    shed: int = 0
 
 
 @dataclass(slots=True)
@@ -84,11 +87,11 @@ class Bench:
             file.unlink(missing_ok=True)
 
     def bare(self) -> Run:
-        """Ninja by itself."""
+        """Ninja by itself, in a session of its own as under stoker: the kernel may share out the CPUs by sessions."""
         self._clean()
         begin = time.time()
         command = [str(self._ninja), "-C", str(self._project), f"-j{self.level}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, start_new_session=True)
         end = time.time()
         return Run(end - begin, end - float(self._begun.read_text()))
 
@@ -101,10 +104,12 @@ class Bench:
         whole, uses = watched(stoker, words)
         (exit_file,) = stoker.state.glob("stoker/builds/*/exit.json")
         build = json.loads(exit_file.read_bytes())["ended"] - float(self._begun.read_text())
+        done = [str(event.get("what", "")).partition(" ")[0] for event in stoker.events(exit_file.parent.name)]
         shutil.rmtree(stoker.runtime, ignore_errors=True)
         shutil.rmtree(home, ignore_errors=True)
         engine, keeper = uses["engine"], uses["keeper"]
-        return Run(whole, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib)
+        stops = done.count("freeze"), done.count("shed")
+        return Run(whole, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib, *stops)
 
 
 def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -> tuple[float, dict[str, Use]]:

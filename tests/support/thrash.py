@@ -16,7 +16,8 @@ from support.memory_group import MIB, MemoryGroup
 LIMIT_MIB, FILE_MIB, READERS = 80, 100, 4
 """Four readers of somewhat more than fits drive the machine's PSI beyond 20 % in ten seconds."""
 
-# Pages count for the group of whoever touched them first: so the readers write the file themselves.
+# Pages count for the group of whoever touched them first: so the readers write the file themselves. They end with
+# whoever has started them, however that ends.
 _READ = """
 import mmap, os, sys
 with open(sys.argv[1], "wb") as file:
@@ -28,7 +29,8 @@ pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 for _ in range(int(sys.argv[2]) - 1):
     if os.fork() == 0:
         break
-while True:
+parent = os.getppid()
+while os.getppid() == parent:
     for at in range(0, len(pages), 4096):
         pages[at]
 """

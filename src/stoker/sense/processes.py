@@ -200,7 +200,7 @@ class ProcessTable:
                 continue
             same = before is not None and (before.start_ticks, before.rss) == (process.start_ticks, process.rss)
             shared = before.shared if before is not None and same else shared_pages(pid, self._proc)
-            weighed[pid] = process._replace(shared=min(shared, process.rss))
+            weighed[pid] = Process._make((*process[:-1], min(shared, process.rss)))
         return weighed
 
     def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
