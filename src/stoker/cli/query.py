@@ -266,7 +266,8 @@ def stop(args: argparse.Namespace) -> int:
     deadline = time.monotonic() + STOP_PATIENCE_SECONDS
     while is_live(paths):
         if time.monotonic() > deadline:
-            raise CliError(f"{paths.id} still runs; try: stoker stop --force {paths.id}", FAILURE)
+            cure = "something of it waits for a disk or a device; look at its processes" if args.force else ""
+            raise CliError(f"{paths.id} still runs; {cure or f'try: stoker stop --force {paths.id}'}", FAILURE)
         time.sleep(POLL_SECONDS)
     return 0
 
