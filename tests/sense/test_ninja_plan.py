@@ -153,6 +153,26 @@ async def test_a_plan_from_mid_build_counts_what_is_done(
     assert len(NinjaLog(log).first_read(started, time.time()).this_run) == 11
 
 
+async def test_what_makes_no_file_is_not_planned_again_once_it_has_run(
+    ninja: str, tmp_path: Path, start: Callable[..., Any], until: Callable[..., Any]
+) -> None:
+    """As CMake's custom targets, and what waits for them."""
+    gate = tmp_path / "gate"
+    (tmp_path / "build.ninja").write_text(
+        "rule none\n  command = true $out\n  pool = console\nrule r\n  command = touch $out\n"
+        f"rule w\n  command = while [ ! -e {gate} ]; do sleep 0.05; done; touch $out\n"
+        "build target: none\nbuild behind: r target\nbuild shut: w || behind\nbuild last: r shut\n"
+    )
+    started = time.time()
+    process = start(ninja, cwd=tmp_path)
+    log = tmp_path / ".ninja_log"
+    until(lambda: log.exists() and "behind" in log.read_text())
+    plan = await _plan(ninja, tmp_path, started=started)
+    assert (plan.total, plan.summary.finished, plan.summary.planned) == (4, 2, 2)
+    gate.touch()
+    assert process.wait() == 0
+
+
 async def test_a_plan_names_the_output_of_a_running_process(ninja: str, project: Path) -> None:
     plan = await _plan(ninja, project)
     command = "gcc -MD -MF obj/a.o.d -c a.c -o obj/a.o"
