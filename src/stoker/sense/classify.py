@@ -20,7 +20,7 @@ MAX_DESCRIPTION = 100
 """Characters of a description: a line of a screen, with room for a name before it."""
 
 _COMPILER = re.compile(
-    r"(?:.*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|clang-cl|gfortran|flang|icx|icpx|icc|icpc|ifx|nvc|nvc\+\+"
+    r"(?:.*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|clang-cl|gfortran|f95|f77|flang|icx|icpx|icc|icpc|ifx|nvc|nvc\+\+"
     r"|nvfortran|hipcc|amdclang|amdclang\+\+|dpcpp|emcc|em\+\+|xlc|xlc\+\+|armclang|armclang\+\+)(?:-\d[\d.]*)?"
 )
 _ARCHIVER = re.compile(r"(?:.*-)?(?:ar|ranlib)(?:-\d[\d.]*)?")
