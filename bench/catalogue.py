@@ -26,6 +26,12 @@ def compilers() -> str:
     return f"it needs {' and '.join(gone)}" if gone else ""
 
 
+def other_projects() -> str:
+    """What is missing to fetch and build projects of others."""
+    gone = [tool for tool in ("apt-get", "meson", "gfortran", "ninja") if shutil.which(tool) is None]
+    return f"it needs {' and '.join(gone)}" if gone else memory_groups()
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """`minutes` for a whole and for a quick run, on two cores; `missing` says in words why it cannot run here."""
@@ -82,6 +88,14 @@ BENCHES = (
         (60, 3),
         ("--builds", "flash-attn", "--cores", "16", "32", "--ram", "32", "64"),
         timed=False,
+    ),
+    Bench(
+        "trust",
+        "totals, counts, memory and ends that stoker tells, beside ninja, processes and kernel, on others' projects",
+        (40, 4),
+        ("--only", "brotli", "hiredis"),
+        timed=False,
+        missing=other_projects,
     ),
     Bench(
         "chaos",
