@@ -103,6 +103,7 @@ class Observer:
         events += self._lost_between_engines()  # before ninja's records are read, which are theirs
         events += self._logs.read_all(self._tracked.values(), now, just_scanned=True)
         events += self._unrecorded(processes)
+        events += self._output.percent(self.live_schedulers())
         events += self.read_output()
         events += self.failures.look(events, self.live_schedulers(), processes, now)
         events += self._ended_schedulers(schedulers, now)

@@ -55,7 +55,7 @@ class OutputWatch:
         events = self._events(self._reader.read_new(), books)
         while self._reader.offset < self.size and time.monotonic() < give_up_at:
             events += self._events(self._reader.read_new(), books)
-        return events + self._percent(books)
+        return events
 
     def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
         """What is left when nothing more will be written."""
@@ -111,10 +111,9 @@ class OutputWatch:
         first, finished = heard
         return line.done > first.done and book.finished > finished
 
-    def _percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """CMake's percentage, less what it counts as done of jobs that run or wait.
-
-        Where one make at the top is all there is.
+    def percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """CMake's percentage, less what it counts as done of jobs that run or wait; where one make at the top is all
+        there is. To be asked after a scan and before the next reading: then every job announced so far is known.
         """
         tops = [b for b in books if b.scheduler.parent is None]
         if self._heard_percent is None or len(tops) != 1 or tops[0].scheduler.tool != "make":
