@@ -235,6 +235,11 @@ async def test_a_command_of_several_edges_names_none_when_only_one_is_left(ninja
     plan = await _plan(ninja, tmp_path, started=time.time() + 100)
     assert plan.total == 1
     assert plan.output_of(("sh", "-c", "touch a b c")) == ("", "other")
+    begun = time.time()
+    _build(ninja, tmp_path, "c")
+    (tmp_path / "a").unlink()
+    plan = await _plan(ninja, tmp_path, started=begun)
+    assert (plan.total, plan.summary.finished, plan.summary.planned) == (2, 1, 1), "one has ended, one is to run"
 
 
 DYNDEP = """

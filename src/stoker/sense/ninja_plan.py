@@ -54,19 +54,23 @@ _COMMAND, _OUTPUT = '    "command": ', '    "output": '
 
 class _Commands(NamedTuple):
     """The outputs by the command's key, of edges with one command the last one first; the tools of finished ones;
-    the commands of edges that renew the manifest, by their outputs; the keys of commands that several edges have."""
+    the commands of edges that renew the manifest, by their outputs; the keys of commands that several edges have,
+    and of those of edges that have ended in this run."""
 
     outputs: Mapping[bytes, list[str]]
     finished_tools: Mapping[str, int]
     renewing: Mapping[str, str]
     shared: Container[bytes]
+    ended: Container[bytes]
 
     def take_output(self, command: str) -> str | None:
-        """The output of the next edge with this command."""
+        """The output of the next edge with this command that has not ended."""
         outputs = self.outputs.get(key_of_command(command))
-        if not outputs:
-            return None
-        return outputs.pop() if len(outputs) > 1 else outputs[0]
+        return outputs.pop() if outputs else None
+
+    def has_ended(self, command: str) -> bool:
+        """Whether an edge with this command has ended in this run."""
+        return key_of_command(command) in self.ended
 
     def is_shared(self, command: str) -> bool:
         """Whether several edges have this command, though perhaps only one of them is still to run."""
@@ -172,10 +176,12 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
     flags = ["-n", "-v", "-d", "keeprsp", "-d", "keepdepfile"]
     for command in _dry_run([*ninja, *flags, *targets], directory):
         work_done = classify_text(command)
-        output = commands.take_output(command) or work_done.output or ""
+        known = commands.take_output(command)
+        if known is None and commands.has_ended(command):
+            continue  # It makes no file, as CMake's custom targets, and seems to be still to run once it has.
+        output = known or work_done.output or ""
         rows += _rows(command, "" if commands.is_shared(command) else output, work_done.tool)
-        # One that makes no file, as CMake's custom targets, seems to be still to run once it has.
-        if output in before or output in finished:
+        if output in before:
             continue
         tools[work_done.tool] += 1
         seconds, kind = log.history.get(output, UNKNOWN), kinds.number(command, output)
@@ -257,6 +263,8 @@ def _read_commands(
     command: list[str], directory: Path, finished: Container[str], before_manifest: Container[str]
 ) -> _Commands:
     outputs: dict[bytes, list[str]] = {}
+    edges: Counter[bytes] = Counter()
+    ended: set[bytes] = set()
     renewing: dict[str, str] = {}
     tools: Counter[str] = Counter()
     text, count = "", 0
@@ -264,19 +272,21 @@ def _read_commands(
         if line.startswith(_COMMAND):
             text = _json_string(line[len(_COMMAND) :])
         elif line.startswith(_OUTPUT):
-            output = _json_string(line[len(_OUTPUT) :])
-            outputs.setdefault(key_of_command(text), []).append(output)
-            count += 1
+            output, key = _json_string(line[len(_OUTPUT) :]), key_of_command(text)
+            edges[key] += 1
             if output in before_manifest:
                 renewing[output] = text
             if output in finished:
                 tools[classify_text(text).tool] += 1
+                ended.add(key)
+            else:
+                outputs.setdefault(key, []).append(output)
+            count += 1
             if count > MAX_EDGES:
                 raise PlanError(f"more than {MAX_EDGES} edges")
     for same in outputs.values():
         same.reverse()
-    shared = frozenset(key for key, same in outputs.items() if len(same) > 1)
-    return _Commands(outputs, tools, renewing, shared)
+    return _Commands(outputs, tools, renewing, {key for key, n in edges.items() if n > 1}, ended)
 
 
 def _json_string(text: str) -> str:
