@@ -146,7 +146,8 @@ class Watch:
         """Compare once; False when the build is over."""
         now = time.monotonic()
         spent, self._last = now - self._last, now
-        jobs = len(self._stoker.going())
+        # A shell around a further make is no job, but those of that make are.
+        jobs = sum(not any(p.name == "make" for p in job) for job in self._stoker.going())
         state = load_state(self._paths.journal)
         status = status_of(state, time.time())
         self._result.looks += 1
