@@ -22,8 +22,9 @@ def ungoverned_told(state: BuildState, events: Iterable[ev.Event], environment: 
     names = " and ".join(sorted(found))
     known = (HEARS[program] for program in sorted(found) if program in HEARS)
     heard = [f"{who} goes by {name}={environment[name]}" for who, name in known if environment.get(name)]
+    run = "runs" if len(found) == 1 else "run"
     text = (
-        f"nothing is governed: {names} {'runs' if len(found) == 1 else 'run'} without a ninja or make, so no level and no "
-        "pause holds that, and nothing waits for memory; memory and processes are watched"
+        f"nothing is governed: {names} {run} without a ninja or make, so no level and no pause holds that, and nothing "
+        "waits for memory; memory and processes are watched"
     )
     return [ev.Noticed("warning", "; ".join([text, *heard]))]
