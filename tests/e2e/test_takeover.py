@@ -21,13 +21,18 @@ JOB = "import sys, time; block = b'x' * 60_000_000; time.sleep(float(sys.argv[1]
 FIGURES = ("seconds", "low", "high")
 
 
+def seconds(number: int) -> float:
+    """How long a job takes: the last ones long enough for a pause to be in time."""
+    return 0.05 + number % 3 / 10 if number < 190 else 2.0
+
+
 def write_files(folder: Path) -> Path:
     """A build of FILES small jobs that hold some memory, some longer than others."""
     folder.mkdir()
     script = folder / "job.py"
     script.write_text(JOB)
     run = f"{sys.executable} -I -S {script}"
-    return write_ninja(folder, [(f"o{n}", f"{run} {0.05 + n % 3 / 10} && touch o{n}") for n in range(FILES)])
+    return write_ninja(folder, [(f"o{n}", f"{run} {seconds(n)} && touch o{n}") for n in range(FILES)])
 
 
 def patiently(condition: Callable[[], Any], what: str) -> Any:

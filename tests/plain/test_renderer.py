@@ -44,9 +44,9 @@ def test_progress_comes_at_intervals_and_at_tenths() -> None:
     renderer = PlainRenderer(interval=10)
     tell(renderer, state())
     assert tell(renderer, state(5), 9.9) == []
-    assert tell(renderer, state(5), 10.0) == ["5/100  5 %  0 running  mem 18.2/23.4 GiB  ETA 24–31 min"]
+    assert tell(renderer, state(5), 10.0) == ["5/100  5 %  0 running  mem 18.2/23.4 GiB  ETA 25 min (24–31 min)"]
     assert tell(renderer, state(9), 11.0) == []
-    assert tell(renderer, state(10), 12.0) == ["10/100  10 %  0 running  mem 18.2/23.4 GiB  ETA 24–31 min"]
+    assert tell(renderer, state(10), 12.0) == ["10/100  10 %  0 running  mem 18.2/23.4 GiB  ETA 25 min (24–31 min)"]
     assert tell(renderer, state(11), 13.0) == []
     assert len(tell(renderer, state(57), 14.0)) == 1
     assert tell(renderer, state(59), 15.0) == []

@@ -25,7 +25,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of, time_left
 from stoker.model.text import Ink, Span, clean, sgr, spans
-from stoker.model.units import format_band, format_bytes, format_duration, format_share
+from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
@@ -139,7 +139,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if (left := time_left(state, now)) is not None and not state.over:
-        lines.append(f"  left      {format_band(*left[1:])}")
+        lines.append(f"  left      {format_left(*left)}")
     lines += _disk_lines(state)
     lines += _cache_lines(state)
     if state.over:

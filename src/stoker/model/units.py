@@ -86,3 +86,9 @@ def format_band(low: float, high: float) -> str:
     if first.rsplit(" ", 1)[-1] == last.rsplit(" ", 1)[-1] and " h " not in first + last:
         first = first.rsplit(" ", 1)[0]
     return f"{first}–{last}"
+
+
+def format_left(seconds: float, low: float, high: float) -> str:
+    """Remaining seconds with their band: 27 min (24-31 min). Where the band says no more than the middle, only that."""
+    middle, band = format_rough(seconds), format_band(low, high)
+    return middle if band == middle else f"{middle} ({band})"

@@ -16,7 +16,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
-from stoker.model.units import format_band, format_bytes, format_duration, format_share
+from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
 from stoker.show import cache, kills
 from stoker.show.governing import MAX_NAME, GoverningTeller, newer
@@ -331,7 +331,7 @@ def _progress_text(state: BuildState, now: float) -> str:
     if state.cache is not None and (rate := cache.rate_text(state.cache)):
         parts.append(f"{state.cache.tool} {rate} hits")
     if (left := time_left(state, now)) is not None:
-        parts.append(f"ETA {format_band(*left[1:])}")
+        parts.append(f"ETA {format_left(*left)}")
     return "  ".join(parts)
 
 
