@@ -161,7 +161,13 @@ def text(line: object) -> str:
 
 def test_progress_with_a_known_total() -> None:
     line = text(views.progress(at(builds.running(3).state), 80, UNICODE))
-    assert line.endswith("1204/6579  18 %  ETA 24–31 min")
+    assert line.endswith("1204/6579  18 %  ETA 27 min (24–31 min)")
+
+
+def test_in_a_narrow_terminal_the_middle_of_the_remaining_time_stays_and_its_band_goes() -> None:
+    line = text(views.progress(at(builds.stopped_some().state), 60, UNICODE))
+    assert line.endswith("† 3 to run again  ETA 27 min")
+    assert line.startswith("━")
 
 
 def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
@@ -193,12 +199,12 @@ def test_failures_are_counted_with_a_mark() -> None:
     ("estimate", "now", "words"),
     [
         (None, 3723, "ETA after the first jobs"),
-        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 1–3 min"),
-        (Estimate(100, 60, 180, START + 3700), 3760, "ETA 0 s–2 min"),
+        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 2 min (1–3 min)"),
+        (Estimate(100, 60, 180, START + 3700), 3760, "ETA 40 s (0 s–2 min)"),
         (Estimate(100, 60, 180, START + 3700), 9999, "ETA any moment"),
     ],
 )
-def test_the_remaining_time_is_a_band_that_runs_down(estimate: Estimate | None, now: float, words: str) -> None:
+def test_the_remaining_time_and_its_band_run_down(estimate: Estimate | None, now: float, words: str) -> None:
     state = replace(builds.running(3).state, estimate=estimate)
     assert words in text(views.progress(at(state, now), 80, UNICODE))
 

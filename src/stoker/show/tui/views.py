@@ -14,7 +14,7 @@ from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Decision, Notice
 from stoker.model.status import time_left
 from stoker.model.text import clean
-from stoker.model.units import format_band, format_duration, format_share
+from stoker.model.units import format_duration, format_left, format_rough, format_share
 from stoker.show.governing import is_person
 from stoker.show.tui.glyphs import Glyphs
 from stoker.show.tui.lines import (
@@ -44,6 +44,9 @@ WHAT_LEAST = 24
 
 LEAST_NAME = 8
 """Cells below which a name with its middle cut out says nothing."""
+
+LEAST_BAR = 10
+"""Cells that a bar keeps, with the gaps around what follows it; the band of the remaining time gives way to it."""
 
 PHASE_INKS = {
     "done": "ok",
@@ -133,6 +136,8 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
         words = "to run again" if not state.over else "not made"
         tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
     eta = eta_text(m, p)
+    if eta and width_of(tail) + cell_len(eta) + LEAST_BAR > width:
+        eta = eta_text(m, p, band=False)
     if eta:
         tail += [GAP, Part(_plain_dashes(eta, g), "text")]
     room = width - width_of(tail) - 2
@@ -148,8 +153,8 @@ def progress_bar(share: float | None, width: int, g: Glyphs, *, failed: bool = F
     return Part(g.done * done, ink), Part(g.todo * (width - done), "bar_empty")
 
 
-def eta_text(m: Moment, p: Progress) -> str:
-    """The remaining time as a band; says so when nothing is known yet."""
+def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
+    """The remaining time, with its band unless told otherwise; says so when nothing is known yet."""
     state = m.state
     if state.over:
         return ""
@@ -157,8 +162,9 @@ def eta_text(m: Moment, p: Progress) -> str:
     if left is None:
         live = any(s.ended is None for s in state.schedulers.values())
         return "ETA after the first jobs" if live and p.total_known else ""
-    _, low, high = left
-    return f"ETA {format_band(low, high)}" if high >= 1 else "ETA any moment"
+    if left[2] < 1:
+        return "ETA any moment"
+    return f"ETA {format_left(*left)}" if band else f"ETA {format_rough(left[0])}"
 
 
 def _plain_dashes(text: str, g: Glyphs) -> str:
