@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
+import termios
+from array import array
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from support.program import PATIENCE, Stoker
+from support.program import PATIENCE, Stoker, until
 
 FULL = Path("/dev/full")
 
@@ -34,6 +39,32 @@ def test_an_answer_that_goes_to_a_full_disk_is_one_line_and_a_failure(stoker: St
     result = shell(stoker, f"> {FULL}", *words)
     assert result.returncode == 1
     assert result.stderr == b"stoker: writing the answer: No space left on device\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_does_not_wait_for_its_reader_gets_every_byte(stoker: Stoker, unbuffered: str) -> None:
+    said = "".join(f"{number} said\n" for number in range(30_000)).encode()
+    (stoker.root / "said").write_bytes(said)
+    assert stoker.run("run", "--detach", "--", "cat", str(stoker.root / "said")).returncode == 0
+    until(lambda: stoker.status()["state"] == "done")
+    for words in (("log",), ("attach", "--plain")):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        env = {**stoker.env, "PYTHONUNBUFFERED": unbuffered}
+        program = subprocess.Popen(stoker.argv(*words), stdout=writer, stderr=subprocess.PIPE, cwd=stoker.root, env=env)
+        until(partial(is_full, reader))
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            assert pipe.read() == said
+        _, complaints = program.communicate(timeout=PATIENCE)
+        assert program.returncode == 0, complaints
+
+
+def is_full(reader: int) -> bool:
+    """Whether a pipe holds all that it can, as nobody reads."""
+    unread = array("i", [0])
+    fcntl.ioctl(reader, termios.FIONREAD, unread)
+    return unread[0] >= fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
 
 
 def test_a_locale_without_our_characters_costs_no_answer(stoker: Stoker) -> None:

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
+from stoker.cli import streams
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.mend import mend_all
 from stoker.cli.screen import in_colour
@@ -213,7 +214,7 @@ def log(args: argparse.Namespace) -> int:
 
 def _copy(file: Any) -> None:
     while chunk := file.read(1 << 16):
-        sys.stdout.buffer.write(chunk)
+        streams.write_bytes(chunk)
     sys.stdout.buffer.flush()
 
 

@@ -49,12 +49,17 @@ class HarmlessStream:
 def fill() -> None:
     """Open /dev/null in place of closed streams (a file that took the number of stdout would be written over), and put
     the sanitiser before what is printed. What the locale has no character for becomes a question mark.
+
+    Who shares a pipe with us may have set it to refuse what does not fit at once: then most of a long answer was lost.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    for number in (1, 2):
+        with contextlib.suppress(OSError):
+            os.set_blocking(number, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (for as long as the program runs)
     if sys.stdout is None:
@@ -90,6 +95,13 @@ def _environment_at_start() -> dict[str, str]:
         return dict(os.environ)
     pairs = (item.partition(b"=") for item in data.split(b"\0"))
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def write_bytes(data: bytes) -> None:
+    """Every one of these bytes to stdout, past the sanitiser. A stop and its end (Ctrl-Z, fg) may cut a write short."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
 
 
 def give_up_output() -> None:
