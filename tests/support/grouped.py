@@ -27,9 +27,9 @@ class Grouped(Stoker):
         argv = super().argv(*words)
         return self.group.wrap(argv) if words[0] == "run" else argv
 
-    def built(self, *command: str, cwd: Path | None = None) -> dict[str, Any]:
+    def built(self, *command: str, cwd: Path | None = None, jobs: int | None = None) -> dict[str, Any]:
         """Run a build to its end; its last status."""
-        return self.over(self.detach(*command, cwd=cwd))
+        return self.over(self.detach(*command, cwd=cwd, jobs=jobs))
 
     def over(self, build: str) -> dict[str, Any]:
         """The last status of a build, and everything that belonged to it gone."""

@@ -25,7 +25,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 ROOM = ("tests/platform/room",)
 MEMORY = (
-    "tests/e2e/test_govern.py",
+    "tests/e2e/test_govern.py::test_what_dies_of_memory_under_plain_ninja_gets_through_untouched",
+    "tests/e2e/test_govern.py::test_a_compiler_that_is_killed_from_outside_runs_again_alone",
     "tests/e2e/test_precheck.py::test_in_a_small_control_group_it_is_not_started",
     "tests/engine/test_recovery.py",
     "tests/doctor/test_machine.py::test_a_control_group_smaller_than_the_heaviest_remembered_job_fails",
