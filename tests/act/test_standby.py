@@ -73,9 +73,10 @@ def test_the_exit_status_survives_two_killed_keepers(start: Start, tmp_path: Pat
 
 
 def test_what_ends_while_no_keeper_lives_is_not_lost(start: Start, tmp_path: Path) -> None:
-    """The keeper is killed over the end of the command, before it has acted on it."""
+    """The keeper is killed over the end of the command, before it has acted on it. The next look is not waited for."""
     fault = f"lambda keeper: {once(tmp_path / 'killed')}"
-    paths = start("sh", "-c", "exit 5", figures={"keeper.Keeper.end_left_over_jobs": fault})
+    figures = {"keeper.Keeper.end_left_over_jobs": fault, "minder.LISTEN_SECONDS": 1000.0}
+    paths = start("sh", "-c", "exit 5", figures=figures)
     assert exit_of(paths)["exit_code"] == 5
 
 
@@ -89,16 +90,32 @@ def test_the_steps_that_follow_are_run(start: Start, tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "a\nb\nc\n"
 
 
-@pytest.mark.parametrize("moment", ["before", "behind"])
+SLOW = {
+    "take over": {
+        "inherit": "minder.Minder.inherit",
+        "minder.Minder.inherit": "lambda minder: (command.time.sleep(0.5), inherit(minder))",
+    },
+    "become": {
+        "become": "command._become",
+        "command._become": "lambda *words: (command.time.sleep(0.5), become(*words))",
+    },
+}
+"""What keeps a standby from looking before a short command has ended, or a command from showing that it is one."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "runs", "slow"),
+    [("before", 0.5, ""), ("behind", 0.5, ""), ("behind", 0, "take over"), ("behind", 0.5, "become")],
+)
 def test_a_keeper_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs_none_twice(
-    start: Start, tmp_path: Path, moment: str
+    start: Start, tmp_path: Path, moment: str, runs: float, slow: str
 ) -> None:
     die, fork = once(tmp_path / "killed"), "fork(step, *rest)"
     order = {"before": f"({die}, {fork})[1]", "behind": f"({fork}, {die})[0]"}[moment]
     faulty = f"lambda step, *rest: {order} if step['name'] == 'b' else {fork}"
-    scripts = {"a": "echo a >>ran", "b": "echo b >>ran; sleep 0.5; exit 3"}
+    scripts = {"a": "echo a >>ran", "b": f"echo b >>ran; sleep {runs}; exit 3"}
     steps = [Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
-    figures = {"fork": "command.start", "command.start": faulty}
+    figures = {"fork": "command.start", "command.start": faulty, **SLOW.get(slow, {})}
     paths = start(*steps[0].command, steps=steps, figures=figures)
     assert (exit_of(paths)["exit_code"], exit_of(paths)["step"]) == (3, 2)
     assert (tmp_path / "ran").read_text() == "a\nb\n"
@@ -111,6 +128,36 @@ def test_a_question_that_a_killed_keeper_asked_is_answered_to_its_standby(start:
     (paths.root / "answer").touch()
     until(lambda: (tmp_path / "ran").read_text() == "ran\nran\n")
     until(lambda: keeper_of(paths)["attempt"] == 2)
+
+
+def test_an_answer_that_a_keeper_was_killed_over_counts(start: Start, tmp_path: Path) -> None:
+    die = once(tmp_path / "killed")
+    figures = {
+        "keeper.VERDICT_SECONDS": 1000.0,
+        "unlink": "os.unlink",
+        "os.unlink": f"lambda path: (unlink(path), str(path).endswith('verdict.json') and {die})",
+    }
+    engine = ANSWERS.replace('"again": attempt == 1, "exit_code": None', '"again": False, "exit_code": 9')
+    paths = start("sh", "-c", WAITS, engine=engine, figures=figures)
+    until((paths.root / "heartbeat").exists)
+    (paths.root / "answer").touch()
+    (tmp_path / "go").touch()
+    assert exit_of(paths)["exit_code"] == 9
+
+
+def test_a_keeper_killed_over_the_word_to_stop_leaves_the_engine_told(start: Start, tmp_path: Path) -> None:
+    """Or the engine would go on to hold jobs, and none of them could tidy up."""
+    die = once(tmp_path / "killed")
+    figures = {
+        "open_file": "os.open",
+        "os.open": f"lambda path, *how: (str(path).endswith('stopping') and {die}, open_file(path, *how))[1]",
+    }
+    paths = start("sh", "-c", WAITS, figures=figures)
+    until(lambda: engines_of(paths))
+    stop_build(paths, force=False)
+    assert exit_of(paths)["stopped"] is True
+    assert (tmp_path / "killed").exists()
+    assert (paths.root / "stopping").exists()
 
 
 def test_a_stop_is_carried_on_by_the_standby(start: Start, tmp_path: Path) -> None:

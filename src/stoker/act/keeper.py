@@ -29,7 +29,7 @@ from stoker.act import command, ramdisk
 from stoker.act.guard import Guard
 from stoker.act.minder import Minder, read_gate
 from stoker.act.standby import Note, stand_by
-from stoker.act.tree import Ending, Key, Processes, descendants, session_of, start_ticks
+from stoker.act.tree import Ending, Key, Processes, command_line, descendants, session_of, start_ticks
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -48,6 +48,9 @@ VERDICT_SECONDS = 60.0
 """How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
 
 VERDICT_POLL_SECONDS = 1.0
+
+BIRTH_SECONDS = 5.0
+"""How long a process that was just forked may take until it shows whether it is the command or an engine."""
 
 STARTING = -1
 """In place of the command's pid, in the note for standbys: it is being forked."""
@@ -169,12 +172,21 @@ class Keeper:
         self.remember()
         if self.last_command[0]:
             self.write_keeper_file()
+        if self.stop:
+            self.tell_of_stop()
         self.minder.wake()
+        self.reap()  # of what has ended already no other signal will come
 
     def find_command(self) -> None:
-        """The keeper was killed over the fork of a command: it runs, or it was never born and is started now."""
-        own = [pid for pid in Processes().children(os.getpid()) if session_of(pid) == pid]
-        born = [(pid, start) for pid in own if (start := start_ticks(pid) or 0) >= self.begun_ticks]
+        """The keeper was killed over the fork of a command: it runs, or has run, or was never born and is started."""
+        ours, give_up_at = command_line(os.getpid()), time.monotonic() + BIRTH_SECONDS
+        while True:
+            born = [key for key in Processes().heirs(os.getpid()) if key[1] >= self.begun_ticks]
+            nameless = [pid for pid, _ in born if session_of(pid) != pid and command_line(pid) == ours]
+            if not nameless or time.monotonic() > give_up_at:
+                break
+            time.sleep(STOP_POLL_SECONDS)
+        born = [key for key in born if session_of(key[0]) == key[0]]
         if born:
             self.build_pid, _ = self.last_command = born[0]
         else:
@@ -292,6 +304,7 @@ class Keeper:
             self.start_again()
         elif isinstance(code := verdict.get("exit_code"), int):
             self.exit_code = code
+        self.remember()
         for name in ("ended.json", "verdict.json"):
             with contextlib.suppress(OSError):
                 os.unlink(self.path(name))
@@ -334,9 +347,13 @@ class Keeper:
             self.stop.hurry()
         self.remember()
         if first:
-            with contextlib.suppress(OSError):
-                os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
+            self.tell_of_stop()
             self.minder.wake()
+
+    def tell_of_stop(self) -> None:
+        """To the engine, and to whoever comes later."""
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
 
     def press_stop(self) -> None:
         """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""

@@ -57,6 +57,10 @@ class Processes:
         """The direct children that are no zombies."""
         return [child for child in self._children.get(pid, ()) if self._known[child].state != b"Z"]
 
+    def heirs(self, pid: int) -> list[Key]:
+        """The direct children, those too that have ended and that nobody has waited for."""
+        return [self.key(child) for child in self._children.get(pid, ())]
+
     def below(self, root: int, *spared: int) -> list[int]:
         """Pids of all processes below `root` that are no zombies, leaving out `spared` and what is below them."""
         found: list[int] = []
