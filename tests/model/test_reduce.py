@@ -17,7 +17,7 @@ from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.samples import JobSample, MachineSample
-from stoker.model.state import MAX_KILLED, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
+from stoker.model.state import MAX_KILLED, MAX_RECENT, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
 from stoker.model.status import status_of
 from stoker.model.verification import (
     MAX_FILES,
@@ -395,6 +395,27 @@ def test_a_killed_job_never_counts_as_failed_whatever_is_heard_first(order: Sequ
     assert [(k["output"], k["by"], k["will_run_again"]) for k in status["killed"]] == [("a.o", by, True)]
     assert status["lost"] == {by: {"jobs": 1, "seconds": 12.0}}
     assert [(job.outcome, job.killed_by) for job in state.recent] == [("killed", by)]
+
+
+def test_that_a_job_was_killed_may_be_learnt_when_many_others_have_ended() -> None:
+    start, death, _, end = killed_job(1, by="memory")
+    others = [ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "ok") for n in range(2 * MAX_RECENT)]
+    state = reduce_all(records([*BEGIN, start, end, *others, replace(death, jid=None)]))
+    assert (progress_of(state).failed, progress_of(state).killed) == (0, 1)
+    assert len(state.recent) == MAX_RECENT
+
+
+def test_a_kill_leaves_the_failure_of_an_earlier_attempt_alone() -> None:
+    """Or what that attempt's ninja had planned would count once more."""
+    plan = ev.SchedulerPlanned(1, 10, "dry-run")
+    failed = ev.JobFinished(None, 1, "a.o", "cxx", 0.1, "failed")
+    again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, log_start=9)
+    second = ev.SchedulerStarted(2, "ninja", 102, "/src/build", "1.13.2", 4)
+    start, death, _, end = killed_job(5)
+    begun = [*BEGIN, plan, failed, ev.SchedulerEnded(1), again, second, replace(plan, sid=2)]
+    state = reduce_all(records([*begun, replace(start, sid=2), death, replace(end, sid=2)]))
+    assert (progress_of(state).failed, progress_of(state).killed, progress_of(state).total) == (0, 1, 10)
+    assert status_of(state, 1100.0)["lost"] == {"shed": {"jobs": 1, "seconds": 12.0}}
 
 
 def test_a_job_killed_before_its_name_is_known_is_told_by_its_number_and_named_later() -> None:

@@ -51,7 +51,8 @@ def with_death(state: BuildState, death: KilledJob, limit: int) -> BuildState:
         for f in state.failures
     )
     state = evolve(state, killed=(*state.killed[-(limit - 1) :], death), failures=failures)
-    wrong = next((j for j in reversed(state.recent) if j.outcome == "failed" and _is_of(j, death)), None)
+    ended = (j for j in reversed(state.recent) if j.outcome == "failed" and not _is_earlier(state, j))
+    wrong = next((j for j in ended if _is_of(j, death)), None)
     return state if wrong is None else _corrected(state, wrong, death)
 
 
@@ -86,6 +87,14 @@ def is_final(state: BuildState, by: str) -> bool:
 
 def _attempt(state: BuildState) -> int:
     return state.step.attempt if state.step is not None else 1
+
+
+def _is_earlier(state: BuildState, job: FinishedJob) -> bool:
+    """Whether it ended in an attempt before this one, or in another step: that it failed there stays true."""
+    scheduler, step = state.schedulers.get(job.sid), state.step
+    if scheduler is None or step is None:
+        return False
+    return (scheduler.step, scheduler.attempt) != (step.index, step.attempt)
 
 
 def _is_of(job: FinishedJob, death: KilledJob) -> bool:

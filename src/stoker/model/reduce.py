@@ -253,7 +253,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     finished = FinishedJob(e.output, e.tool, e.seconds, time, outcome, e.peak_rss, e.jid, e.sid, by)
     state = evolve(
         state,
-        recent=(*state.recent[-(MAX_RECENT - 1) :], finished),
+        recent=_with_recent(state.recent, finished),
         heaviest=_with_heaviest(state.heaviest, finished),
         slowest=_ranked(state.slowest, finished, lambda j: j.seconds),
         tool_stats=_with_stats(state.tool_stats, finished),
@@ -282,6 +282,15 @@ def _jobs_uncounted(state: BuildState, e: ev.JobsUncounted, _time: float) -> Bui
     by_tool = {tool: count for tool, count in by_tool.items() if count > 0}
     finished = max(0, scheduler.finished - sum(e.tools.values()))
     return _with_scheduler(state, e.sid, finished=finished, finished_by_tool=by_tool)
+
+
+def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
+    """The jobs that ended last. Those that ended well go first: that one was killed may be learnt when a wide build's
+    other jobs have ended."""
+    if len(recent) < MAX_RECENT:
+        return (*recent, job)
+    oldest = next((i for i, j in enumerate(recent) if j.outcome not in ("failed", "killed")), 0)
+    return (*recent[:oldest], *recent[oldest + 1 :], job)
 
 
 def _with_heaviest(heaviest: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:

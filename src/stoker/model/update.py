@@ -11,10 +11,9 @@ from typing import Literal
 from stoker.model.state import BuildState
 
 Link = Literal["live", "journal", "lost", "ended", "replay"]
-"""`journal`: the engine is there, but lets no more viewers in, so the build is read from its journal."""
-
-"""live: an engine answers; lost: it does not, and is being looked for; ended: nothing will change any more;
-replay: a recorded journal is being played."""
+"""live: an engine answers; journal: it is there but lets no more viewers in, so the build is read from its journal;
+lost: none answers, and one is being looked for; ended: nothing will change any more; replay: a recorded journal is
+being played."""
 
 
 @dataclass(frozen=True, slots=True)
