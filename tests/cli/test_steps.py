@@ -47,7 +47,7 @@ def test_schedulers_get_their_width_and_what_was_written_is_shown(own: Path, tmp
     first, second = spec.steps
     assert first.command == ("make", "-j", "all", "-j16")
     assert first.words == ("make", "-j", "all")
-    assert second.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "16", "MAX_JOBS": "16"}
+    assert second.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "16", "MAX_JOBS": "16", "NINJAFLAGS": "-j16"}
     assert second.cwd == str(tmp_path / "sub")
     assert spec.words == ("stoker", "run", "-p", "mine")
 

@@ -89,8 +89,9 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
 @pytest.mark.parametrize("kept", [True, False], ids=["objects-kept", "folder-removed"])
 def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path: Path, *, kept: bool) -> None:
     """As below pip: between two attempts nothing is known of the next ninja, and its folder may have been removed."""
-    go = {name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("cleaned", "again")}
-    once = f"[ -e {tmp_path}/killed ] || {{ sleep 1; touch {tmp_path}/killed; kill -9 $$; }}; touch first"
+    go = {name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("cleaned", "again", "seen")}
+    kill = f"sleep 1; touch {tmp_path}/killed; kill -9 $$"
+    once = f"if [ -e {tmp_path}/killed ]; then {go['seen']}; else {kill}; fi; touch first"
     made = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
     work = tmp_path / "work"
     clean = "true" if kept else f"rm -rf {work}"
@@ -105,6 +106,8 @@ def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path:
     until(lambda: stoker.status(build)["step"]["attempt"] == 2, "the second attempt")
     seen.append(stoker.status(build)["progress"])
     (tmp_path / "again").touch()
+    until(lambda: sum(e["type"] == "scheduler_started" for e in stoker.events(build)) == 2, "the second ninja")
+    (tmp_path / "seen").touch()
     assert stoker.ended(build)["state"] == "done"
     assert all((p["total"], p["total_known"]) == (7, True) and p["percent"] < 100 for p in seen), seen
     assert [p["finished"] for p in seen] == [6, 6 if kept else 0]
