@@ -314,6 +314,17 @@ class TestEmergency:
         assert acts(asked(replace(waiting, available=1 * GIB), now=101.0), "thaw") == [1]
         assert acts(asked(replace(waiting, frozen=(oldest,)), now=101.0), "thaw") == [1], "nobody's end would help it"
 
+    def test_below_pip_one_that_runs_alone_waits_too_and_one_of_the_others_is_given_up(self) -> None:
+        """It must not go on at once with nothing left, for what waits for it holds the memory."""
+        alone = replace(live(1, kernel(), 20), alone=True)
+        others = [replace(live(n, kernel(), 30), by_word=True) for n in (2, 3)]
+        waiting = replace(view([], [], [alone, *others], available=0.15, last_freeze=100.0), dear=True)
+        assert asked(waiting, now=101.0) == ()
+        assert [(d.action, d.jid) for d in asked(waiting, now=131.0)] == [("shed", 3)]
+        by_hand = replace(waiting, frozen=(live(1, kernel(), 20), replace(others[0], by_word=False, by_person=True)))
+        assert asked(by_hand, now=101.0) == ()
+        assert [(d.action, d.jid) for d in asked(by_hand, now=131.0)] == [("shed", 2)]
+
     def test_a_shed_waits_until_the_one_before_was_seen(self) -> None:
         seen = view([live(1, kernel(), 20)], [], [live(2, kernel(), 30)], available=0.15, last_shed=99.5)
         assert acts(asked(seen, now=100.0), "shed") == []

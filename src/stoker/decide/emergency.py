@@ -71,6 +71,8 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     if not growth:
         return None
     if view.dear and len(view.running) == 1:
+        if view.available >= view.floor:  # they would not wait (`patience`)
+            return None
         job = view.running[0]
         why = f"{reason}; ending a job costs what others have built, so all wait {PATIENCE_SECONDS:.0f} s for memory"
         return Decision("freeze", job.jid, why)
@@ -85,13 +87,15 @@ def relieve(situation: Situation, now: float) -> Decision | None:
 def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decision, ...] | None:
     """What to do where all wait frozen because ending a job is dear: nothing for a while, then give up the youngest.
 
-    None if they need not wait: there is memory, or nobody whose end would give some to another.
+    `frozen` are those that may go on; of all others, those too that must stay frozen, one may be given up for the
+    oldest of them. None if they need not wait: there is memory, or nobody whose end would give some to another.
     """
-    if not (view.dear and len(frozen) > 1 and view.available < view.floor):
+    if not (view.dear and frozen and len(view.frozen) > 1 and view.available < view.floor):
         return None
     if now - max(view.last_freeze, view.last_shed) < PATIENCE_SECONDS:
         return ()
-    job = max(frozen, key=age_order)
+    oldest = min(frozen, key=age_order)
+    job = max((j for j in view.frozen if j.jid != oldest.jid), key=lambda j: (not j.by_person, *age_order(j)))
     why = (
         f"{format_bytes(view.available)} left, and none came back in {PATIENCE_SECONDS:.0f} s; "
         f"gives back {format_bytes(job.rss)}, runs again later"
