@@ -427,6 +427,17 @@ def test_a_profile_may_allow_fewer_attempts(build: Build) -> None:
     assert "the profile allows no further attempt at this step" in found.why
 
 
+def test_an_engine_that_comes_after_the_answer_and_before_the_next_attempt_knows_what_died(build: Build) -> None:
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), Again)
+    build.restart()
+    build.recovery.begin_attempt(2, build.state)
+    build.begin(2)
+    assert build.recovery.must_run_alone() == {"a.o"}
+    build.says(KILLED, STOPPED)
+    assert isinstance(build.verdict(), GiveUp), "it died although it ran alone"
+
+
 def test_what_died_in_a_step_before_is_no_matter_in_the_next(build: Build) -> None:
     build.says(KILLED, STOPPED)
     assert isinstance(build.verdict(), Again)

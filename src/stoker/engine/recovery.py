@@ -71,6 +71,11 @@ def _demands(state: BuildState, attempt: int) -> Demands:
     return found
 
 
+def _spent(state: BuildState, attempt: int) -> int:
+    """How many attempts before this one lost jobs for the build's own want."""
+    return len({k.attempt for k in state.killed if k.attempt < attempt and k.by in OWN_WANT})
+
+
 class Recovery:
     """The deaths of this attempt, and the outputs that are made alone since those before."""
 
@@ -100,7 +105,7 @@ class Recovery:
         self.owner: Callable[[int], Member | None] = lambda _pid: None
         """The job that was seen to have a process, by its pid."""
         self._asked_alone = alone
-        self._spent = len({k.attempt for k in state.killed if k.attempt < attempt and k.by in OWN_WANT})
+        self._spent = _spent(state, attempt)
         self._before_now = _demands(state, attempt)
         self.retries = MAX_RERUNS
         """How often this step may run again."""
@@ -110,6 +115,14 @@ class Recovery:
         self._begin_attempt()
         self._asked_alone, self._before_now = frozenset(), Demands()
         self._number, self._spent = 1, 0
+
+    def begin_attempt(self, number: int, state: BuildState) -> None:
+        """That attempt at the step runs. The engine that asked for it may be gone: the journal tells what it found."""
+        if number == self._number:
+            return
+        self._begin_attempt()
+        self._number, self._spent = number, _spent(state, number)
+        self._before_now = _demands(state, number)
 
     def oom_kills(self) -> int | None:
         """The kernel's count now, for the journal's StepStarted."""
