@@ -338,10 +338,11 @@ class Engine:
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
         deadline = time.monotonic() + self._tick(observer)
-        search_at, read_at = 0.0, time.monotonic() + self._governor.reading_pause()
+        search_at, read_at = 0.0, time.monotonic()
         while (left := deadline - time.monotonic()) > 0 and not self._keeper.build_is_over():
             searching = not observer.live_schedulers()
-            left = min(left, max(0.0, read_at - time.monotonic()))
+            # Asked anew each time: whom a look found alone, or nobody, may have company by now.
+            left = min(left, max(0.0, read_at + self._governor.reading_pause() - time.monotonic()))
             await self._bell.wait(min(left, self._search_pause() if searching else self._birth_pause(observer)))
             if self._asked:
                 self._asked = False
@@ -351,10 +352,10 @@ class Engine:
                 if observer.spots_scheduler():
                     return
             self._pulse(observer)
-            if time.monotonic() >= read_at:
+            if time.monotonic() >= read_at + self._governor.reading_pause():
                 if self._governor.falling():
                     return
-                read_at = time.monotonic() + self._governor.reading_pause()
+                read_at = time.monotonic()
             if observer.failures.waits:
                 deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
