@@ -53,6 +53,21 @@ def test_of_two_ninjas_with_outputs_of_one_name_only_that_which_failed_drops(sto
     assert made(b) < MANY
 
 
+@pytest.mark.long
+def test_a_job_that_left_something_behind_has_not_failed_while_ninja_waits_for_that(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    """Ninja records a job once its output pipe is closed, and what a job leaves behind may hold that for long."""
+    leaves = "sleep 13 & sleep 0.5; sleep 0.5; touch leaves"
+    folder = write_ninja(tmp_path / "p", sleepers(("leaves", leaves), 15)[:8])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder), "-j8", jobs=2)
+    status = stoker.ended(build)
+    assert (status["state"], status["exit_code"]) == ("done", 0)
+    assert dropped(stoker, build) == []
+    ends = [e["outcome"] for e in stoker.events(build) if e["type"] == "job_finished"]
+    assert ends == ["ok"] * 8
+
+
 def test_a_failure_that_pip_would_hide_ends_what_waits_as_well(stoker: Stoker, tmp_path: Path) -> None:
     """The output comes when ninja has ended, and that must not be after hours of work for a build that has failed."""
     folder = write_ninja(tmp_path / "p", sleepers(("first", "sleep 1.5; echo error: no; false"), 12))

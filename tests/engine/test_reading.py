@@ -1,4 +1,4 @@
-"""Between two looks memory is read again, the sooner the more jobs run: also jobs that were born since the last look."""
+"""Between two looks memory is read again, the sooner the more jobs run: also those born since the last look."""
 
 from __future__ import annotations
 

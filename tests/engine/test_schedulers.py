@@ -45,6 +45,15 @@ def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
     assert b.settle(at_once=True) == []
 
 
+def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_waits_for() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.vanished(1, use("a.o"), START + 3)
+    for _ in range(9):
+        assert b.settle(at_once=False, is_left=lambda _use: True) == []
+    assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
+
+
 def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
     b = book()
     b.runs(1, use("a.o"))

@@ -119,7 +119,7 @@ class Decision:
     """One thing to do to one job, and why, with the numbers that decided it.
 
     admit: let a candidate start. hold: a candidate waits for memory (told once). freeze, thaw: stop a running job, let
-    a frozen one go on. shed: kill a frozen job, to run it again alone. `by_word` marks a freeze that carries out a
+    a frozen one go on. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
     person's word about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
     admission for which there is room at first, and not for all of the job: it will be stopped before that matters.
     """

@@ -30,7 +30,7 @@ from stoker.model.tool import Tool
 from stoker.sense.births import BirthWatch
 from stoker.sense.exits import ExitWatch
 from stoker.sense.frontends import builds_packages
-from stoker.sense.jobs import Job, JobReport, JobTracker
+from stoker.sense.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.machine import MachineReader
 from stoker.sense.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
 from stoker.sense.scheduler_args import ninja_arguments
@@ -344,7 +344,12 @@ class Observer:
         """Jobs that vanished, and for which ninja wrote no record although it had nothing to do but wait."""
         books = [t.book for t in self._tracked.values() if t.book.scheduler.pid in processes]
         asleep = [book for book in books if processes[book.scheduler.pid].state == "S"]
-        return [failed for book in asleep for failed in book.settle(at_once=False)]
+
+        def is_left(use: JobUse) -> bool:
+            alive = (p for p in processes.values() if p.state != "Z")
+            return any(p.pgrp == use.job.pid or p.pid in use.pids for p in alive)
+
+        return [failed for book in asleep for failed in book.settle(at_once=False, is_left=is_left)]
 
     def _lost_between_engines(self) -> list[ev.Event]:
         """What the journal tells of and went while no engine was looking: records of its jobs may have come since."""

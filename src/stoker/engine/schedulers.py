@@ -7,7 +7,7 @@ log: there a vanished job counts as ended. Unaware of processes beyond what it i
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from stoker.engine.record_clock import RecordClock
@@ -234,17 +234,23 @@ class SchedulerBook:
     def _candidates(self) -> list[tuple[int, JobUse]]:
         return [*((jid, gone.use) for jid, gone in self._gone.items()), *self._running.items()]
 
-    def settle(self, *, at_once: bool, unrecorded: JobOutcome = "failed") -> list[JobFinished]:
+    def settle(
+        self,
+        *,
+        at_once: bool,
+        unrecorded: JobOutcome = "failed",
+        is_left: Callable[[JobUse], bool] = lambda _use: False,
+    ) -> list[JobFinished]:
         """After a look at the log: vanished jobs without a record for long enough have failed.
 
         Not if one of the records that nobody's job was found for may be theirs, nor where ninja has recorded all that
-        it had to do.
+        it had to do, nor, unless `at_once`, where something `is_left` of them: ninja waits for all that can write.
         """
         ended: list[JobFinished] = []
         complete = at_once and self.finished == self.total
         for jid, gone in list(self._gone.items()):
             gone.looks += 1
-            if at_once or gone.looks >= PATIENCE_TICKS:
+            if at_once or (gone.looks >= PATIENCE_TICKS and not is_left(gone.use)):
                 spare = self._spare_of(jid, gone)
                 del self._gone[jid]
                 if spare is not None:
