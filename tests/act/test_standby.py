@@ -188,6 +188,16 @@ def test_a_keeper_that_is_stopped_is_set_going(start: Start, tmp_path: Path) -> 
     assert exit_of(paths)["exit_code"] == 5
 
 
+def test_a_standby_that_is_stopped_does_not_stay_behind(start: Start, tmp_path: Path) -> None:
+    paths = start("sh", "-c", WAITS)
+    keepers = keepers_in(keeper_of(paths))
+    for standby in keepers[:2]:
+        os.kill(standby, signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    assert exit_of(paths)["exit_code"] == 5
+    until(lambda: not any(map(alive, keepers)))
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_standby_that_is_killed_leaves_another(start: Start, tmp_path: Path, number: int) -> None:
     paths = start("sh", "-c", WAITS)

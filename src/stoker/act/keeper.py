@@ -29,7 +29,7 @@ from stoker.act import command, ramdisk
 from stoker.act.guard import Guard
 from stoker.act.minder import Minder, read_gate
 from stoker.act.standby import Note, stand_by
-from stoker.act.tree import Ending, Key, Processes, command_line, descendants, session_of, start_ticks
+from stoker.act.tree import Ending, Key, Processes, command_line, descendants, session_of, signal_tree, start_ticks
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -108,11 +108,13 @@ class Keeper:
             self.press_stop()
             self.hear_verdict()
             self.minder.look()
+            self.rouse_standbys()
         self.remember()
         self.minder.set_all_going()
         self.let_go_of_ramdisk()
         self.write_exit_file()
         self.minder.await_last_words()
+        self.rouse_standbys()
 
     def begin(self) -> None:
         """Start the first step, and an engine."""
@@ -155,6 +157,10 @@ class Keeper:
                 "kill_at": self.stop.kill_at if self.stop else None,
             }
         )
+
+    def rouse_standbys(self) -> None:
+        """One that is stopped could neither take our place nor end with us, and nobody hears of the highest one."""
+        signal_tree([pid for pid, start in self.above if start_ticks(pid) == start], signal.SIGCONT)
 
     def take_over(self, left: dict[str, Any]) -> None:
         """Go on where the keeper was killed: its children are ours now, those that have ended too."""
