@@ -21,6 +21,7 @@ from stoker.show.tui.glyphs import ASCII, UNICODE
 from stoker.show.tui.jobs import details, moved, ordered
 from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
 from stoker.show.tui.moment import Clock, Moment
+from stoker.show.tui.screens.failures import killed_details
 
 from . import builds
 from .builds import GIB, MACHINE, START
@@ -341,3 +342,17 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
     ]
     assert lines[heading + 1].split()[2:] == ["c++", "0:07", "5.0", "MiB"]
     assert next(i for i, line in enumerate(page(4)) if line.startswith("finished lately")) == heading
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], "It has not failed: will run again."),
+        ([ev.StepStarted(2, 4, "build", ("ninja",), 101, 2)], "It has not failed: the step has run again since."),
+        ([ev.BuildEnded("failed", 1, "killed")], "Nobody runs it again: the build has failed of it."),
+    ],
+)
+def test_what_came_of_a_killed_job_is_told_as_it_is(more: list[ev.Event], told: str) -> None:
+    state = builds.running(3).add(3701, ev.JobKilled("z.o", "memory", 5 << 30)).add(3702, *more).state
+    lines = [text(line) for line in killed_details(state.killed[-1], state, 80, 12, UNICODE)]
+    assert told in lines

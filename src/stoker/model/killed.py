@@ -76,8 +76,12 @@ def failed_steps(state: BuildState) -> tuple[Failure, ...]:
 
 def killed_for_good(state: BuildState) -> int:
     """Jobs that the kernel, or somebody unknown, has killed and that nobody runs again: the build failed by them."""
-    attempt = _attempt(state)
-    return sum(k.attempt == attempt and is_final(state, k.by) for k in state.killed)
+    return sum(is_last_word(state, death) for death in state.killed)
+
+
+def is_last_word(state: BuildState, death: KilledJob) -> bool:
+    """Whether it is one of them."""
+    return death.attempt == _attempt(state) and is_final(state, death.by)
 
 
 def is_final(state: BuildState, by: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.model.diagnosis import Cause, Diagnosis
-from stoker.model.killed import failed_steps, same_output
+from stoker.model.killed import failed_steps, is_last_word, same_output
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.show.kills import death_text, fate_text, how_text, killed_now
@@ -109,7 +109,9 @@ class FailuresScreen(PageScreen):
         if isinstance(item, Failure):
             return views.section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
         if isinstance(item, KilledJob):
-            return views.section(f"killed, not failed {len(self.moment.state.killed)}", width, self.glyphs)
+            state = self.moment.state
+            title = "killed" if any(is_last_word(state, death) for death in state.killed) else "killed, not failed"
+            return views.section(f"{title} {len(state.killed)}", width, self.glyphs)
         found = self.moment.state.diagnosis
         partly = found is not None and not found.complete
         tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
@@ -179,13 +181,20 @@ def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Lin
 
 def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
     """How one job was killed, why, and what becomes of it."""
-    fate = fate_text(state) if death in killed_now(state) else "the step has run again since"
-    texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", f"It has not failed: {fate}."]
+    texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", _what_came_of(death, state)]
     if death.output and any(same_output(f.output, death.output) for f in state.failures):
         texts.append("The build tool calls it FAILED in the output, since it sees a command that was killed.")
     lines = [views.section("killed", width, g)]
     lines += [(Part(piece),) for text in texts if text for piece in wrap(text, width, 6)]
     return lines[: max(0, rows)]
+
+
+def _what_came_of(death: KilledJob, state: BuildState) -> str:
+    if death in killed_now(state):
+        return f"It has not failed: {fate_text(state)}."
+    if is_last_word(state, death):
+        return "Nobody runs it again: the build has failed of it."
+    return "It has not failed: the step has run again since."
 
 
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
