@@ -314,6 +314,14 @@ class TestEmergency:
         assert acts(asked(replace(waiting, available=1 * GIB), now=101.0), "thaw") == [1]
         assert acts(asked(replace(waiting, frozen=(oldest,)), now=101.0), "thaw") == [1], "nobody's end would help it"
 
+    def test_below_pip_nobody_is_given_up_while_another_may_yet_end(self) -> None:
+        oldest, ends, frozen = live(1, kernel(), 20), live(2, kernel(), 119), live(3, kernel(), 30)
+        sinking = view([oldest, ends], [], [frozen], available=0.15)
+        assert acts(asked(sinking), "shed") == [3]
+        assert [(d.action, d.jid) for d in asked(replace(sinking, dear=True))] == [("freeze", 1)]
+        rest = replace(sinking, running=(ends,), frozen=(oldest, frozen), dear=True, last_freeze=100.0)
+        assert asked(rest, now=101.0) == asked(rest, now=200.0) == ()
+
     def test_below_pip_one_that_runs_alone_waits_too_and_one_of_the_others_is_given_up(self) -> None:
         """It must not go on at once with nothing left, for what waits for it holds the memory."""
         alone = replace(live(1, kernel(), 20), alone=True)

@@ -70,10 +70,10 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     growth = _sinks(situation) if rested and view.frozen else 0.0
     if not growth:
         return None
-    if view.dear and len(view.running) == 1:
-        if view.available >= view.floor:  # they would not wait (`patience`)
+    if view.dear:
+        if len(view.running) == 1 and view.available >= view.floor:  # they would not wait (`patience`)
             return None
-        job = view.running[0]
+        job = situation.by_age[0]
         why = f"{reason}; ending a job costs what others have built, so all wait {PATIENCE_SECONDS:.0f} s for memory"
         return Decision("freeze", job.jid, why)
     worth = [j for j in view.frozen if j.rss >= WORTH * growth]
