@@ -38,7 +38,7 @@ def recorded(b: SchedulerBook, *entries: Entry, just_scanned: bool = False) -> l
 def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    assert b.vanished(1, use("a.o"), START + 3) == []
+    assert b.vanished(1, use("a.o"), START + 3, START + 3) == []
     assert recorded(b, entry("a.o")) == [
         JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, cpu_seconds=1.5, log_offset=50)
     ]
@@ -48,7 +48,7 @@ def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
 def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_waits_for() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    b.vanished(1, use("a.o"), START + 3)
+    b.vanished(1, use("a.o"), START + 3, START + 3)
     for _ in range(9):
         assert b.settle(at_once=False, is_left=lambda _use: True) == []
     assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
@@ -59,7 +59,7 @@ def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
     b.runs(1, use("a.o"))
     assert [f.jid for f in recorded(b, entry("a.o"))] == [1]
     b.runs(1, use("a.o"))
-    assert b.vanished(1, use("a.o"), START + 4) == []
+    assert b.vanished(1, use("a.o"), START + 4, START + 4) == []
     assert b.settle(at_once=True) == []
 
 
@@ -82,7 +82,7 @@ def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_record
     b = book()
     begun = START + 7.25
     b.runs(1, use("", begun))
-    b.vanished(1, use("", begun), begun + 0.01)
+    b.vanished(1, use("", begun), begun + 0.01, begun + 0.01)
     record = entry("a.o", start_ms=2, end_ms=12)._replace(mtime=int(begun * 1e9))
     assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
     assert b.settle(at_once=True) == []
@@ -91,7 +91,7 @@ def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_record
 def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    b.vanished(1, use("a.o"), START + 5)
+    b.vanished(1, use("a.o"), START + 5, START + 5)
     for _ in range(PATIENCE_TICKS - 1):
         assert b.settle(at_once=False) == []
     (failed,) = b.settle(at_once=False)
@@ -104,9 +104,9 @@ def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     b.runs(1, first)
     b.runs(2, second)
     assert recorded(b, entry("gen/version.h", 9000, 9500)) == []
-    b.vanished(2, second, START + 9.4)
+    b.vanished(2, second, START + 9.4, START + 9.4)
     assert [f.jid for f in recorded(b, just_scanned=True)] == [2]
-    b.vanished(1, first, START + 9.5)
+    b.vanished(1, first, START + 9.5, START + 9.5)
     assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
 
 
@@ -123,8 +123,8 @@ def test_a_job_that_the_plan_names_leaves_the_record_of_another_to_the_nameless(
     b.plan = planned(tmp_path, "a.o", "same0", "same1")
     b.runs(1, use("a.o", START + 1.0))
     b.runs(2, use("", START + 1.1, tool="other"))
-    b.vanished(1, use("a.o", START + 1.0), START + 3)
-    b.vanished(2, use("", START + 1.1, tool="other"), START + 3)
+    b.vanished(1, use("a.o", START + 1.0), START + 3, START + 3)
+    b.vanished(2, use("", START + 1.1, tool="other"), START + 3, START + 3)
     assert [f.jid for f in recorded(b, entry("same0", 1000, 1500), entry("a.o", 1000, 1600))] == [2, 1]
 
 
@@ -134,7 +134,7 @@ def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
     recorded(b, entry("a.o", 1000, 2000))
     nameless = use("", START + 7.0, tool="other")
     b.runs(2, nameless)
-    b.vanished(2, nameless, START + 8)
+    b.vanished(2, nameless, START + 8, START + 8)
     assert [f.jid for f in recorded(b, entry("gen.h", 3000, 4000))] == [2]
 
 
@@ -155,22 +155,22 @@ def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> 
 def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
     b = book("make")
     b.runs(1, use("a.o"))
-    (finished,) = b.vanished(1, use("a.o"), START + 2)
+    (finished,) = b.vanished(1, use("a.o"), START + 2, START + 2)
     assert (finished.outcome, finished.output) == ("unknown", "a.o")
 
 
 def test_the_jobs_of_a_make_that_ended_between_two_looks_have_ended() -> None:
     b = book("make")
     b.runs(1, use("a.o"))
-    assert [(f.output, f.outcome) for f in b.all_vanished(START + 2)] == [("a.o", "unknown")]
-    assert b.all_vanished(START + 2) == []
+    assert [(f.output, f.outcome) for f in b.all_vanished(START + 2, START + 2)] == [("a.o", "unknown")]
+    assert b.all_vanished(START + 2, START + 2) == []
 
 
 def test_a_job_that_ran_when_its_ninja_was_killed_has_failed_once_no_record_comes() -> None:
     b = book()
     b.runs(1, use("a.o"))
     b.runs(2, use("b.o"))
-    assert b.all_vanished(START + 2) == []
+    assert b.all_vanished(START + 2, START + 2) == []
     assert [f.output for f in recorded(b, entry("b.o"))] == ["b.o"]
     assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("a.o", "failed")]
 
@@ -202,8 +202,8 @@ def test_a_record_that_tells_a_jobs_end_is_not_paired_with_a_job_that_started_th
     first, second = use("", START + 5.0, tool="other"), use("", START + 6.0, tool="other")
     b.runs(1, first)
     b.runs(2, second)
-    b.vanished(1, first, START + 6.0)
-    b.vanished(2, second, START + 9.0)
+    b.vanished(1, first, START + 6.0, START + 6.0)
+    b.vanished(2, second, START + 9.0, START + 9.0)
     found = recorded(b, by_end("one.h", 0, 1000), by_end("two.h", 1000, 4000))
     assert [(f.jid, f.output) for f in found] == [(1, "one.h"), (2, "two.h")]
 
@@ -215,7 +215,7 @@ def test_ninjas_clock_begins_anew_behind_its_manifest() -> None:
     recorded(b, by_end("a.o", 0, 500))
     nameless = use("", START + 7.0, tool="other")
     b.runs(2, nameless)
-    b.vanished(2, nameless, START + 8)
+    b.vanished(2, nameless, START + 8, START + 8)
     assert [f.jid for f in recorded(b, by_end("gen.h", 1000, 2000))] == [2]
 
 
@@ -243,9 +243,18 @@ def test_a_record_that_was_counted_before_its_job_was_seen_to_end_still_tells_th
     b = book()
     b.runs(1, use("not-its-name", START + 1.0))
     assert [f.jid for f in recorded(b, entry("a.stamp", 1000, 3000))] == [None]
-    b.vanished(1, use("not-its-name", START + 1.0), START + 3.0)
+    b.vanished(1, use("not-its-name", START + 1.0), START + 3.0, START + 3.0)
     (ended,) = b.settle(at_once=True)
     assert (ended.jid, ended.output, ended.outcome, ended.counted) == (1, "a.stamp", "ok", False)
+
+
+def test_a_job_that_ended_while_nobody_looked_is_paired_with_its_record() -> None:
+    """Seen last a second after its start; it ran for eight more, and was found to be gone after thirty."""
+    b = book()
+    nameless = use("", START + 5.0, tool="other")
+    b.runs(1, nameless)
+    b.vanished(1, nameless, START + 6.0, START + 35.0)
+    assert [(f.jid, f.output, f.outcome) for f in recorded(b, by_end("one.h", 0, 9000))] == [(1, "one.h", "ok")]
 
 
 def test_the_records_of_a_samurai_tell_when_a_job_ended() -> None:
@@ -254,7 +263,7 @@ def test_the_records_of_a_samurai_tell_when_a_job_ended() -> None:
     jobs = {jid: use("", START + jid, tool="other") for jid in (1, 2)}
     for jid, job in jobs.items():
         b.runs(jid, job)
-        b.vanished(jid, job, START + jid + 5)
+        b.vanished(jid, job, START + jid + 5, START + jid + 5)
     records = [Entry(0, 0, int((START + jid + 5) * 1e9), f"out{jid}", "h", 50) for jid in (1, 2)]
     assert [f.jid for f in recorded(b, *records)] == [1, 2]
 
@@ -264,5 +273,5 @@ def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() 
     b.name_jobs(Plan(PlanSummary(1, 0, 1, {"other": 1}, ""), None, 0))
     recorded(b, entry("made", 0, 2000))
     b.runs(1, use("", START + 9, tool="other"))
-    b.all_vanished(START + 9.5)
+    b.all_vanished(START + 9.5, START + 9.5)
     assert [(f.outcome, f.counted) for f in b.settle(at_once=True)] == [("unknown", False)]

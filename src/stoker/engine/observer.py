@@ -256,7 +256,7 @@ class Observer:
             tracked.plan_task.cancel()
         lost = tracked.log is not None and tracked.log.lost
         events: list[ev.Event] = [
-            *tracked.book.all_vanished(self._last_look),
+            *tracked.book.all_vanished(self._last_look, now),
             *self._logs.read(tracked, self._tracked.values(), now, just_scanned=True),
             *tracked.book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
             ev.SchedulerEnded(tracked.book.sid),
@@ -337,7 +337,8 @@ class Observer:
             if exited_at is None:
                 self.left(jid)
             if tracked is not None:
-                events += tracked.book.vanished(jid, use, self._last_look if exited_at is None else exited_at)
+                seen, noticed = (self._last_look, time.time()) if exited_at is None else (exited_at, exited_at)
+                events += tracked.book.vanished(jid, use, seen, noticed)
         return events
 
     def _unrecorded(self, processes: Mapping[int, Process]) -> list[ev.Event]:
@@ -363,7 +364,7 @@ class Observer:
             if book is not None:
                 use = remembered_use(job, book.scheduler)
                 self.left(job.jid)
-                events += book.vanished(job.jid, use, self._last_look)
+                events += book.vanished(job.jid, use, self._last_look, time.time())
         self._jobs_before.clear()
         return events
 

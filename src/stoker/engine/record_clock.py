@@ -46,20 +46,21 @@ class RecordClock:
         if is_manifest(entry.output, self._manifest):
             self._zero, self._last_end = None, 0
 
-    def misfit(self, entry: Entry, started: float, ended: float) -> float | None:
-        """How badly a job fits that ran from `started` to about `ended` (Unix seconds); None: it is not its record.
+    def misfit(self, entry: Entry, started: float, last_seen: float, noticed: float) -> float | None:
+        """How badly a job fits that began at `started` and ended between `last_seen` and `noticed` (Unix seconds).
 
-        The end may be as early as the last look at which the job was seen.
+        None: the record is not this job's. Where no engine looked for a while, the two are far apart.
         """
-        length = abs(entry.seconds - (ended - started))
+        shortest, longest = last_seen - started, noticed - started
+        length = max(0.0, shortest - entry.seconds, entry.seconds - longest)
         if entry.end_ms and self._zero is not None:
             apart = abs(self._zero + entry.start_ms / 1000 - started)
             return apart + length if apart < SAME_SECONDS else None
         made = entry.mtime / 1e9
         is_new = made >= self._ninja_started - CLOCK_SLACK
-        if is_new and not started - SAME_SECONDS < made < ended + SAME_SECONDS:
+        if is_new and not started - SAME_SECONDS < made < noticed + SAME_SECONDS:
             return None
         if not entry.end_ms:  # samurai keeps no times but that of the file
-            return abs(made - ended)
+            return max(0.0, last_seen - made, made - noticed)
         most = LATE_SECONDS if is_new else SAME_SECONDS
         return length if length < most + LONGER * entry.seconds else None

@@ -33,10 +33,11 @@ MAX_FIRST = 1000
 
 @dataclass(slots=True)
 class _Gone:
-    """A vanished job that waits for ninja's word. `last_seen` is Unix seconds."""
+    """A vanished job that waits for ninja's word. It ended between `last_seen` and `noticed`, in Unix seconds."""
 
     use: JobUse
     last_seen: float
+    noticed: float
     looks: int = 0
 
 
@@ -122,15 +123,15 @@ class SchedulerBook:
         """Whether the plan has an edge of that name. A job that is called by its command may be any edge."""
         return self.plan is not None and self.plan.is_edge(output)
 
-    def vanished(self, jid: int, use: JobUse, last_seen: float) -> list[JobFinished]:
-        """The job's process is gone; it was seen last at Unix time `last_seen`."""
+    def vanished(self, jid: int, use: JobUse, last_seen: float, noticed: float) -> list[JobFinished]:
+        """The job's process is gone; it was seen last at Unix time `last_seen`, and found to be gone at `noticed`."""
         self._running.pop(jid, None)
         if jid in self._done_early:
             self._done_early.discard(jid)
             return []
         if not self.keeps_log:
             return [self._finished(jid, use, last_seen, "unknown")]
-        self._gone[jid] = _Gone(use, last_seen)
+        self._gone[jid] = _Gone(use, last_seen, noticed)
         return []
 
     def drop(self, jids: Iterable[int]) -> set[str]:
@@ -143,9 +144,9 @@ class SchedulerBook:
         """Whether a job that makes `output` is gone, and ninja has not recorded that it ended well."""
         return any(self._name(jid, gone.use) == output for jid, gone in self._gone.items())
 
-    def all_vanished(self, last_seen: float) -> list[JobFinished]:
-        """The scheduler is gone, and with it the jobs that ran at the last look, at Unix time `last_seen`."""
-        return [f for jid, use in list(self._running.items()) for f in self.vanished(jid, use, last_seen)]
+    def all_vanished(self, last_seen: float, noticed: float) -> list[JobFinished]:
+        """The scheduler is gone at Unix time `noticed`, and with it the jobs that ran at the look at `last_seen`."""
+        return [f for jid, use in list(self._running.items()) for f in self.vanished(jid, use, last_seen, noticed)]
 
     def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished | JobsUncounted]:
         """Ninja's records of jobs that ended well, matched with the jobs that were seen.
@@ -222,8 +223,11 @@ class SchedulerBook:
     def _by_times(self, entry: Entry) -> int | None:
         """A vanished job whose output nothing told, or told in other words. What the plan calls by name is none."""
         nameless = {j: gone for j, gone in self._gone.items() if self._is_nameless(j, gone)}
-        fits = {j: self._clock.misfit(entry, gone.use.job.started, gone.last_seen) for j, gone in nameless.items()}
+        fits = {j: self._misfit(entry, gone) for j, gone in nameless.items()}
         return min(((misfit, jid) for jid, misfit in fits.items() if misfit is not None), default=(0.0, None))[1]
+
+    def _misfit(self, entry: Entry, gone: _Gone) -> float | None:
+        return self._clock.misfit(entry, gone.use.job.started, gone.last_seen, gone.noticed)
 
     def _is_nameless(self, jid: int, gone: _Gone) -> bool:
         return not self.is_known(self._name(jid, gone.use))
@@ -267,8 +271,8 @@ class SchedulerBook:
         """A record that was counted without a job, and may be this one's."""
         if not self._is_nameless(jid, gone):
             return None
-        fits = [(self._clock.misfit(e, gone.use.job.started, gone.last_seen), e) for e in self._spare]
-        return min(((fit, e) for fit, e in fits if fit is not None), default=(0.0, None))[1]
+        fits = [(self._misfit(entry, gone), entry) for entry in self._spare]
+        return min(((fit, entry) for fit, entry in fits if fit is not None), default=(0.0, None))[1]
 
     def _finished(self, jid: int, use: JobUse, last_seen: float, outcome: JobOutcome) -> JobFinished:
         if jid in self._dropped:
