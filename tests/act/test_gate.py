@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act import gate
+from stoker.act import gate, standby
 from stoker.act.gate import Target
 from stoker.act.tree import descendants, start_ticks, stat_fields
 from support.program import until
@@ -99,3 +100,46 @@ def test_the_kernel_would_take_a_job_first_and_its_children_too(job: Target) -> 
     score.write_text("900")
     gate.offer_to_the_kernel([job.pid])
     assert int(score.read_text()) == 900
+
+
+@pytest.fixture
+def reaper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Orphans come to this process, as to a keeper, which takes itself for the engine below it."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(standby.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    monkeypatch.setattr(os, "getppid", os.getpid)
+    yield
+    prctl(standby.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def killed(process: subprocess.Popen[str]) -> Target:
+    """A job as make starts it, that has just been killed and that nobody has waited for yet."""
+    target = Target(process.pid, start_ticks(process.pid) or 0, leads=False)
+    process.kill()
+    until(lambda: fields_of(process.pid)[0] == b"Z", "the end")
+    return target
+
+
+@pytest.mark.usefixtures("reaper")
+def test_what_a_killed_job_leaves_behind_is_killed_with_all_below_it() -> None:
+    script = "sh -c 'sleep 60 & echo $!; wait' & echo $!; wait"
+    process = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    rest = [int(process.stdout.readline()) for _ in range(2)]
+    gate.leave(killed(process), rest)
+    until(lambda: not any(map(start_ticks, rest)), "the end of the rest")
+    process.stdout.close()
+    process.wait()
+    for pid in rest:
+        os.waitpid(pid, 0)
+
+
+def test_a_process_that_has_got_the_pid_of_a_killed_jobs_is_left_alone() -> None:
+    process = subprocess.Popen(["sleep", "60"], text=True)
+    other = subprocess.Popen(["sleep", "60"])
+    gate.leave(killed(process), [process.pid, other.pid])
+    with pytest.raises(subprocess.TimeoutExpired):
+        other.wait(0.5)
+    for each in (process, other):
+        each.kill()
+        each.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,12 +10,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from stoker.act import heal
+from stoker.act.call_guard import minders_of
 from stoker.act.program import KEEPER
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.act.tree import start_ticks
+from stoker.act.tree import signal_tree, start_ticks
 from stoker.config.paths import BuildPaths
 from support.keepers import (
     GOVERNOR,
@@ -234,3 +238,21 @@ def test_keeper_and_guard_start_from_the_standard_library_alone() -> None:
             "stoker.act.tree",
         ],
     ]
+
+
+def test_a_build_that_ends_while_no_guard_can_be_had_for_it_needs_none(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = start("sleep", "100")
+    until(lambda: engines_of(paths))
+    kill_keepers(keeper_of(paths))
+    signal_tree(engines_of(paths), signal.SIGKILL)
+    until(lambda: not minders_of(paths))
+
+    def ends(paths: BuildPaths, _engine: int) -> NoReturn:
+        stop_build(paths, force=True)
+        until(lambda: not alive(keeper_of(paths)["build_pid"]))
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(heal, "call_guard", ends)
+    assert heal.heal(paths) == ""

@@ -103,8 +103,12 @@ def leave(target: Target, pids: Iterable[int]) -> None:
     end: it is killed too.
     """
     rest = [pid for pid in pids if pid != target.pid and _is_of(target, pid)]
-    if rest:
-        _each(rest, signal.SIGKILL if was_killed(target.pid) else signal.SIGCONT)
+    if not rest:
+        return
+    if was_killed(target.pid):
+        _each(rest if target.leads else _handed_to(rest, {os.getppid()}), signal.SIGKILL)
+    # Where a guard has taken the keeper's place, orphans go to init.
+    _each(rest if target.leads else _handed_to(rest, {os.getppid(), 1}), signal.SIGCONT)
 
 
 def _is_of(target: Target, pid: int) -> bool:
@@ -113,6 +117,18 @@ def _is_of(target: Target, pid: int) -> bool:
     if not fields or fields[0] == b"Z" or int(fields[19]) < target.start_ticks:
         return False
     return not target.leads or int(fields[2]) == target.pid
+
+
+def _handed_to(pids: Iterable[int], heirs: set[int]) -> set[int]:
+    """Those of them that the kernel has handed to one of the heirs when their job ended, and those below these.
+
+    The others are processes that have got the pid of one that was the job's: in an hour pids are used again.
+    """
+    parents = {pid: int(fields[1]) for pid in pids if (fields := stat_fields(pid))}
+    found = {pid for pid, parent in parents.items() if parent in heirs}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
 
 
 def hold_guests(guests: Iterable[Key]) -> None:

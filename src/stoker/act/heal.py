@@ -26,6 +26,10 @@ def heal(paths: BuildPaths) -> str:
     try:
         call_guard(paths, 0)
     except OSError as err:
-        done = f"no other can be started ({err.strerror}), so {set_going(paths)} stopped processes go on"
+        try:
+            going = set_going(paths)
+        except NothingToStopError:  # it has ended meanwhile
+            return ""
+        done = f"no other can be started ({err.strerror}), so {going} stopped processes go on"
         return f"{paths.id}: keeper and engine were killed; {done}"
     return f"{paths.id}: keeper and engine were killed; a guard and an engine take their place, the exit status is lost"
