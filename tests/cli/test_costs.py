@@ -50,6 +50,7 @@ def test_nothing_is_looked_for_where_no_kernel_is_built(tmp_path: Path) -> None:
         assert with_cost(other, {}) == other
 
 
+@pytest.mark.long
 def test_what_this_folder_took_counts_before_what_others_took(tmp_path: Path) -> None:
     nvcc = shutil.which("nvcc")
     if nvcc is None:

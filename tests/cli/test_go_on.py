@@ -61,6 +61,7 @@ def test_a_secret_is_not_written_down_and_an_environment_goes_when_nobody_needs_
     until(lambda: not (stoker.folder(newest(stoker)) / "environment.json").exists(), "the environment's end")
 
 
+@pytest.mark.long
 def test_secrets_that_are_missing_are_named_as_often_as_it_is_gone_on_with(stoker: Stoker) -> None:
     build(stoker, "false", A_TOKEN="s3cr3t-value", FLAVOUR="plum")
     told = "warning: secrets are not kept, and not set here: A_TOKEN; if the build needs them, stop it, export them"
@@ -155,6 +156,7 @@ def test_without_its_environment_it_goes_on_in_ours_and_says_so(stoker: Stoker) 
 # -- remedies --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_missing_submodules_are_fetched_by_the_build_that_goes_on(stoker: Stoker, tmp_path: Path) -> None:
     clone = with_submodules(tmp_path, "third_party/gloo", "third_party/spare", hello_txt="hi\n")
     check = "test -e third_party/gloo/hello.txt || { echo 'Did you run git submodule update --init?'; exit 1; }"

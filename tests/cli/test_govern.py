@@ -125,6 +125,7 @@ def test_resume_heals_a_build_where_no_engine_is_left(stoker: Stoker, build: str
     until(lambda: all((folder / f"o{n}").exists() for n in range(COUNT)), "the end of the build")
 
 
+@pytest.mark.long
 def test_the_limits_of_run_reach_the_build(stoker: Stoker, folder: Path) -> None:
     def spec(*words: str) -> dict[str, object]:
         result = stoker.run("run", "--detach", *words, "--", "true")

@@ -123,6 +123,7 @@ def test_a_persons_own_log_and_size_of_ccache_stay_theirs(stoker: Stoker, light:
     assert abs(found["cache"]["size_limit"] - 900e6) < 1e6
 
 
+@pytest.mark.long
 def test_sccaches_compilers_count_with_their_jobs_and_its_server_outlives_build_and_stop(
     stoker: Stoker, project: Path, env: dict[str, str]
 ) -> None:
@@ -150,6 +151,7 @@ def test_sccaches_compilers_count_with_their_jobs_and_its_server_outlives_build_
         assert server(env) == pid
 
 
+@pytest.mark.long
 def test_a_server_that_the_build_started_serves_on_when_the_build_is_stopped(
     stoker: Stoker, project: Path, env: dict[str, str]
 ) -> None:

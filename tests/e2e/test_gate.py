@@ -71,6 +71,7 @@ def console_jobs(stoker: Grouped) -> list[int]:
     return [job[0].pid for job in stoker.jobs() if groups.get(job[0].parent) == job[0].group]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ninja", NINJAS)
 def test_ninja_never_waits_for_a_newborn_that_was_stopped_too_early(
     stoker: Grouped, tmp_path: Path, ninja: str
@@ -109,6 +110,7 @@ def test_a_ninja_below_a_shell_and_cmake_is_governed(stoker: Grouped, tmp_path: 
     assert overlap.most <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", ["-j"])
 def test_a_make_inside_a_job_of_ninja_shares_the_level(stoker: Grouped, tmp_path: Path, width: str) -> None:
     inner = write_burn_makefile(tmp_path / "inner", burns(6, 1.5))

@@ -76,6 +76,7 @@ def got_through(stoker: Grouped, status: dict[str, Any]) -> bool:
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ninja", NINJAS[:1])
 def test_what_dies_of_memory_under_plain_ninja_gets_through_untouched(
     grouped: Make, heavy: Path, unconstrained: dict[str, str], ninja: str
@@ -193,6 +194,7 @@ def run_at_once(events: list[dict[str, Any]], output: str) -> int:
     return max(beside)
 
 
+@pytest.mark.long
 def test_a_compiler_that_is_killed_from_outside_runs_again_alone(
     grouped: Make, heavy: Path, unconstrained: dict[str, str]
 ) -> None:

@@ -48,6 +48,7 @@ def ends_well(stoker: Grouped, build: str) -> bool:
     return (status["state"], status["progress"]["finished"], status["progress"]["failed"]) == ("done", COUNT, 0)
 
 
+@pytest.mark.long
 def test_the_level_goes_down_at_once_and_up_again(stoker: Grouped, build: str) -> None:
     assert stoker.run("jobs", build, "1").returncode == 0
     until(lambda: len(stoker.going()) == 1, "one job at work")
@@ -68,6 +69,7 @@ def test_the_level_goes_down_at_once_and_up_again(stoker: Grouped, build: str) -
     assert ends_well(stoker, build)
 
 
+@pytest.mark.long
 def test_a_soft_pause_lets_what_runs_end_and_starts_nothing(stoker: Grouped, build: str) -> None:
     running = {job[0].pid for job in stoker.going()}
     assert stoker.run("pause", build).returncode == 0

@@ -87,6 +87,7 @@ def mend_all(checkout: Path) -> None:
         mend(checkout, source)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "order"),
     [(True, ["configure", "heavy", "wheel", "verify"]), (False, ["heavy-objects", "wheel", "verify"])],

@@ -132,6 +132,7 @@ def test_a_clock_that_is_set_while_the_engine_is_replaced_costs_no_job(
     assert len([event for event in events if event["type"] == "scheduler_started"]) == 1
 
 
+@pytest.mark.long
 def test_jobs_that_end_while_no_engine_looks_have_ended_well_and_run_no_more(stoker: Stoker, tmp_path: Path) -> None:
     """Their names are known at once by the compilers' command lines, with no plan: nothing has to wait for a name."""
     folder = tmp_path / "named"
@@ -452,6 +453,7 @@ def test_frozen_jobs_that_are_stopped_get_to_tidy_up(stoker: Stoker, tmp_path: P
     assert sorted(p.name for p in folder.glob("*.tidied")) == [f"{n}.tidied" for n in names]
 
 
+@pytest.mark.long
 def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker, tmp_path: Path) -> None:
     """A soft pause: the keeper must not let jobs go up to the level that was set before it."""
     folder = write_burns(tmp_path / "paused", burns(30, 0.5))
@@ -480,6 +482,7 @@ def recorded(folder: Path) -> list[str]:
 COMMANDS = (["status"], ["ls"], ["log"], ["events"], ["jobs"], ["attach", "--plain"], ["run", "--detach", "--", "true"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_any_command_heals_a_build_whose_keeper_and_engine_were_all_killed(
     stoker: Stoker, tmp_path: Path, words: list[str]
@@ -505,6 +508,7 @@ def all_stopped(jobs: list[Process]) -> bool:
     return all(p.state in "TDZ" for p in jobs if p.name == "burn")
 
 
+@pytest.mark.long
 def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "watched", burns(6, 0.3))
     viewer = stoker.start("run", "--plain", "-j", "1", "--", "ninja", "-C", str(folder))

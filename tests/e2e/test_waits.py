@@ -35,6 +35,7 @@ def waiting(stoker: Grouped, build: str, *causes: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_a_job_with_a_free_place_says_that_it_waits_for_memory_and_for_a_pause(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "p", burns(10, 1.0, 120))
     build = stoker.detach("ninja", "-C", str(folder), jobs=6)

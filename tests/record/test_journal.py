@@ -439,6 +439,7 @@ def test_important_events_reach_the_disk_but_not_at_every_tick(tmp_path: Path, m
 # -- long journals -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_records_are_read_once_and_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal.jsonl"
     count = 100_000

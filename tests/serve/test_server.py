@@ -260,6 +260,7 @@ async def test_who_says_nothing_is_shown_out(path: Path, connect: Connect) -> No
     await engine.server.close(linger=0)
 
 
+@pytest.mark.long
 async def test_a_viewer_that_does_not_read_is_dropped_and_may_come_back(engine: Engine, connect: Connect) -> None:
     good, stuck = await connect(), await connect()
     await good.greet()

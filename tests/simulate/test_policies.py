@@ -13,7 +13,9 @@ from stoker.simulate.trace import TraceJob
 GIB = 2**30
 
 
-@pytest.mark.parametrize("prediction", [pytest.param("exact", marks=pytest.mark.long), "noisy", "absent"])
+@pytest.mark.parametrize(
+    "prediction", [*(pytest.param(name, marks=pytest.mark.long) for name in ("exact", "noisy")), "absent"]
+)
 @pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
 def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
     jobs = BUILDS["flash-attn"](order=order, jobs=40 if prediction == "absent" else 82)
@@ -24,14 +26,16 @@ def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction,
         assert result.ratio <= 1.40
 
 
-@pytest.mark.parametrize(("order", "count"), [pytest.param("scattered", 6470, marks=pytest.mark.long), ("row", 2000)])
+@pytest.mark.long
+@pytest.mark.parametrize(("order", "count"), [("scattered", 6470), ("row", 2000)])
 def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order, count: int) -> None:
     result = simulate(BUILDS["pytorch"](order=order, jobs=count), 32, 64 * GIB, "stoker", "noisy")
     assert result.kills == 0
     assert result.ratio <= 1.10
 
 
-@pytest.mark.parametrize("prediction", [pytest.param("noisy", marks=pytest.mark.long), "absent"])
+@pytest.mark.long
+@pytest.mark.parametrize("prediction", ["noisy", "absent"])
 def test_stoker_beats_every_fixed_level_that_survives(prediction: Prediction) -> None:
     jobs = BUILDS["flash-attn"]()
     best = best_fixed(jobs, 32, 64 * GIB)

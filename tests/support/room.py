@@ -43,7 +43,18 @@ def run_inside(user: str, tests: tuple[str, ...], results: Path, record: Callabl
     """Run those tests in a room of their own as `user` ("" is root) and fail if one of them does."""
     if why := missing():
         pytest.skip(why)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "-m", "not long", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--color=no",
+        "-m",
+        "not platform",
+        *tests,
+    ]
     ended = boot(
         command,
         results,

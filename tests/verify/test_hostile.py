@@ -121,6 +121,7 @@ def test_a_million_tiny_entries_end_at_the_deadline() -> None:
     assert 0 < report.archs[0].count < 5000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "data",
     [
