@@ -397,6 +397,16 @@ def test_a_killed_job_never_counts_as_failed_whatever_is_heard_first(order: Sequ
     assert [(job.outcome, job.killed_by) for job in state.recent] == [("killed", by)]
 
 
+@pytest.mark.parametrize("learnt", [0, 1])
+def test_one_kill_is_that_of_one_of_two_jobs_that_make_files_of_one_name(learnt: int) -> None:
+    """As sub-makes do, which name them from their own folders."""
+    ends: list[ev.Event] = [ev.JobFinished(jid, 1, "main.o", "cxx", 1.0, "failed") for jid in (1, 2)]
+    ends.insert(learnt, ev.JobKilled("main.o", "memory", 500))
+    state = reduce_all(records([*BEGIN, *ends]))
+    assert (progress_of(state).failed, progress_of(state).killed) == (1, 1)
+    assert status_of(state, 1100.0)["lost"] == {"memory": {"jobs": 1, "seconds": 1.0}}
+
+
 def test_that_a_job_was_killed_may_be_learnt_when_many_others_have_ended() -> None:
     start, death, _, end = killed_job(1, by="memory")
     others = [ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "ok") for n in range(2 * MAX_RECENT)]

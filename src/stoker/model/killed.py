@@ -50,17 +50,22 @@ def with_death(state: BuildState, death: KilledJob, limit: int) -> BuildState:
         replace(f, killed_by=death.by) if f.killed_by is None and same_output(f.output, death.output) else f
         for f in state.failures
     )
-    state = evolve(state, killed=(*state.killed[-(limit - 1) :], death), failures=failures)
+    before, state = state.killed[-(limit - 1) :], evolve(state, failures=failures)
     ended = (j for j in reversed(state.recent) if j.outcome == "failed" and not _is_earlier(state, j))
     wrong = next((j for j in ended if _is_of(j, death)), None)
+    if wrong is not None and death.jid is None:
+        death = replace(death, jid=wrong.jid)
+    state = evolve(state, killed=(*before, death))
     return state if wrong is None else _corrected(state, wrong, death)
 
 
-def with_name(state: BuildState, death: KilledJob, output: str) -> BuildState:
-    """What a job makes may be learnt only after it was killed."""
-    if death.output or not output:
+def with_identity(state: BuildState, death: KilledJob, output: str, jid: int | None) -> BuildState:
+    """What a job makes may be learnt only after it was killed; and which of several that make files of one name in
+    different folders it was, only at its end. One death is that of one job."""
+    known = replace(death, output=death.output or output, jid=jid if death.jid is None else death.jid)
+    if known == death:
         return state
-    return evolve(state, killed=tuple(replace(d, output=output) if d is death else d for d in state.killed))
+    return evolve(state, killed=tuple(known if d is death else d for d in state.killed))
 
 
 def with_lost(lost: Mapping[str, Lost], death: KilledJob, seconds: float) -> Mapping[str, Lost]:

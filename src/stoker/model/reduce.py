@@ -13,7 +13,7 @@ from typing import Any
 from stoker.model import events as ev
 from stoker.model.attempts import with_broken_off, with_scheduler, with_successor, with_work_lost
 from stoker.model.evolve import evolve
-from stoker.model.killed import death_of, with_death, with_lost, with_name
+from stoker.model.killed import death_of, with_death, with_identity, with_lost
 from stoker.model.samples import MachineSample
 from stoker.model.schedulers import lost, with_oldest_retired, without
 from stoker.model.state import (
@@ -247,7 +247,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         return _with_scheduler(state, e.sid, dropped=before.dropped + 1 if before else 0)
     death = None if e.outcome == "ok" else death_of(state, e.output, e.jid)
     if death is not None:
-        state = with_name(evolve(state, lost=with_lost(state.lost, death, e.seconds)), death, e.output)
+        state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
+        state = with_identity(state, death, e.output, e.jid)
     outcome: Fate = e.outcome if death is None else "killed"
     by = None if death is None else death.by
     finished = FinishedJob(e.output, e.tool, e.seconds, time, outcome, e.peak_rss, e.jid, e.sid, by)
