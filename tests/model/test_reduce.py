@@ -397,6 +397,18 @@ def test_a_killed_job_never_counts_as_failed_whatever_is_heard_first(order: Sequ
     assert [(job.outcome, job.killed_by) for job in state.recent] == [("killed", by)]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1)])
+def test_a_job_of_the_same_name_in_a_folder_below_has_failed_by_itself(order: Sequence[int]) -> None:
+    start, death, said, gone = killed_job(1)
+    told: list[ev.Event] = [death, said, gone]
+    other = ev.JobStarted(2, 1, 501, "src/a.o", "cxx", 1001.0)
+    words, end = ev.FailureFound("src/a.o", "g++", 1, (), 9, 20), ev.JobFinished(2, 1, "src/a.o", "cxx", 1.0, "failed")
+    state = reduce_all(records([*BEGIN, start, other, *(told[i] for i in order), words, end]))
+    status = status_of(state, 1100.0)
+    assert (status["progress"]["failed"], status["progress"]["killed"]) == (1, 1)
+    assert [failure["output"] for failure in status["failures"]] == ["src/a.o"]
+
+
 @pytest.mark.parametrize("learnt", [0, 1])
 def test_one_kill_is_that_of_one_of_two_jobs_that_make_files_of_one_name(learnt: int) -> None:
     """As sub-makes do, which name them from their own folders."""

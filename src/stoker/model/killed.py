@@ -27,7 +27,7 @@ def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJo
     for death in reversed(state.killed):
         if death.attempt != attempt:
             continue
-        if death.jid == jid if death.jid is not None and jid is not None else same_output(death.output, output):
+        if death.jid == jid if death.jid is not None and jid is not None else _made(state, death, output):
             return death
     return None
 
@@ -47,7 +47,7 @@ def with_death(state: BuildState, death: KilledJob, limit: int) -> BuildState:
         state = evolve(state, killed=tuple(d for d in state.killed if d is not nameless))
         death = replace(nameless, output=death.output)
     failures = tuple(
-        replace(f, killed_by=death.by) if f.killed_by is None and same_output(f.output, death.output) else f
+        replace(f, killed_by=death.by) if f.killed_by is None and _made(state, death, f.output) else f
         for f in state.failures
     )
     before, state = state.killed[-(limit - 1) :], evolve(state, failures=failures)
@@ -96,6 +96,15 @@ def is_final(state: BuildState, by: str) -> bool:
 
 def _attempt(state: BuildState) -> int:
     return state.step.attempt if state.step is not None else 1
+
+
+def _made(state: BuildState, death: KilledJob, output: str) -> bool:
+    """Whether that job was to make this, as far as names tell: not where another job has this very name."""
+    if death.output == output or not same_output(death.output, output):
+        return death.output == output != ""
+    ended = {job.jid for job in state.recent if job.output == output and not _is_earlier(state, job)}
+    live = {job.jid for job in (*state.jobs.values(), *state.leaving.values()) if job.output == output}
+    return death.jid is None or not (ended | live) - {None, death.jid}
 
 
 def _is_earlier(state: BuildState, job: FinishedJob) -> bool:
