@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from stoker.decide.death_texts import is_build_tool, is_compiler, make_target, told_by
 from stoker.model.events import KilledBy
+from stoker.model.killed import same_output
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
@@ -119,7 +120,7 @@ def judge(step: FailedStep, evidence: Evidence) -> Death:
 
 
 def _killed_by(step: FailedStep, evidence: Evidence, told: Collection[str]) -> KilledBy | None:
-    known = next((by for output, by in evidence.killed.items() if is_same(output, step.output)), None)
+    known = next((by for output, by in evidence.killed.items() if same_output(output, step.output)), None)
     if known is not None or "error" in told:
         return known
     if "exhausted" in told:
@@ -132,11 +133,6 @@ def _killed_by(step: FailedStep, evidence: Evidence, told: Collection[str]) -> K
     # Whoever waits for a killed process may report that in words of its own, and end with a status of its own.
     crashed = step.exit_code is not None and step.exit_code > SIGNALLED
     return "memory" if evidence.unplaced and not crashed and not is_build_tool(step.command) else None
-
-
-def is_same(a: str, b: str) -> bool:
-    """One output in two tools' words, of which one may be below the other's folder."""
-    return bool(a and b) and (a == b or a.endswith("/" + b) or b.endswith("/" + a))
 
 
 def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:

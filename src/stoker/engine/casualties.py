@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stoker.decide.deaths import is_same
 from stoker.engine.commands import Words, forms, said
 from stoker.model.events import KilledBy
+from stoker.model.killed import same_output
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Casualties:
     def find(self, output: str, command: str = "") -> Casualty | None:
         """The one that made this, or ran this command. A nameless one that did has got its name then."""
         for casualty in self._all:
-            if is_same(casualty.output, output):
+            if same_output(casualty.output, output):
                 return casualty
         printed = forms(command)
         for casualty in self._all:
