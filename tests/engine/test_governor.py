@@ -21,6 +21,7 @@ from stoker.engine.hand import carry_out
 from stoker.engine.lending import Lender
 from stoker.model import events as ev
 from stoker.model import state as state_of
+from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.sense.cgroup import MemoryLimit
@@ -453,3 +454,13 @@ def test_a_job_whose_end_was_told_is_not_named_any_more(world: World) -> None:
     assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None
     world.governor.gone(birth.jid)
     assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None
+
+
+def test_one_at_a_time_in_the_last_attempt_is_nobodys_number_for_the_next_engine(world: World) -> None:
+    world.hand("level", jobs=8)
+    world.governor.one_by_one = True
+    told = next(e for e in world.governor.level_told() if isinstance(e, ev.LevelSet))
+    assert (told.mode, told.target) == ("auto", 1)
+    journal = reduce(BuildState(), ev.Record(1, 1000.0, told))
+    successor = Governor(world.expected, lambda: world.memory, journal)
+    assert successor.wanted is None

@@ -462,5 +462,7 @@ class Governor:
     def level_told(self) -> list[ev.Event]:
         """The level, if it is not what was told last."""
         before = self._told
-        self._told = ev.LevelSet("auto" if self.wanted is None else "manual", self.level, self.paused, self.guarded)
+        # One at a time is no person's number: an engine that takes over would keep it for all that follows.
+        by_hand = self.wanted is not None and not self.one_by_one
+        self._told = ev.LevelSet("manual" if by_hand else "auto", self.level, self.paused, self.guarded)
         return [] if self._told == before else [self._told]
