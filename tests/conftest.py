@@ -11,7 +11,7 @@ from hypothesis import settings
 settings.register_profile("stoker", deadline=None)
 settings.load_profile("stoker")
 
-LONG_ONES = ("e2e", "simulate", "cli", "act", "verify")
+LONG_ONES = ("simulate", "e2e", "cli", "act", "verify")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
 `pytest -n` waits alone for one of them."""
 

@@ -75,7 +75,7 @@ def test_with_true_predictions_the_budget_is_kept(build: list[TraceJob], level: 
     assert machine.tally.peak < RAM
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(1800)
 @settings(max_examples=2000)
 @given(jobs(25), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
