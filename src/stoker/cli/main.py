@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from stoker.cli import streams
 from stoker.cli.errors import FAILURE, USAGE, CliError
 from stoker.config.paths import UnsafeFolderError
 from stoker.model.text import clean
+from stoker.model.units import format_bytes
 
 DESCRIPTION = """\
 Run a long build within the machine's memory; watch and govern it from any terminal.
@@ -25,6 +27,13 @@ stoker attach                     look at it again, from any login
 stoker jobs 12                    let 12 of its compilers run at once; 'auto' for what cores and memory allow
 stoker demo                       a small real build, made on the spot
 """
+
+LEAST_ADDRESS_SPACE = 64 * 1024 * 1024
+"""Bytes of address space (ulimit -v) below which no command got to its work, on Python 3.11. Where exactly it breaks
+off, and in what words, is chance."""
+
+UNMAPPED = "failed to map segment"
+"""What the C library says of a shared object for which the process may have no more memory (glibc's elf/dl-load.c)."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     streams.fill()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        _check_address_space()
         _check_command(words)
         return _handled(_parsed(words))
     except CliError as err:
@@ -48,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnsafeFolderError as err:
         print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return FAILURE
-    except (MemoryError, RuntimeError, BlockingIOError) as err:
+    except (MemoryError, ImportError, RuntimeError, BlockingIOError) as err:
         if not (scarce := _scarce(err)):
             raise
         print(f"stoker: {scarce}", file=sys.stderr)
@@ -61,9 +71,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
 
 
+def _check_address_space() -> None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        raise CliError(
+            f"the address space is limited to {format_bytes(limit)} (ulimit -v), too little to run at all; raise that "
+            "limit; a build that was started goes on",
+            FAILURE,
+        )
+
+
 def _scarce(err: Exception) -> str:
     """What the machine has too little of, with the remedy; empty where that is not the matter."""
-    if isinstance(err, MemoryError):
+    if isinstance(err, MemoryError) or (isinstance(err, ImportError) and UNMAPPED in str(err)):
         return "no memory is to be had; raise the limit (ulimit -v) or free some; a build that was started goes on"
     if isinstance(err, BlockingIOError) or str(err) == "can't start new thread":
         return (
