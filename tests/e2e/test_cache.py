@@ -165,7 +165,7 @@ def test_a_server_that_the_build_started_serves_on_when_the_build_is_stopped(
         check=True,
     )
     with caches.no_server_left(sccache, env):
-        running = stoker.detach(PYPI_NINJA, "-C", "build", cwd=project)
+        running = stoker.detach("sh", "-c", f"{PYPI_NINJA} -C build; sleep 600", cwd=project, jobs=1)
         until(lambda: any(job["phase"] == "cc1plus" for job in stoker.status(running)["jobs"]), "a compiler")
         pid = server(env)
         compilers = Processes().below(pid)
