@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.eta_builds import Build, Ran, paper_builds, real_builds, recorded_builds
 from bench.figures import add_arguments, load, machine, publish, table
 from bench.plots import Axis, Bar, bars
-from stoker.engine.forecast import Forecast
+from stoker.engine.learn.forecast import Forecast
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.samples import JobSample, MachineSample

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stoker.model.tool import Tool
-from stoker.sense.ninja_log import NinjaLog
-from stoker.sense.plan import Plan, PlanSummary
-from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
-from stoker.sense.plan_process import PlanRequest, make_plan
-from stoker.sense.processes import CLK_TCK, ProcessTable
+from stoker.sense.ninja.build_log import NinjaLog
+from stoker.sense.ninja.plan import Plan, PlanSummary
+from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
+from stoker.sense.ninja.plan_process import PlanRequest, make_plan
+from stoker.sense.proc.processes import CLK_TCK, ProcessTable
 from support.program import PYPI_NINJA as NINJA
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stoker.sense.cgroup import Cgroups
+from stoker.sense.machine.cgroup import Cgroups
 from support.burn import burns, write_burns
 from support.grouped import Grouped, is_held
 from support.memory_group import MIB, MemoryGroup

@@ -17,14 +17,14 @@ import time
 from pathlib import Path
 
 from bench.figures import add_arguments, machine, publish, spread, table
-from stoker.sense.build_output import BuildOutput
-from stoker.sense.gpu import GpuReader
-from stoker.sense.jobs import JobTracker
-from stoker.sense.machine import MachineReader
-from stoker.sense.ninja_files import log_path
-from stoker.sense.ninja_log import NinjaLog
-from stoker.sense.processes import ProcessTable
-from stoker.sense.schedulers import SchedulerFinder
+from stoker.sense.machine.gpu import GpuReader
+from stoker.sense.machine.machine import MachineReader
+from stoker.sense.ninja.build_files import log_path
+from stoker.sense.ninja.build_log import NinjaLog
+from stoker.sense.ninja.build_output import BuildOutput
+from stoker.sense.proc.jobs import JobTracker
+from stoker.sense.proc.processes import ProcessTable
+from stoker.sense.proc.schedulers import SchedulerFinder
 from support.program import PYPI_NINJA
 
 JOBS = 30

@@ -14,7 +14,7 @@ from stoker.act import ramdisk
 from stoker.act.tree import start_ticks
 from stoker.cli.ramdisk import ramdisk_for, sweep
 from stoker.config.profiles.profile import Tmp
-from stoker.sense.ramdisk import is_in_memory
+from stoker.sense.machine.ramdisk import is_in_memory
 
 MIB = 2**20
 GIB = 2**30

@@ -11,7 +11,7 @@ import pytest
 
 from stoker.cli.main import COMMANDS, main
 from stoker.config.paths import BuildPaths
-from stoker.engine.hand import VERBS
+from stoker.engine.govern.user_commands import VERBS
 from stoker.model.events import EVENT_TYPES
 from stoker.model.samples import GpuSample, JobSample, MachineSample
 from stoker.record.checkpoint import checkpoint_path

@@ -21,7 +21,7 @@ from stoker.decide.deaths import (
     verdict,
 )
 from stoker.model.events import KilledBy
-from stoker.sense import build_output
+from stoker.sense.ninja import build_output
 
 DATA = Path(__file__).parent.parent / "data" / "deaths"
 GIB = 2**30

@@ -17,8 +17,8 @@ from stoker.doctor.find_machine import read_limits, read_memory, read_volume
 from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volumes
 from stoker.doctor.need import GIB, MIB, Job, Need
 from stoker.record.history import History
-from stoker.sense.cgroup import MemoryLimit
-from stoker.sense.mounts import read_mounts
+from stoker.sense.machine.cgroup import MemoryLimit
+from stoker.sense.machine.mounts import read_mounts
 from support.clinic import Clinic, system_env
 from support.memory_group import MemoryGroup
 

@@ -50,7 +50,7 @@ def test_a_plain_ninja_in_a_script_runs_as_many_jobs_as_may_run(stoker: Stoker, 
     """By the slots of stoker's jobserver, which it takes: each job waits a while for three others of its round.
 
     Not in every round: a ninja that finds no slot when a job ends looks for one again only when another does. (How
-    slots are counted: tests/engine/test_lending.py.)
+    slots are counted: tests/engine/test_jobserver.py.)
     """
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -382,7 +382,7 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
 
 def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
     code = (
-        "import sys, stoker.engine.engine, stoker.show.plain, stoker.show.json, stoker.cli.view, stoker.cli.query;"
+        "import sys, stoker.engine.loop.engine, stoker.show.plain, stoker.show.json, stoker.cli.view, stoker.cli.query;"
         "sys.exit(bool({'textual', 'rich'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -390,7 +390,7 @@ def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
 
 def test_a_build_does_not_wait_for_what_is_only_wanted_at_its_end() -> None:
     code = (
-        "import sys, stoker.engine.engine;"
+        "import sys, stoker.engine.loop.engine;"
         "print([m for m in sys.modules if m.startswith(('stoker.verify', 'stoker.diagnose'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stoker.engine import diagnosis
-from stoker.engine.diagnosis import NO_ROOM, find_causes
-from stoker.engine.recovery import GIVEN_UP
+from stoker.engine.aftermath import diagnosis
+from stoker.engine.aftermath.diagnosis import NO_ROOM, find_causes
+from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, MAX_CONTEXT, Action
 from stoker.model.reduce import reduce_all

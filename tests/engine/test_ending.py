@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.act.handover import Ended
-from stoker.engine.ending import true_status
+from stoker.engine.aftermath.ending import true_status
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stoker.config.priors import load_priors, shipped_priors
-from stoker.engine import expectations as module
-from stoker.engine.expectations import Expectations
+from stoker.engine.learn import expectations as module
+from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
 from stoker.model.lesson import Lesson

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stoker.engine.failures import SURE_SECONDS, Failures
+from stoker.engine.aftermath.failures import SURE_SECONDS, Failures
 from stoker.model import events as ev
 
 FAILED = ev.JobFinished(7, 1, "a.o", "cxx", 4.0, "failed")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.engine.forecast import LEARNT_FROM, Forecast, Foretold
+from stoker.engine.learn.forecast import LEARNT_FROM, Forecast, Foretold
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
 from stoker.model.reduce import reduce
@@ -16,8 +16,8 @@ from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.stated import Stated
 from stoker.model.tool import Tool
-from stoker.sense.plan import Plan, PlanSummary
-from stoker.sense.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
+from stoker.sense.ninja.plan import Plan, PlanSummary
+from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 
 GIB = 2**30
 Write = Callable[..., Plan]

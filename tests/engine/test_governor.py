@@ -15,20 +15,20 @@ import pytest
 
 from stoker.act.tree import stat_fields
 from stoker.decide.curves import Curve, flat
-from stoker.engine.deck import Birth
-from stoker.engine.governor import Governor
-from stoker.engine.hand import carry_out
-from stoker.engine.lending import Lender
+from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.user_commands import carry_out
+from stoker.engine.jobs.deck import Birth
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.sense.cgroup import MemoryLimit
-from stoker.sense.jobs import Job, JobUse
-from stoker.sense.processes import parse_stat
-from stoker.sense.procfs import read_once
-from stoker.sense.schedulers import Scheduler
+from stoker.sense.machine.cgroup import MemoryLimit
+from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.processes import parse_stat
+from stoker.sense.proc.procfs import read_once
+from stoker.sense.proc.schedulers import Scheduler
 from support.program import until
 
 GIB = 2**30

@@ -12,7 +12,7 @@ import pytest
 
 from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
-from stoker.engine.keeper_link import KeeperLink
+from stoker.engine.loop.keeper_link import KeeperLink
 
 GONE = 2**22 + 1
 """No process has this number: the kernel's highest is 2**22."""

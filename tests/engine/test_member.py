@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stoker.act.gate import Target
-from stoker.engine.deck import Member
+from stoker.engine.jobs.deck import Member
 from stoker.model.events import JobState
-from stoker.sense.jobs import Job, JobUse
+from stoker.sense.proc.jobs import Job, JobUse
 
 MIB = 2**20
 

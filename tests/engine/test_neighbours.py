@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stoker.engine.neighbours import NeighbourWatch
+from stoker.engine.govern.neighbours import NeighbourWatch
 from stoker.model.samples import MachineSample, Pressure
 
 GIB = 2**30

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from stoker.engine.deck import Birth
-from stoker.engine.logs import Tracked
-from stoker.engine.observer import Observer
-from stoker.engine.schedulers import SchedulerBook
-from stoker.engine.steps import Roots
+from stoker.engine.jobs.deck import Birth
+from stoker.engine.jobs.ninja_logs import Tracked
+from stoker.engine.jobs.scheduler_book import SchedulerBook
+from stoker.engine.loop.observer import Observer
+from stoker.engine.loop.steps import Roots
 from stoker.model import events as ev
 from stoker.model.state import BuildState
-from stoker.sense import jobs
-from stoker.sense.schedulers import Scheduler
+from stoker.sense.proc import jobs
+from stoker.sense.proc.schedulers import Scheduler
 
 NINJA = ("ninja", "-j9")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from stoker.engine.output_watch import OutputWatch
-from stoker.engine.schedulers import SchedulerBook
+from stoker.engine.jobs.output_watch import OutputWatch
+from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.model.events import Event, FailureFound, Record, Sampled, SchedulerPlanned
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
-from stoker.sense.plan import Plan, PlanSummary
-from stoker.sense.schedulers import Scheduler
+from stoker.sense.ninja.plan import Plan, PlanSummary
+from stoker.sense.proc.schedulers import Scheduler
 
 
 def book_with_plan(total: int) -> SchedulerBook:

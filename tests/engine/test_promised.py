@@ -7,7 +7,7 @@ from functools import partial
 
 from stoker.decide.curves import flat
 from stoker.decide.view import LiveJob, View
-from stoker.engine.promised import Promised
+from stoker.engine.govern.promised import Promised
 
 MIB, GIB = 2**20, 2**30
 

@@ -8,8 +8,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from stoker.engine.bell import Bell, LogsPace
-from stoker.engine.engine import Engine
+from stoker.engine.loop.engine import Engine
+from stoker.engine.loop.wakeup import Bell, LogsPace
 
 TICK = 20.0
 

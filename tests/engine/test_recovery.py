@@ -12,15 +12,15 @@ import pytest
 
 from stoker.act.gate import Target
 from stoker.decide.deaths import MORE, Again, GiveUp
-from stoker.engine.deck import Member
-from stoker.engine.output_watch import OutputWatch
-from stoker.engine.recovery import PART, Recovery
+from stoker.engine.aftermath.recovery import PART, Recovery
+from stoker.engine.jobs.deck import Member
+from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal import JournalWriter, load_state
-from stoker.sense.jobs import Job
+from stoker.sense.proc.jobs import Job
 from support.kernel_log import needs_kernel_log
 from support.memory_group import MemoryGroup
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stoker.engine.keeper_link import Run
-from stoker.engine.steps import Steps, changes, known_run
+from stoker.engine.loop.keeper_link import Run
+from stoker.engine.loop.steps import Steps, changes, known_run
 from stoker.model.events import Event, Noticed, Record, SchedulerStarted, StepEnded, StepStarted
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState, Step

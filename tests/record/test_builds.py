@@ -15,7 +15,7 @@ import pytest
 
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.config.regular import open_regular
-from stoker.engine.ending import ending_of
+from stoker.engine.aftermath.ending import ending_of
 from stoker.model import events as ev
 from stoker.record import builds as builds_module
 from stoker.record.builds import (

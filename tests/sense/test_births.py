@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stoker.sense.births import BirthWatch
+from stoker.sense.proc.births import BirthWatch
 from support.program import until
 
 ME = os.getpid()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from stoker.sense import build_output
-from stoker.sense.build_output import BuildOutput, FailedStep, Found, PercentLine, StatusLine
+from stoker.sense.ninja import build_output
+from stoker.sense.ninja.build_output import BuildOutput, FailedStep, Found, PercentLine, StatusLine
 
 NINJA_111 = (
     b"[1/3] CC a.o\nFAILED: b.o b.d \ngcc -c b.c\nb.c:1: error: x\n  | oops\n[2/3] CC c.o\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.cache_figures import MAX_LINE, Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
+from stoker.sense.caches.cache_figures import MAX_LINE, Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
 
 CCACHE = """\
 cache_miss\t7

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.cache_server import PORT, answers, ask, is_called, port_of
+from stoker.sense.caches.cache_server import PORT, answers, ask, is_called, port_of
 
 
 @pytest.mark.parametrize(

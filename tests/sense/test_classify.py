@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from stoker.sense.classify import classify, classify_text, describe, is_helper, link_script
-from stoker.sense.phase import phase_of
-from stoker.sense.processes import Process
-from stoker.sense.shell import last_argv, shell_text, simple_commands, split_commands
+from stoker.sense.commands.classify import classify, classify_text, describe, is_helper, link_script
+from stoker.sense.commands.shell import last_argv, shell_text, simple_commands, split_commands
+from stoker.sense.proc.phase import phase_of
+from stoker.sense.proc.processes import Process
 
 CASES = [
     (

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 
 from stoker.act.tree import start_ticks
-from stoker.sense.exits import ExitWatch, Key
+from stoker.sense.proc.exits import ExitWatch, Key
 
 
 def _sleeper() -> subprocess.Popen[bytes]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense import file_watch
-from stoker.sense.file_watch import CROWD, watch_files
+from stoker.sense.machine import file_watch
+from stoker.sense.machine.file_watch import CROWD, watch_files
 from support.program import until
 
 

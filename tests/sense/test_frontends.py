@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.sense.frontends import builds_packages
+from stoker.sense.commands.frontends import builds_packages
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stoker.sense.gpu import CRASHES, NO_DRIVER, GpuReader
+from stoker.sense.machine.gpu import CRASHES, NO_DRIVER, GpuReader
 
 NO_FILE = Path("/dev/null/no-file")
 
@@ -45,7 +45,7 @@ int nvmlDeviceGetPowerUsage(void *h, unsigned *mw) { if ((long)h == 2) return NO
 ASK = """
 import dataclasses, json, sys, time
 from pathlib import Path
-from stoker.sense.gpu import GpuReader
+from stoker.sense.machine.gpu import GpuReader
 reader = GpuReader(interval=0.01, tries=Path(sys.argv[1]))
 deadline = time.monotonic() + 60
 while reader.note == "asking the NVIDIA driver" and time.monotonic() < deadline:

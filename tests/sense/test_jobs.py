@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stoker.sense.jobs import JobReport, JobTracker
-from stoker.sense.processes import CLK_TCK, Process, ProcessTable
-from stoker.sense.schedulers import Scheduler, SchedulerFinder
+from stoker.sense.proc.jobs import JobReport, JobTracker
+from stoker.sense.proc.processes import CLK_TCK, Process, ProcessTable
+from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder
 
 HOG = "data = bytearray(60 << 20); print(len(data))\nwhile True: pass"
 Until = Callable[[Callable[[], object]], None]

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from stoker.model.samples import Pressure
-from stoker.sense import machine as machine_module
-from stoker.sense.cgroup import Cgroups, MemoryLimit, find_cgroups, memory_group
-from stoker.sense.cpu import CpuReader, cpu_available, parse_cpu_lines
-from stoker.sense.disk import DiskReader
-from stoker.sense.gpu import GpuReader
-from stoker.sense.machine import MachineReader, binding_limit
-from stoker.sense.mounts import read_mounts
-from stoker.sense.oom import OomCounter
-from stoker.sense.pressure import parse_pressure, read_pressure
+from stoker.sense.machine import machine as machine_module
+from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, memory_group
+from stoker.sense.machine.cpu import CpuReader, cpu_available, parse_cpu_lines
+from stoker.sense.machine.disk import DiskReader
+from stoker.sense.machine.gpu import GpuReader
+from stoker.sense.machine.machine import MachineReader, binding_limit
+from stoker.sense.machine.mounts import read_mounts
+from stoker.sense.machine.oom import OomCounter
+from stoker.sense.machine.pressure import parse_pressure, read_pressure
 
 GIB = 2**30
 NO_LIBRARY = "libstoker-has-no-such-library.so"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.cgroup import Cgroups, find_cgroups, memory_group
-from stoker.sense.oom import KernelLog, OomCounter, Victim, is_within, victim_of
+from stoker.sense.machine.cgroup import Cgroups, find_cgroups, memory_group
+from stoker.sense.machine.oom import KernelLog, OomCounter, Victim, is_within, victim_of
 from support.memory_group import MemoryGroup
 
 Eater = subprocess.Popen[bytes]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense import processes, procfs
-from stoker.sense.processes import (
+from stoker.sense.proc import processes, procfs
+from stoker.sense.proc.processes import (
     PAGE_SIZE,
     SHARED_MOST,
     Process,
@@ -56,7 +56,7 @@ def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProc:
         fake.reads.append(path.split("/")[-2])
         return real(path, size)
 
-    monkeypatch.setattr("stoker.sense.processes.read_once", counted)
+    monkeypatch.setattr("stoker.sense.proc.processes.read_once", counted)
     for pid, ppid in [(1, 0), (50, 1), (100, 50), (101, 100), (102, 101), (200, 1), (201, 200)]:
         fake.put(pid, ppid)
     (tmp_path / "meminfo").write_text("")
@@ -282,6 +282,6 @@ def test_a_process_that_only_waits_is_weighed_once(
     table = ProcessTable(os.getpid())
     first = table.scan()
     weighed: list[int] = []
-    monkeypatch.setattr("stoker.sense.processes.shared_pages", lambda pid, _root: weighed.append(pid))
+    monkeypatch.setattr("stoker.sense.proc.processes.shared_pages", lambda pid, _root: weighed.append(pid))
     assert {pid: p.shared for pid, p in table.scan().items()} == {pid: p.shared for pid, p in first.items()}
     assert weighed == []

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense import ramdisk
-from stoker.sense.cgroup import find_cgroups
-from stoker.sense.machine import MachineReader
-from stoker.sense.ramdisk import RamDiskReader, choose, places
+from stoker.sense.machine import ramdisk
+from stoker.sense.machine.cgroup import find_cgroups
+from stoker.sense.machine.machine import MachineReader
+from stoker.sense.machine.ramdisk import RamDiskReader, choose, places
 from support.memory_group import MemoryGroup, NoMemoryGroupError
 
 MIB = 2**20

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from stoker.sense.processes import ProcessTable
-from stoker.sense.scheduler_args import make_arguments, ninja_arguments, width_of_makeflags
-from stoker.sense.schedulers import Scheduler, SchedulerFinder, Versions, default_ninja_width, version_in
+from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments, width_of_makeflags
+from stoker.sense.proc.processes import ProcessTable
+from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder, Versions, default_ninja_width, version_in
 
 
 @pytest.mark.parametrize(

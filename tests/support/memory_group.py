@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from stoker.sense.cgroup import Cgroups, find_cgroups
+from stoker.sense.machine.cgroup import Cgroups, find_cgroups
 
 MIB = 2**20
 

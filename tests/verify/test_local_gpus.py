@@ -325,7 +325,7 @@ def test_a_gpu_without_nvml_is_judged(stoker: Callable[..., tuple[int, Any]], li
 
 BELOW_WSL = """
 import ctypes, os, sys
-from stoker.sense import gpu
+from stoker.sense.machine import gpu
 from stoker.verify import matmul, nvml
 try:
     ctypes.CDLL("libnvidia-ml.so.1")

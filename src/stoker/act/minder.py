@@ -34,7 +34,8 @@ LAST_WORDS_SECONDS = 30.0
 """How long the engine may be silent, once the build is over, before it has written the end of the journal."""
 
 LONGEST_WORDS_SECONDS = 180.0
-"""How long it may take for that in all: it verifies what was built for up to two minutes (engine/verification.py)."""
+"""How long it may take for that in all: it verifies what was built for up to two minutes
+(engine/aftermath/verification.py)."""
 
 LISTEN_SECONDS = 5.0
 """How often the engine is listened for: one small read, and no reason to wake a machine more often."""

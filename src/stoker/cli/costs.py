@@ -19,8 +19,8 @@ from stoker.decide.priors import Prior
 from stoker.doctor.need import Cost, Need
 from stoker.doctor.switches import switch
 from stoker.record.history import MAX_ROWS, KnownJob
-from stoker.sense.cgroup import find_cgroups
-from stoker.sense.cpu import cpu_available
+from stoker.sense.machine.cgroup import find_cgroups
+from stoker.sense.machine.cpu import cpu_available
 from stoker.verify.binary import read_binary
 from stoker.verify.source import Deadline, FileSource, UnreadableError
 

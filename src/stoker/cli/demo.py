@@ -40,6 +40,6 @@ def demo(args: argparse.Namespace) -> int:
 
 def _available_memory() -> int:
     """Bytes that the demo may plan with: the tightest limit around us."""
-    from stoker.sense.machine import MachineReader
+    from stoker.sense.machine.machine import MachineReader
 
     return MachineReader(os.getpid(), os.getcwd()).read(0.0).memory_available

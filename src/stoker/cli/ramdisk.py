@@ -35,8 +35,8 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Fou
     """Where `tmp` can be had. `environ` is what the steps will have, `memory` what a person allows the build."""
     if tmp.kind == "none":
         return Found()
-    from stoker.sense.machine import MachineReader
-    from stoker.sense.ramdisk import choose, is_in_memory
+    from stoker.sense.machine.machine import MachineReader
+    from stoker.sense.machine.ramdisk import choose, is_in_memory
 
     own = environ.get("TMPDIR", "")
     if own and not (os.path.isdir(own) and is_in_memory(own)):

@@ -83,7 +83,7 @@ def show_own(paths: BuildPaths, screen: Screen, *, lasting: bool = True) -> int:
 
 def window_of(cwd: str, jobs: int | None, memory: int | None) -> int:
     """How wide schedulers are made on this machine."""
-    from stoker.sense.machine import MachineReader
+    from stoker.sense.machine.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)
     return window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
@@ -93,6 +93,6 @@ def bytes_of(memory: int | float | None) -> int | None:
     """What `--memory` allows in bytes; a share is one of the tightest limit around us."""
     if not isinstance(memory, float):
         return memory
-    from stoker.sense.machine import MachineReader
+    from stoker.sense.machine.machine import MachineReader
 
     return int(memory * MachineReader(os.getpid(), "/").memory(0).limit)

@@ -11,8 +11,8 @@ import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stoker.sense.process_limit import processes_left
-from stoker.sense.scheduler_args import make_arguments, ninja_arguments
+from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments
+from stoker.sense.machine.process_limit import processes_left
 
 PER_CORE = 8
 """Jobs that a scheduler may have for each core. Light ones must be found behind 70 heavy ones in a row; more than

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from stoker.doctor.need import Need, Version
-from stoker.sense.cgroup import MemoryLimit
+from stoker.sense.machine.cgroup import MemoryLimit
 from stoker.verify.archs import Arch
 from stoker.verify.devices import Device
 

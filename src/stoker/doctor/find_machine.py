@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stoker.doctor.facts import Limits, Memory, Surroundings, Volume
-from stoker.sense.cgroup import find_cgroups
-from stoker.sense.cpu import cpu_available
-from stoker.sense.machine import read_meminfo
-from stoker.sense.mounts import Mount, read_mounts
-from stoker.sense.processes import PROC
+from stoker.sense.machine.cgroup import find_cgroups
+from stoker.sense.machine.cpu import cpu_available
+from stoker.sense.machine.machine import read_meminfo
+from stoker.sense.machine.mounts import Mount, read_mounts
+from stoker.sense.proc.processes import PROC
 
 LIMITS: Mapping[str, int] = {
     "open files": resource.RLIMIT_NOFILE,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from stoker.config.paths import BuildPaths
-from stoker.engine.engine import Engine
+from stoker.engine.loop.engine import Engine
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.oom import OomCounter
+from stoker.sense.machine.oom import OomCounter
 from support.burn import burns, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup

@@ -1,0 +1,1 @@
+"""What follows a failure or the end: killed jobs, re-runs, causes, verification."""

@@ -1,0 +1,193 @@
+"""Why a build has failed: looks for known failures in what its last attempt printed, within bounds of time and size.
+
+What killed jobs counts too, and goes before what they printed. Unaware of how the journal is written and of what is
+done about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from stoker.diagnose.around import Place, around, line_at
+from stoker.diagnose.dropped import told_of_dropped
+from stoker.diagnose.match import Match
+from stoker.diagnose.rule import Rule, shipped_rules
+from stoker.diagnose.scan import scan
+from stoker.engine.aftermath.recovery import GIVEN_UP
+from stoker.engine.aftermath.remedies import Deaths, action_for
+from stoker.model.diagnosis import MAX_CAUSES, Cause, Diagnosis, bounded
+from stoker.model.state import BuildState, Failure, KilledJob
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+
+MAX_SECONDS = 10.0
+"""Time for looking through the output, which the build's exit waits at most: most builds' takes less than one."""
+
+MAX_BYTES = 64 * 2**20
+"""Output that is looked at; a scan makes some 10 MB a second."""
+
+MAX_SKIPPED = 8 * 2**30
+"""Output before that part whose lines are counted, at a GB or so a second; beyond it nothing is looked at."""
+
+MARGIN = 2**20
+"""Of a larger output, how much before the first step that failed: a full disk is told of somewhat earlier."""
+
+MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refused", "kernel-oom")
+"""Rules that a death for memory matches, the one that says most first."""
+
+MAX_KILLED_TOLD = 4
+MAX_NAME = 200
+
+TOO_LARGE = "It was killed with nothing beside it: that job by itself needs more memory than the build may hold."
+NO_ROOM = (
+    "Give the build more memory (a larger machine, a higher limit of the container, swap), "
+    'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
+)
+
+SHED_TITLE = "Out of memory: stoker ended a job to save the others"
+SHED_WHY = (
+    "The memory of the build was used up, and stoker ended a job before the kernel would have taken one of its choice. "
+    "Jobs that ran together needed more than the machine, the container or the cgroup has."
+)
+STRANGER_TITLE = "A job was killed, and not by the kernel for want of memory"
+STRANGER_WHY = (
+    "Something sent SIGKILL to it. The kernel counts each process that it kills for want of memory, in the build's "
+    "memory group or the machine, and counts none of these: it was a person, a batch system or a watchdog "
+    "(earlyoom, systemd-oomd)."
+)
+
+
+async def diagnose_build(output: Path, state: BuildState, folder: str, alone: frozenset[str]) -> Diagnosis:
+    """Why the build of this state has failed. Takes a thread, and some seconds at most.
+
+    `folder` is where its last step ran; `alone` are the outputs that were made alone in the last attempt.
+    """
+    return await asyncio.to_thread(find_causes, output, state, folder, alone)
+
+
+def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
+    """The same, waiting for it. An output that cannot be read tells nothing."""
+    rules = shipped_rules()
+    try:
+        with output.open("rb") as file:
+            causes, complete = _causes(file, state, rules)
+    except OSError:
+        causes, complete = [], False
+    deaths = Deaths(tuple(_killed_at_last(state)), alone)
+    if deaths.jobs:
+        causes = _memory_first(causes, state, deaths, rules)
+    action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if causes else None
+    return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths)), action, complete))
+
+
+def _rule(rules: Sequence[Rule], name: str) -> Rule:
+    return next(rule for rule in rules if rule.id == name)
+
+
+def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[list[Cause], bool]:
+    """What the last attempt's output tells, and whether all of it was looked at."""
+    size = file.seek(0, 2)
+    start = state.step.log_start if state.step is not None else 0
+    begin = start if size - start <= MAX_BYTES else max(start, _nearer(state.failures, size))
+    if begin > MAX_SKIPPED:
+        return [], False
+    file.seek(begin)
+    if begin != start:
+        file.readline(MARGIN)
+    here = line_at(file, file.tell())
+    file.seek(here.offset)
+    until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
+    enough = lambda: file.tell() >= until or time.monotonic() > deadline  # noqa: E731
+    matches = scan(file, rules, here.line, enough, told_of_dropped(state))
+    complete = begin == start and file.tell() >= size
+    return [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]], complete
+
+
+def _nearer(failures: Sequence[Failure], size: int) -> int:
+    """Where to begin in too large an output: before the first failed step, else near the end."""
+    return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
+
+
+def _cause(file: BinaryIO, begin: Place, match: Match, failures: Sequence[Failure]) -> Cause:
+    near, rule = around(file, begin, match.line), match.rule
+    job = next((f.output for f in failures if f.log_start <= near.offset < f.log_end), "")
+    return Cause(
+        rule.id,
+        rule.title,
+        rule.why,
+        rule.remedy,
+        match.line,
+        near.offset,
+        match.text,
+        near.lines,
+        near.first,
+        job,
+        match.count,
+    )
+
+
+# -- deaths ----------------------------------------------------------------------------------------------------
+
+
+def _killed_at_last(state: BuildState) -> list[KilledJob]:
+    """The jobs whose death ended the build: nothing else failed in the last attempt. Empty for any other end."""
+    attempt = state.step.attempt if state.step is not None else 1
+    dead = [k for k in state.killed if k.attempt == attempt and k.by != "person"]
+    outputs = {k.output for k in dead}
+    given_up = any(d.what == GIVEN_UP for d in state.decisions)
+    return dead if given_up and all(f.output in outputs for f in state.failures) else []
+
+
+def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules: Sequence[Rule]) -> list[Cause]:
+    """The cause that tells of the deaths before all others, made up where the output is silent on them."""
+    told = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
+    first = told[0] if told else _silent(deaths.jobs, state, rules)
+    killers = {k.by for k in deaths.jobs}
+    if "unknown" in killers and "memory" not in killers:
+        first = replace(first, title=STRANGER_TITLE, why=STRANGER_WHY)
+    elif killers == {"shed"}:
+        first = replace(first, title=SHED_TITLE, why=SHED_WHY)
+    elif deaths.were_alone:
+        first = replace(first, why=TOO_LARGE, remedy=NO_ROOM)
+    return [first, *(cause for cause in causes if cause.rule != first.rule)]
+
+
+def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule]) -> Cause:
+    """Deaths of which the output has no known word."""
+    rule = _rule(rules, "compiler-killed" if any(k.by in ("memory", "shed") for k in dead) else "step-killed")
+    failure = next((f for f in state.failures if f.output == dead[0].output), None)
+    offset = failure.log_start if failure is not None else None
+    text = f"FAILED: {clean(failure.output, MAX_NAME)}" if failure is not None else ""
+    return Cause(rule.id, rule.title, rule.why, rule.remedy, offset=offset, text=text, job=dead[0].output)
+
+
+_BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown sender", "shed": "by stoker for memory"}
+
+
+def _facts(state: BuildState, deaths: Deaths) -> list[str]:
+    """Who was killed at what size, of how much, and why it was not tried again."""
+    facts = []
+    if not deaths.were_alone:  # else the reason has the figures
+        facts = [f"killed {how}: {_sizes(some)}" for by, how in _BY.items() if (some := _by(deaths.jobs, by))]
+    if deaths.jobs and state.machine is not None:
+        limit = state.machine.memory_limit_source
+        where = "the machine" if limit == "machine" else f"the cgroup {clean(limit.rpartition('/')[2], MAX_NAME)}"
+        facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
+    return facts + [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
+
+
+def _by(jobs: Sequence[KilledJob], who: str) -> list[KilledJob]:
+    return [job for job in jobs if job.by == who]
+
+
+def _sizes(jobs: Sequence[KilledJob]) -> str:
+    """Names without folders, each with the most that it was seen to hold."""
+    told = [clean(job.output.rpartition("/")[2], MAX_NAME) for job in jobs]
+    told = [f"{name} at {format_bytes(job.rss)}" if job.rss else name for name, job in zip(told, jobs, strict=True)]
+    more = f" and {len(told) - MAX_KILLED_TOLD} more" if len(told) > MAX_KILLED_TOLD else ""
+    return ", ".join(told[:MAX_KILLED_TOLD]) + more

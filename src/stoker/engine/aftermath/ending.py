@@ -1,0 +1,90 @@
+"""How a build ended, from what its keeper wrote down. Unaware of processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+from dataclasses import replace
+from typing import Any
+
+from stoker.act.handover import Ended
+from stoker.config.paths import BuildPaths
+from stoker.engine.aftermath.recovery import GIVEN_UP
+from stoker.model.events import BuildEnded
+from stoker.model.killed import failed_steps
+from stoker.model.state import BuildState, Scheduler
+
+KILLED = 128 + signal.SIGKILL
+
+
+def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) -> BuildEnded:
+    """The last event of a journal; `written` are the bytes that went to disks."""
+    size: int | None = None
+    with contextlib.suppress(OSError):
+        size = paths.output.stat().st_size
+    return replace(_outcome(paths, state), written=written, log_size=size)
+
+
+def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
+    """Without an exit file the keeper was killed and the status is lost."""
+    try:
+        ended: dict[str, Any] = json.loads(paths.exit.read_bytes())
+    except (OSError, ValueError):
+        if state.phase == "stopping":
+            return BuildEnded("stopped", None, _who_stopped(state))
+        return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
+    code = int(ended["exit_code"])
+    if ended["stopped"]:
+        # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
+        return BuildEnded("stopped", code, _who_stopped(state))
+    if code == 0:
+        return BuildEnded("done", 0, "")
+    step = state.step
+    where = f"step {step.name}: " if step is not None and step.count > 1 else ""
+    return BuildEnded("failed", code, where + _reason(code, ended["signal"], state))
+
+
+def true_status(ended: Ended, state: BuildState) -> int | None:
+    """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
+
+    From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A
+    script around it that hands its status on is told by that status, where nothing of the build's own ended with it.
+    """
+    ours = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and (s.dropped or s.killed)]
+    failures = failed_steps(state)
+    if ended.exit_code != KILLED or ended.signal is not None or not ours or not failures:
+        return None
+    is_command = state.step is not None and any(s.pid == state.step.pid for s in ours)
+    if not is_command and any(failure.exit_code == KILLED for failure in failures):
+        return None
+    return failures[-1].exit_code or 1
+
+
+def _schedulers_of_attempt(state: BuildState) -> list[Scheduler]:
+    """Those found last, as many as this attempt at its step has had: numbers only grow."""
+    found = sorted(state.schedulers)[-state.step.schedulers :] if state.step and state.step.schedulers else []
+    return [state.schedulers[sid] for sid in found]
+
+
+def _who_stopped(state: BuildState) -> str:
+    """A person through stoker, or whoever sent the keeper a signal: a logout, a shutdown, a supervisor."""
+    asked = state.phase == "stopping" and state.decisions
+    return f"stopped by {state.decisions[-1].who}" if asked else "stopped: the keeper was sent a signal"
+
+
+def _reason(code: int, signum: int | None, state: BuildState) -> str:
+    if signum is not None:
+        name = signal.strsignal(signum) or "real-time signal"
+        return f"killed by signal {signum} ({name})"
+    if code == 127 and not state.schedulers:
+        return "exit status 127: a command was not found; see the output"
+    given_up = next((d.why for d in reversed(state.decisions) if d.what == GIVEN_UP), "")
+    if given_up:
+        return f"exit status {code}: {given_up}"
+    failures = failed_steps(state)
+    if failures:
+        first = failures[0]
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
+        return f"exit status {code}: {first.output} failed{more}"
+    return f"exit status {code}"

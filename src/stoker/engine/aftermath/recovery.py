@@ -1,0 +1,322 @@
+"""Finds out what died in an attempt of the step, and whether that is a reason to run the step again.
+
+What must outlive this engine is in the journal. Unaware of processes, and of how a step is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stoker.decide.deaths import (
+    MAX_RERUNS,
+    MORE,
+    OWN_WANT,
+    Again,
+    Attempt,
+    Death,
+    Evidence,
+    FailedStep,
+    GiveUp,
+    judge,
+    verdict,
+    will_run_again,
+)
+from stoker.engine.aftermath.killed_jobs import Casualties, Casualty
+from stoker.engine.jobs.deck import Member
+from stoker.model import events as ev
+from stoker.model.state import MAX_FAILURES, BuildState, Failure
+from stoker.model.text import clean, plain
+from stoker.model.units import format_bytes
+from stoker.sense.machine.cgroup import find_cgroups, memory_group
+from stoker.sense.machine.oom import KernelLog, OomCounter, Victim, pids_are_ours
+
+PART = 32 * 1024
+"""Bytes looked at of a failed step's output, from its start and from its end: a make inside a step says in its last
+lines what has failed, hundreds of lines after its first."""
+
+MAX_VICTIMS = 20
+
+RUN_AGAIN_LATER = "run the step again, later"
+"""The decision at the death of a compiler, when others still run."""
+
+GIVEN_UP = "do not run the step again"
+"""The decision whose reason is why the build has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """How what was killed in the attempts before is made in this one: alone, or, beside what fits, with room for what
+    it was `seen` to hold (bytes)."""
+
+    alone: frozenset[str] = frozenset()
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+    def after(self, found: Again, peaks: Mapping[str, int]) -> Demands:
+        """The same after one more attempt."""
+        alone = self.alone | frozenset(found.alone)
+        new = {output: peaks[output] for output in found.first if output not in alone}
+        seen = {output: size for output, size in {**self.seen, **new}.items() if output not in alone}
+        return Demands(alone, seen)
+
+
+def _demands(state: BuildState, attempt: int) -> Demands:
+    """What the attempts before this one have left, as the journal tells it: an engine that takes over knows no more."""
+    found = Demands()
+    for number in range(1, attempt):
+        dead = {k.output: k for k in state.killed if k.attempt == number and k.output}
+        alone = tuple(o for o, k in dead.items() if k.by == "unknown" or not k.rss or o in found.seen)
+        found = found.after(Again(tuple(dead), "", alone), {o: k.rss or 0 for o, k in dead.items()})
+    return found
+
+
+def _spent(state: BuildState, attempt: int) -> int:
+    """How many attempts before this one lost jobs for the build's own want."""
+    return len({k.attempt for k in state.killed if k.attempt < attempt and k.by in OWN_WANT})
+
+
+class Recovery:
+    """The deaths of this attempt, and the outputs that are made alone since those before."""
+
+    def __init__(
+        self,
+        pid: int,
+        output: Path,
+        state: BuildState,
+        alone: frozenset[str] = frozenset(),
+        kernel_log: KernelLog | None = None,
+    ) -> None:
+        """`pid` is in the build's memory group; `output` is the build's output log; `alone` are made alone at first."""
+        self._output = output
+        self._counter = OomCounter(find_cgroups(pid))
+        self._log = kernel_log or KernelLog(group=memory_group(pid))
+        self._counted = self._counter.read() or 0
+        attempt = self._number = state.step.attempt if state.step is not None else 1
+        before = state.step.oom_kills if state.step is not None else None
+        self._before = self._counted if before is None else before
+        self._victims: list[Victim] = []
+        self._killed = Casualties()
+        for k in state.killed:
+            if k.attempt == attempt and k.by in ("shed", "person"):
+                self._killed.add(Casualty(k.jid, k.output, (), k.by, k.rss))
+        self._explained: set[str] = set()
+        self._pids_are_ours = pids_are_ours()
+        self.owner: Callable[[int], Member | None] = lambda _pid: None
+        """The job that was seen to have a process, by its pid."""
+        self._asked_alone = alone
+        self._spent = _spent(state, attempt)
+        self._before_now = _demands(state, attempt)
+        self.retries = MAX_RERUNS
+        """How often this step may run again."""
+
+    def begin_step(self) -> None:
+        """Another step runs: what died before is no matter any more."""
+        self._begin_attempt()
+        self._asked_alone, self._before_now = frozenset(), Demands()
+        self._number, self._spent = 1, 0
+
+    def begin_attempt(self, number: int, state: BuildState) -> None:
+        """That attempt at the step runs. The engine that asked for it may be gone: the journal tells what it found."""
+        if number == self._number:
+            return
+        self._begin_attempt()
+        self._number, self._spent = number, _spent(state, number)
+        self._before_now = _demands(state, number)
+
+    def oom_kills(self) -> int | None:
+        """The kernel's count now, for the journal's StepStarted."""
+        return self._counter.read()
+
+    def must_run_alone(self) -> frozenset[str]:
+        """Outputs whose jobs run first in this attempt, and with nothing beside them."""
+        return self._asked_alone | self._before_now.alone
+
+    def needs(self) -> Mapping[str, float]:
+        """Outputs whose jobs run first in this attempt, and the bytes that they are taken to need at their peak."""
+        return {output: MORE * seen for output, seen in self._before_now.seen.items()}
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether this attempt is the last: one job at a time, as plain as a build can be."""
+        return self._spent >= MAX_RERUNS
+
+    def _begin_attempt(self) -> None:
+        self._before = self._counted
+        self._killed.clear()
+        self._victims.clear()
+        self._explained.clear()
+
+    def killed_by_stoker(self, job: Member, by: ev.KilledBy = "shed") -> None:
+        """A job is about to be killed on purpose."""
+        self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
+
+    def heard(self, events: Iterable[ev.Event]) -> None:
+        """What has been told: it may name jobs that were killed before anybody knew what they make."""
+        for event in events:
+            if isinstance(event, ev.JobStarted | ev.JobFinished) and event.jid is not None:
+                self._killed.name(event.jid, event.output)
+
+    def look(self) -> list[ev.Event]:
+        """What has happened since the last look: two small reads."""
+        events: list[ev.Event] = []
+        count, victims = self._counter.read() or 0, self._log.victims()
+        for victim in victims:
+            self._place(victim)
+        self._victims = [*self._victims, *victims][-MAX_VICTIMS:]
+        if count > self._counted:
+            events.append(ev.Noticed("warning", _said(count - self._counted, victims)))
+        self._counted = max(count, self._counted)
+        return events
+
+    def _named(self) -> list[ev.Event]:
+        """The names of jobs that stoker or a person killed, where only what the build has said since tells them."""
+        named = self._killed.take_named()
+        return [ev.JobKilled(c.output, c.by, c.rss, c.jid) for c in named if c.by != "memory"]
+
+    def _place(self, victim: Victim) -> None:
+        """Whose process the kernel has killed. The job may get over that: its death is told if it fails."""
+        job = self.owner(victim.pid) if self._pids_are_ours else None
+        if job is not None:
+            held = max(victim.rss, job.peak_rss)
+            self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, "memory", held))
+
+    def _evidence(self, steps: Iterable[FailedStep], *, unplaced: int = 0) -> Evidence:
+        """What is known of these steps beside what they said."""
+        killed = {step.output: c.by for step in steps if (c := self._killed.find(step.output, step.command))}
+        return Evidence(max(0, self._counted - self._before), killed, unplaced)
+
+    def _unplaced(self) -> int:
+        """How many of the kernel's kills nothing accounts for."""
+        placed = sum(c.by == "memory" for c in self._killed)
+        return max(0, self._counted - self._before - placed - len(self._explained))
+
+    def _judge(self, step: FailedStep) -> Death:
+        """Why a step failed. What the kernel is known to have killed explains it where it says nothing of the kind."""
+        death = judge(step, self._evidence([step]))
+        if death.is_error and (unplaced := self._unplaced()):
+            death = judge(step, self._evidence([step], unplaced=unplaced))
+        if death.by == "memory" and self._killed.find(step.output, step.command) is None:
+            self._explained.add(step.output)
+        return death
+
+    def hear(self, failure: ev.FailureFound | Failure, state: BuildState) -> tuple[bool, list[ev.Event]]:
+        """Whether a failed step would fail again: it has an error of its own, or it was killed even alone.
+
+        And what a person should know at once of one that was killed, since it may be long before the step runs again.
+        """
+        events = self.look()
+        death = self._judge(self._step(failure))
+        events += self._named()
+        if death.is_error or (death.by is not None and not self.must_run_alone().isdisjoint(death.outputs)):
+            return True, events
+        if death.by in (None, "shed", "person") or self._spent >= min(MAX_RERUNS, self.retries):
+            return False, events
+        peaks = self._peaks({death.output, *death.outputs}, state)
+        events += [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
+        if any(job.output not in death.outputs for job in state.jobs.values()):
+            events.append(ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death)))
+        return False, events
+
+    def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
+        """Whether the step, which has failed, runs again, and what is to be told of that.
+
+        `state` must hold everything that the output says.
+        """
+        events = self.look()
+        deaths = self._deaths(self._steps(state))
+        events += self._named()
+        attempt = self._attempt(state, deaths)
+        found = verdict(deaths, attempt)
+        if len(state.failures) >= MAX_FAILURES:
+            found = GiveUp(f"at least {MAX_FAILURES} steps failed")
+        if isinstance(found, Again) and attempt.spent >= self.retries:
+            # Without the end of the reason, which says how it would have run.
+            cause = found.why.rpartition("; ")[0]
+            found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
+        known = {(k.output, k.attempt) for k in state.killed}
+        known |= {(c.output, self._number) for c in self._killed if c.by != "memory"}
+        events += [
+            ev.JobKilled(output, death.by, attempt.peaks.get(output))
+            for death in deaths
+            if death.by is not None
+            for output in death.outputs
+            if (output, self._number) not in known
+        ]
+        if found.why:
+            what = "run the step again" if isinstance(found, Again) else GIVEN_UP
+            events.append(ev.Decided("governor", what, found.why))
+        if isinstance(found, Again):
+            self._number += 1
+            self._spent += any(death.by in OWN_WANT for death in deaths)
+            self._before_now = self._before_now.after(found, attempt.peaks)
+            self._begin_attempt()
+        return found, events
+
+    def _deaths(self, steps: Sequence[FailedStep]) -> list[Death]:
+        """Why these steps failed. What those that say so leave of the kernel's kills may explain the others."""
+        self._explained.clear()
+        for step in steps:
+            if judge(step, self._evidence([step])).by == "memory" and not self._killed.find(step.output, step.command):
+                self._explained.add(step.output)
+        return [self._judge(step) for step in steps]
+
+    def close(self) -> None:
+        """Let go of the kernel's log."""
+        self._log.close()
+
+    def _steps(self, state: BuildState) -> list[FailedStep]:
+        """What failed in this attempt. Where the output is silent, the jobs that did: stoker may have killed them."""
+        if state.failures:
+            return [self._step(failure) for failure in state.failures]
+        count = state.retired.failed + state.retired.killed
+        count += sum(s.failed + s.killed for s in state.schedulers.values())
+        failed = [job for job in state.recent if job.outcome in ("failed", "killed")]
+        if not 0 < count <= len(failed):
+            return []
+        return [FailedStep(job.output, "", None, ()) for job in failed[-count:]]
+
+    def _attempt(self, state: BuildState, deaths: Sequence[Death]) -> Attempt:
+        wanted = {output for death in deaths for output in (death.output, *death.outputs)}
+        peaks = self._peaks(wanted, state)
+        if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
+            peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
+        for c in self._killed:
+            if c.output in wanted and c.rss:
+                peaks[c.output] = max(c.rss, peaks.get(c.output, 0))
+        budget = state.machine.memory_budget if state.machine is not None else 0
+        return Attempt(self._spent, self.must_run_alone(), peaks, budget, frozenset(self._before_now.seen))
+
+    def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
+        """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""
+        living = (*state.leaving.values(), *state.jobs.values())
+        known = {job.output: job.peak_rss for job in living if job.output in outputs}
+        seen = [job for job in (*state.heaviest, *state.recent) if job.output in outputs]
+        return known | {job.output: job.peak_rss or 0 for job in seen}
+
+    def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:
+        lines = self._lines(failure.log_start, failure.log_end, header=2 if failure.command else 0)
+        return FailedStep(failure.output, failure.command, failure.exit_code, lines or failure.excerpt)
+
+    def _lines(self, start: int, end: int, *, header: int) -> tuple[str, ...]:
+        """What a failed step said, first and last; `header` lines are the scheduler's own."""
+        try:
+            with self._output.open("rb") as file:
+                file.seek(start)
+                data = file.read(min(end - start, 2 * PART))
+                if end - start > 2 * PART:
+                    file.seek(end - PART)
+                    data = data[:PART] + b"\n" + file.read(PART)
+        except (OSError, ValueError):
+            return ()
+        lines = data.splitlines()
+        indent = min(
+            (len(line) - len(line.lstrip(b" \t")) for line in (lines[:1] + lines[-1:]) if line.strip()), default=0
+        )
+        return tuple(plain(line[indent:]) for line in lines[header:])
+
+
+def _said(count: int, victims: Sequence[Victim]) -> str:
+    who = ", ".join(f"{clean(v.program, 16)} ({format_bytes(v.rss)})" for v in victims)
+    processes = "1 process" if count == 1 else f"{count} processes"
+    return f"the kernel killed {processes} for want of memory{': ' if who else ''}{who}"

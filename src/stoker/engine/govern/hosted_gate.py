@@ -1,0 +1,70 @@
+"""Has what a compiler cache's server runs for jobs stop and go on with them, as far as that is harmless to others.
+
+sccache's server starts no more compilers at a time than the machine has CPUs (its own jobserver), those of other builds
+included, and one that is stopped keeps its place. So one place is always left: else jobs that may run, of this build or
+another, would wait for ever. Unaware of how guests are found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from stoker.act import gate
+from stoker.decide.view import Decision
+from stoker.engine.jobs.deck import Deck, Member
+from stoker.sense.proc.jobs import JobUse
+from stoker.sense.proc.schedulers import Key
+
+
+class GuestHolder:
+    """Which guests are stopped. `places`: how many may be, at most."""
+
+    def __init__(self, places: int | None = None) -> None:
+        self._places = (os.cpu_count() or 1) - 1 if places is None else places
+        self._held: dict[Key, Key] = {}
+        self.version = 0
+        """Grows when somebody who stands in for the engine must know of it."""
+
+    def see(self, member: Member, use: JobUse) -> None:
+        """After a look at a job: note its guests. One that an engine before this one had stopped goes on if its job
+        does.
+        """
+        roots = tuple(guest[0] for guest in use.guests)
+        if roots == member.target.guests:
+            return
+        for guest in use.guests:
+            if guest[0] not in member.target.guests and member.state == "running":
+                gate.nudge(guest)
+        member.target = replace(member.target, guests=roots)
+
+    def settle(self, members: Iterable[Member]) -> None:
+        """After jobs were frozen or thawed, or have ended: so are their guests."""
+        frozen = [m for m in members if m.state == "frozen" and m.target.guests and not m.ended]
+        wanted = {guest: m.job.key for m in frozen for guest in m.target.guests}
+        free = [guest for guest in self._held if guest not in wanted]
+        if free:
+            gate.release_guests(free)
+        kept = {guest: job for guest, job in self._held.items() if guest in wanted}
+        more = [guest for guest in wanted if guest not in kept][: max(0, self._places - len(kept))]
+        if more:
+            gate.hold_guests(more)
+        held = {**kept, **{guest: wanted[guest] for guest in more}}
+        self.version += held != self._held
+        self._held = held
+
+    @property
+    def held(self) -> Mapping[Key, Key]:
+        """The stopped guests, and the job that each of them works for."""
+        return self._held
+
+
+def without_starting(decisions: Iterable[Decision], deck: Deck) -> tuple[Decision, ...]:
+    """Leave alone whoever starts a server: a client that is stopped while it waits for that fails, and so its job."""
+    return tuple(d for d in decisions if d.action != "freeze" or (m := deck.get(d.jid)) is None or not m.starting)
+
+
+def end_guests(members: Iterable[Member]) -> None:
+    """The build is being stopped: so is what a server runs for its jobs, but not the server."""
+    gate.end_guests([member.target for member in members])

@@ -1,0 +1,78 @@
+"""Lends slots that no candidate wants to tools inside jobs, and tells how many of them are used beside the deck.
+
+A slot may be one of the deck's jobs already: a ninja or make without a number of its own, as a script calls it, takes
+one for each of its jobs but the first. And a tool that is killed gives none back. Unaware of why a slot is spare.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
+from pathlib import Path
+
+from stoker.act.pool import Pool
+from stoker.sense.proc.processes import PROC, parse_stat
+from stoker.sense.proc.procfs import read_link, read_once
+from stoker.sense.proc.schedulers import Key
+
+CHECK_SECONDS = 5.0
+"""How often those who may hold slots are looked for, while some are used: a read of every process's descriptors."""
+
+
+class Lender:
+    """The slots of one build's pool. `living` tells how many of the deck's jobs live, by scheduler.
+
+    Raises OSError where the pool cannot be opened.
+    """
+
+    def __init__(self, path: Path, living: Callable[[], Mapping[Key, int]], proc_root: Path = PROC) -> None:
+        self._pool = Pool(path)
+        self._living = living
+        self._proc = proc_root
+        self._path = os.path.realpath(path)
+        self._clients: dict[Key, bool] = {}
+        self._checked = time.monotonic()
+
+    @property
+    def used(self) -> int:
+        """Slots that tools use beside the deck's jobs."""
+        lent = self._pool.lent
+        return max(0, lent - self._on_deck(self._living())) if lent else 0
+
+    def offer(self, spare: int) -> None:
+        """Let `spare` slots be taken. What nobody can hold any more comes back."""
+        self._pool.offer(spare)
+        used = self.used
+        if used and time.monotonic() - self._checked >= CHECK_SECONDS:
+            self._checked = time.monotonic()
+            schedulers = {key[0] for key, client in self._clients.items() if client}
+            self._pool.lose(max(0, used - self._most_held({*schedulers, os.getpid()})))
+
+    def _on_deck(self, living: Mapping[Key, int]) -> int:
+        """Each scheduler has its first job for nothing, as every tool has."""
+        known = self._clients
+        self._clients = {key: known[key] if key in known else self._holds(key[0]) for key in living}
+        return sum(jobs - 1 for key, jobs in living.items() if jobs and self._clients[key])
+
+    def _most_held(self, others: Container[int]) -> int:
+        """How many slots all who have the pool open, but for those others, can hold at most.
+
+        A slot stands for a job, and a job is a child or a thread; each tool has its first one for nothing.
+        """
+        names = (name for name in os.listdir(self._proc) if name.isdigit())
+        stats = (parse_stat(read_once(f"{self._proc}/{name}/stat") or b"") for name in names)
+        processes = [process for process in stats if process is not None]
+        children = Counter(process.ppid for process in processes)
+        tools = (process for process in processes if process.pid not in others and self._holds(process.pid))
+        return sum(children[tool.pid] + tool.nthreads - 1 for tool in tools)
+
+    def _holds(self, pid: int) -> bool:
+        """Whether a process has the pool open. One that we may not look into has not."""
+        folder = f"{self._proc}/{pid}/fd"
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return False
+        return any(read_link(f"{folder}/{name}") == self._path for name in names)

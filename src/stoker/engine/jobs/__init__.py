@@ -1,0 +1,1 @@
+"""The jobs of the build: who they are, where they stand, how they end."""

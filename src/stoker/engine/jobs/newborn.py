@@ -1,0 +1,110 @@
+"""What a job that has just been found is: held or running, free to be stopped or not.
+
+Reads a little of /proc. Sends no signal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from stoker.act.gate import Target
+from stoker.act.tree import shows_stop
+from stoker.engine.jobs.deck import Birth, Member
+from stoker.model.events import JobState
+from stoker.sense.proc.processes import CLK_TCK, PROC
+from stoker.sense.proc.procfs import read_link
+
+YOUNG = 3.0
+"""Seconds after its birth in which a job is still held when it is found late: below a ninja that was itself found by
+the look of a second ago, or after a stall of the machine. Later it has memory to lose, and runs."""
+
+UNTOUCHED = 0.05
+"""CPU seconds that a job stopped at its birth may have used: a shell's start."""
+
+
+class Clocks(NamedTuple):
+    """One instant by both clocks, in seconds: jobs born in one hundredth of a second must come out as of one age.
+
+    Read for each of them anew, the last one to be read would seem the oldest.
+    """
+
+    monotonic: float
+    boottime: float
+
+    @classmethod
+    def now(cls) -> Clocks:
+        """This instant."""
+        return cls(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def arrival(self, start_ticks: int) -> float:
+        """When a process began, by the monotonic clock."""
+        return self.monotonic - max(0.0, self.boottime - start_ticks / CLK_TCK)
+
+
+def by_age(births: Iterable[Birth]) -> list[Birth]:
+    """The oldest first."""
+    return sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))
+
+
+def member_of(birth: Birth, now: float, clocks: Clocks, *, held: bool, alone: bool) -> Member:
+    """The job as a governor keeps it; `now` is Unix time. `held`: newborn jobs wait on deck.
+
+    One that an earlier engine knew is where that one left it, by whose word it was left there.
+    """
+    before, fixed = birth.before, is_fixed(birth)
+    state = arrival_state(birth, now, held=held)
+    since = before.running_since if before is not None else None
+    moved_by = before.moved_by if before is not None and before.state == state else ""
+    return Member(
+        birth.jid,
+        birth.sid,
+        birth.job,
+        target_of(birth),
+        "running" if fixed else state,
+        arrived=clocks.arrival(birth.job.start_ticks),
+        admitted=clocks.monotonic - max(0.0, now - since) if since is not None else clocks.monotonic,
+        since=clocks.monotonic,
+        fixed=fixed,
+        alone=alone or (before is not None and before.alone),
+        alone_by=before.alone_by if before is not None else "",
+        by_person=moved_by == "person",
+        by_word=moved_by == "word",
+        whole=before is not None,
+        told_peak=(before.expected or 0) if before is not None else 0,
+    )
+
+
+def target_of(birth: Birth) -> Target:
+    """Whom to send signals to."""
+    return Target(birth.job.pid, birth.job.start_ticks, birth.process.pgrp == birth.job.pid)
+
+
+def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
+    """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
+    process = birth.process
+    # A shell that vforked as it was stopped waits in the kernel (D) for its child, which shows the stop.
+    if process.state in "Tt" or (process.state == "D" and shows_stop(birth.job.key)):
+        used = (process.cpu_ticks + process.child_ticks) / CLK_TCK
+        if birth.before is not None:
+            return "on_deck" if birth.before.state == "on_deck" else "frozen"
+        return "on_deck" if used <= UNTOUCHED else "frozen"
+    young = birth.before is None and now - birth.job.started < YOUNG
+    return "on_deck" if held and young else "running"
+
+
+def is_fixed(birth: Birth) -> bool:
+    """A job that must never be stopped.
+
+    Ninja gives every job a process group but those of the console pool, which may own the terminal. Make and samurai
+    give none; there a job whose stdout is not the scheduler's (make) is a $(shell ...) that make waits for, and one
+    whose stdout is (samurai) is of the console pool.
+    """
+    process, tool = birth.process, birth.scheduler.tool
+    if tool == "ninja":
+        return process.pgrp != process.pid
+    own, schedulers = (read_link(f"{PROC}/{pid}/fd/1") for pid in (process.pid, birth.scheduler.pid))
+    if own is None or schedulers is None:
+        return False
+    return own == schedulers if tool == "samurai" else own != schedulers and own.startswith("pipe:")

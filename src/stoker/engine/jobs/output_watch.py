@@ -1,0 +1,138 @@
+"""What the build's own output adds to what the processes tell: totals, percentages, failed steps.
+
+Only a help: below pip there is nothing to read until the end. Unaware of processes and of the journal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stoker.engine.jobs.scheduler_book import SchedulerBook
+from stoker.model import events as ev
+from stoker.model.state import BuildState
+from stoker.model.text import plain
+from stoker.sense.ninja.build_output import BuildOutput, FailedStep, PercentLine, StatusLine
+
+READ_SECONDS = 0.1
+"""How long a look may go on reading where a build writes faster than 2 MiB a look: some 20 MiB."""
+
+MAX_AT_END = 256 * 2**20
+"""Bytes that are read when a command is over, the last ones: at worst ten seconds of work, after which the keeper would
+take the engine for deaf. What ended the command stands at the end."""
+
+PLAUSIBLE_DISTANCE = 8
+"""How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""
+
+
+class OutputWatch:
+    """Follows one output log from where an engine before this one has read it."""
+
+    def __init__(self, path: Path, state: BuildState) -> None:
+        self._path = path
+        self._reader = BuildOutput(path, max(state.failures_end, state.log_read))
+        self._heard_percent: PercentLine | None = None
+        self._percent_told: dict[int, float] = {}
+        self._heard: dict[int, tuple[StatusLine, int]] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log."""
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0
+
+    @property
+    def settled(self) -> int:
+        """Up to which byte everything has been told."""
+        return self._reader.settled
+
+    def read(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """What is new, given the schedulers at work; of a flood the part for which there is time."""
+        give_up_at = time.monotonic() + READ_SECONDS
+        events = self._events(self._reader.read_new(), books)
+        while self._reader.offset < self.size and time.monotonic() < give_up_at:
+            events += self._events(self._reader.read_new(), books)
+        return events
+
+    def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """What is left when nothing more will be written."""
+        end = self.size
+        if end - self._reader.offset > MAX_AT_END:
+            self._reader.skip_to(end - MAX_AT_END)
+        events: list[ev.Event] = []
+        before = -1
+        while before < self._reader.offset < end:  # a log that somebody has cut gives nothing more
+            before = self._reader.offset
+            events += self._events(self._reader.read_new(), books)
+        return events + self._events(self._reader.finish(), books)
+
+    def _events(
+        self, found: Iterable[StatusLine | PercentLine | FailedStep], books: Sequence[SchedulerBook]
+    ) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        for item in found:
+            if isinstance(item, FailedStep):
+                events.append(_failure(item))
+            elif isinstance(item, StatusLine):
+                events += self._total(item, [b for b in books if b.keeps_log])
+            else:
+                self._heard_percent = item
+        return events
+
+    def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """Ninja's own total: restat rules prune it, dyndep files add to it; only where it is clear which ninja said it.
+
+        A nested ninja's lines come in the outer one's output. So beside a plan another total is believed when it is
+        heard again after another job has finished, by ninja's count and by ours. While ninja renews its manifest it
+        has a total for that alone: so the first plan, which tells the two apart, is waited for.
+        """
+        if len(ninjas) != 1:
+            return []
+        book = ninjas[0]
+        near = PLAUSIBLE_DISTANCE + (book.scheduler.width or 0)
+        if abs(line.done - book.finished) > near or line.total == book.total:
+            return []
+        if book.plan is None and book.plan_is_due:
+            return []
+        if book.plan is not None and not self._confirmed(line, book):
+            return []
+        book.total = line.total
+        tools = book.plan.summary.tools if book.plan is not None else {}
+        return [ev.SchedulerPlanned(book.sid, line.total, "status", tools)]
+
+    def _confirmed(self, line: StatusLine, book: SchedulerBook) -> bool:
+        heard = self._heard.get(book.sid)
+        if heard is None or heard[0].total != line.total:
+            self._heard[book.sid] = (line, book.finished)
+            return False
+        first, finished = heard
+        return line.done > first.done and book.finished > finished
+
+    def percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+        """CMake's percentage, less what it counts as done of jobs that run or wait; where one make at the top is all
+        there is. To be asked after a scan and before the next reading: then every job announced so far is known.
+        """
+        tops = [b for b in books if b.scheduler.parent is None]
+        if self._heard_percent is None or len(tops) != 1 or tops[0].scheduler.tool != "make":
+            return []
+        live = sum(b.living for b in books if not b.keeps_log)
+        line, sid = self._heard_percent, tops[0].sid
+        percent = float(round(max(0.0, line.percent - live * line.each)))
+        if self._percent_told.get(sid) == percent:
+            return []
+        self._percent_told[sid] = percent
+        return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
+
+
+def _failure(step: FailedStep) -> ev.FailureFound:
+    return ev.FailureFound(
+        step.output,
+        step.command,
+        step.exit_code,
+        tuple(plain(line) for line in step.excerpt),
+        step.log_start,
+        step.log_end,
+    )

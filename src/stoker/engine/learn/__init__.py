@@ -1,0 +1,1 @@
+"""What jobs are expected to take, and how much time is left."""

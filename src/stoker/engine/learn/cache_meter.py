@@ -1,0 +1,242 @@
+"""The meter of the compiler cache: asks it for its figures, cheaply, and says what it did for this build.
+
+ccache appends to a log what each call did: reading that costs a stat(2) a look. sccache, and a ccache that knows no
+such log, are asked now and then. Unaware of jobs, but for what a hit spared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from stoker.config.paths import BuildPaths
+from stoker.engine.learn.expectations import Expectations
+from stoker.model import events as ev
+from stoker.model.cache import CacheTool, CacheUse
+from stoker.model.state import BuildState
+from stoker.sense.caches.cache_figures import Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
+from stoker.sense.caches.cache_server import ASK, answers, ask, is_called, start
+
+ASK_EVERY, ASK_SHARE = 2.0, 0.01
+"""Seconds between two questions at least, and the share of the time that asking may take: a question to sccache is a
+process of 5 ms, one to a server with a remote cache may take long."""
+
+SIZE_EVERY = 30.0
+"""Seconds between two questions for ccache's size, which its log does not tell."""
+
+READERS = {"ccache": ccache_figures, "sccache": sccache_figures}
+NOT_FOR_A_SERVER = ("MAKEFLAGS", "MFLAGS", "STOKER_READY_FD")
+"""What a server, which outlives the build, must not inherit: jobservers of this build."""
+
+
+NOTHING = (0, 0, 0, 0)
+"""Hits, misses, uncacheable calls and errors of a cache that has just begun."""
+
+
+class _Asked:
+    """One cache's figures, of which what was counted before this build is taken away."""
+
+    def __init__(self, base: tuple[int, ...]) -> None:
+        self._base = base if len(base) == len(NOTHING) else NOTHING
+        self._last = NOTHING
+        self.told = Figures()
+        self.late = False
+        """Found when the build had begun already: what it has counted until it is asked first is not this build's."""
+
+    @property
+    def base(self) -> tuple[int, ...]:
+        """What this build did not do, in the cache's counts."""
+        return self._base
+
+    def begin(self, told: Figures) -> None:
+        """All that it has counted by now was before this build."""
+        self._base = self._last = told.counts
+
+    def take(self, told: Figures) -> None:
+        """The figures now. A server that was started anew, or a `--zero-stats`, begins again at nothing."""
+        if self.late:
+            self.begin(told)
+            self.late = False
+        if any(now < before for now, before in zip(told.counts, self._last, strict=True)):
+            self._base = tuple(base - last for base, last in zip(self._base, self._last, strict=True))
+        self._last = told.counts
+        mine = (max(0, now - base) for now, base in zip(told.counts, self._base, strict=True))
+        self.told = Figures(*mine)._replace(size=told.size, size_limit=told.size_limit)
+
+
+class CacheMeter:
+    """One build's cache. `begin` before the build runs, `look` at every look, `finish` at its end."""
+
+    def __init__(self, spec: Mapping[str, Any], paths: BuildPaths, state: BuildState, known: Expectations) -> None:
+        self._env = {name: value for name, value in os.environ.items() if name not in NOT_FOR_A_SERVER}
+        self._cwd = spec["cwd"]
+        self._start_server = spec.get("cache", "") == "sccache" or is_called(self._env, _folders(spec))
+        own = spec.get("cache_log", "")
+        self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.get("cache_log_start", 0))
+        self._own_log = own == ""
+        self._known = known
+        self._told = state.cache
+        self._before = state.cache
+        self._bases = paths.cache_bases
+        self._written: dict[CacheTool, tuple[int, ...]] = {}
+        self._asked: dict[CacheTool, _Asked] = {}
+        self._asking: asyncio.Task[None] | None = None
+        self._ask_at = 0.0
+        self._size_at = 0.0
+        self._size: tuple[int | None, int | None] = (None, None)
+
+    # -- the cache ---------------------------------------------------------------------------------------------
+
+    async def begin(self) -> list[ev.Event]:
+        """Start the server that the build will call, and learn what was counted before this build."""
+        notes: list[ev.Event] = []
+        program = self._program("sccache") if self._start_server else None
+        # Else the first clients would start it, all at once, and none of them may be held meanwhile.
+        if program is not None and not await answers(self._env) and not await start(program, self._env):
+            text = "sccache's server does not start; see: sccache --start-server"
+            notes.append(ev.Noticed("warning", text))
+        known = self._read_bases()
+        for tool in self._to_ask():
+            asked = self._asked[tool] = _Asked(known.get(tool, ()))
+            if tool not in known and (told := await self._figures(tool)) is not None:
+                asked.begin(told)
+        self._write_bases()
+        return notes
+
+    def _read_bases(self) -> dict[str, tuple[int, ...]]:
+        """What an engine before this one wrote down of what was counted before the build."""
+        try:
+            told = json.loads(self._bases.read_bytes())
+            return {str(tool): tuple(int(count) for count in counts) for tool, counts in told.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def _write_bases(self) -> None:
+        """For an engine after this one."""
+        bases = {tool: asked.base for tool, asked in self._asked.items()}
+        if bases and bases != self._written:
+            new = self._bases.with_suffix(".new")
+            with contextlib.suppress(OSError):
+                new.write_text(json.dumps(bases))
+                new.replace(self._bases)
+                self._written = bases
+
+    def _to_ask(self) -> list[CacheTool]:
+        """The caches that have to be asked for their counts."""
+        tools: list[CacheTool] = ["sccache"] if self._log is not None else ["sccache", "ccache"]
+        return [tool for tool in tools if self._program(tool) is not None]
+
+    def _program(self, tool: str) -> str | None:
+        """The cache's program: the one that the jobs name, else the one on PATH."""
+        return shutil.which(self._known.launchers.get(tool, tool), path=self._env.get("PATH"))
+
+    async def _figures(self, tool: CacheTool) -> Figures | None:
+        program = self._program(tool)
+        if program is None or (tool == "sccache" and not await answers(self._env)):
+            return None
+        text = await ask((program, *ASK[tool]), self._env, self._cwd)
+        told = READERS[tool](text) if text is not None else None
+        if tool == "ccache" and told is not None and told.size_limit is None:  # an older one's figures lack it
+            limit = await ask((program, "--get-config", "max_size"), self._env, self._cwd)
+            told = told._replace(size_limit=ccache_size(limit or ""))
+        return told
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def look(self) -> list[ev.Event]:
+        """What is new; never waits: what has to be asked is asked in the background."""
+        if self._log is not None:
+            self._log.read()
+        if self._asking is None and self._due():
+            self._asking = asyncio.create_task(self._ask())
+        elif self._asking is not None and self._asking.done():
+            self._asking = None
+        return self._news()
+
+    async def finish(self) -> list[ev.Event]:
+        """The last figures."""
+        if self._asking is not None:
+            await asyncio.wait([self._asking])
+        if self._log is not None:
+            while self._log.read():
+                pass
+        self._size_at = 0.0
+        await self._ask()
+        if self._use() is not None:
+            self._known.place_unseen()
+        return self._news()
+
+    def _due(self) -> bool:
+        return time.monotonic() >= self._ask_at and (bool(self._used()) or self._log_counts())
+
+    def _used(self) -> list[CacheTool]:
+        """The caches that jobs of this build call, and that must be asked."""
+        for tool in ("sccache", "ccache"):
+            if tool in self._known.launchers and tool not in self._asked and tool in self._to_ask():
+                asked = self._asked[tool] = _Asked(())
+                asked.late = True
+        return [tool for tool in self._asked if tool in self._known.launchers]
+
+    def _log_counts(self) -> bool:
+        return self._log is not None and any(self._log.figures.counts)
+
+    async def _ask(self) -> None:
+        """Ask those that are in use; how often depends on how long that takes."""
+        began = time.monotonic()
+        for tool in self._used():
+            if (told := await self._figures(tool)) is not None:
+                self._asked[tool].take(told)
+        self._write_bases()
+        if self._log_counts() and began >= self._size_at and (told := await self._figures("ccache")) is not None:
+            self._size, self._size_at = (told.size, told.size_limit), began + SIZE_EVERY
+        took = time.monotonic() - began
+        self._ask_at = time.monotonic() + max(ASK_EVERY, took / ASK_SHARE)
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def _news(self) -> list[ev.Event]:
+        use = self._use()
+        if use is None or use == self._told:
+            return []
+        self._told = use
+        self._known.caching = True
+        return [ev.CacheUsed(use)]
+
+    def _use(self) -> CacheUse | None:
+        """The cache that did the most for this build, None if none did anything."""
+        uses = [CacheUse(tool, *a.told, exact=not any(a.base)) for tool, a in self._asked.items()]
+        if self._log is not None:
+            counts = self._log.figures.counts
+            uses.append(CacheUse("ccache", *counts, *self._size, exact=self._own_log))
+        used = [use for use in uses if use.calls or use.uncacheable or use.errors]
+        if not used:
+            return None
+        return self._with_saved(max(used, key=lambda use: use.calls))
+
+    def _with_saved(self, use: CacheUse) -> CacheUse:
+        """What the hits spared; those of an engine before this one count as it told."""
+        before = self._before if self._before is not None and self._before.tool == use.tool else CacheUse(use.tool)
+        spared = self._known.saved.by(use.hits - before.hits)
+        if spared is None:
+            return replace(use, saved_seconds=before.saved_seconds, saved_jobs=before.saved_jobs)
+        seconds = round((before.saved_seconds or 0.0) + spared.seconds, 1)
+        return replace(use, saved_seconds=seconds, saved_jobs=before.saved_jobs + spared.jobs)
+
+
+def _folders(spec: Mapping[str, Any]) -> list[str]:
+    """Where the build's commands run, and where their `-C` leads."""
+    found = []
+    for step in spec.get("steps", ()):
+        words = step["command"]
+        found.append(str(step["cwd"]))
+        found += [os.path.join(step["cwd"], folder) for option, folder in pairwise(words) if option == "-C"]
+    return found

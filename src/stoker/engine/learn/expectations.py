@@ -1,0 +1,297 @@
+"""What the engine expects of each job, and how it learns: samples in, curves out, history in the background.
+
+Puts together what was remembered, what priors say and what this build shows. Unaware of decisions and processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from stoker.decide.curves import Curve, flat
+from stoker.decide.flags import Traits, traits_of
+from stoker.decide.learn import Learner
+from stoker.decide.names import lasting_name
+from stoker.decide.priors import Priors
+from stoker.decide.recorder import CurveRecorder
+from stoker.decide.saved import Saved
+from stoker.engine.learn.forecast import Foretold
+from stoker.model.events import JobFinished
+from stoker.model.lesson import Lesson
+from stoker.model.remembered import Remembered
+from stoker.record.history import History
+from stoker.sense.commands.shell import simple_commands
+from stoker.sense.proc.procfs import Notes
+
+FLUSH_SECONDS = 5.0
+"""Least time between two writes to the history: what a crash of the engine may cost it."""
+
+KILLED_SPREAD = 0.3
+"""How sure the need of a job is that was killed on its way to it (relative standard deviation)."""
+
+MAX_KNOWN = 8192
+"""Commands and memories kept beyond the jobs at hand: more than any window, so that only jobs never told to end go."""
+
+_CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
+"""Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
+
+_LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
+"""One of those whose work is metered, as the word in front of the compiler."""
+
+MAX_FLAGS = 16
+"""Sets of flags of one tool that are tried for a job of which only the output is known."""
+
+_COMPILES = ("cxx", "nvcc")
+"""Tools that a compiler cache can stand in for."""
+
+_CACHE_WITHIN = 400
+"""Characters of a command line in which a cache is looked for: a shell, a `cd`, assignments, the launcher."""
+
+_Argv = tuple[str, ...]
+_Key = tuple[str, str, str]
+_Any = TypeVar("_Any")
+_Value = TypeVar("_Value")
+
+
+class _Question(NamedTuple):
+    """What was asked last for a job."""
+
+    output: str
+    tool: str
+    argv: _Argv
+
+
+class Expectations:
+    """Expectations of jobs, renewed as jobs finish. `notes` has sentences for a person.
+
+    `cores` is how many the build may use; a link that takes all it can get is as wide as that.
+    """
+
+    def __init__(self, priors: Priors, history: History | None = None, cores: float | None = None) -> None:
+        self.notes = Notes()
+        self.cores = cores or float(os.cpu_count() or 1)
+        self._history = history
+        self._learner = Learner(priors, self._recall)
+        self._recorder = CurveRecorder()
+        self._asked: dict[int, _Question] = {}
+        self._version = self._learner.version
+        self._traits: dict[_Argv, Traits] = {}
+        self._memories: dict[_Key, Remembered | None] = {}
+        self._flushed_at = time.monotonic()
+        self._flushing = asyncio.Lock()
+        self.launchers: dict[str, str] = {}
+        """The compiler caches that stand before compilers in this build's jobs, by name, as they are called there."""
+        self.caching = False
+        """Whether a compiler cache is at work, though command lines may not show it."""
+        self.saved = Saved()
+        self._unseen: dict[str, tuple[str, float]] = {}
+        self._flags: dict[str, dict[str, None]] = {}
+        self._needs: dict[str, float] = {}
+        self._needing: dict[str, tuple[Curve, Curve]] = {}
+        self._take_notes()
+
+    def expect(self, jid: int, output: str, tool: str, argv: Sequence[str]) -> Curve:
+        """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
+
+        More is remembered until the job ends, so that asking again, when `version` has changed, costs little.
+        """
+        argv = tuple(argv)
+        self._asked[jid] = _Question(output, tool, argv)
+        traits = self._traits_of(argv)
+        flags = self._flags.setdefault(tool, {})
+        if len(flags) < MAX_FLAGS:
+            flags[traits.flags] = None
+        return self._at_least(output, self._learner.expect(output, tool, traits))
+
+    def set_needs(self, needs: Mapping[str, float]) -> None:
+        """What jobs are taken to need at least, bytes by output: they were killed when they held nearly that much."""
+        self._needs = dict(needs)
+        self._needing.clear()
+        self._learner.version += 1
+        self.renew()
+
+    def _at_least(self, output: str, curve: Curve) -> Curve:
+        """The curve, or, where the job is known to need more than that, so much for all of its life."""
+        need = self._needs.get(output, 0.0)
+        if need <= curve.peak:
+            return curve
+        known = self._needing.get(output)
+        if known is None or known[0] is not curve:
+            raised = replace(flat(need, curve.duration), spread=KILLED_SPREAD, source="what it held when it was killed")
+            known = self._needing[output] = curve, raised
+        return known[1]
+
+    def foretell(self, output: str, tool: str, argv: Sequence[str]) -> Foretold:
+        """How long a job of a plan will take, if an earlier build or a measured class tells; and what it will hold.
+
+        Nothing is kept of the answer: a plan has ten thousands of command lines.
+        """
+        argv = tuple(argv)
+        traits = self._traits.get(argv) or self._read(argv)
+        key = (output, tool, traits.flags)
+        kept = key in self._memories
+        stated = self._learner.stated(output, tool, traits)
+        curve = self._at_least(output, self._learner.expect(output, tool, traits))
+        if not kept:
+            self._memories.pop(key, None)
+        return Foretold(stated, curve.mean)
+
+    @property
+    def version(self) -> int:
+        """Another number since `renew`, if something was learnt: what was answered for jobs may be outdated."""
+        return self._version
+
+    def renew(self) -> None:
+        """From now on what was learnt meanwhile counts for jobs that were asked for before, too.
+
+        To be called now and then, not at each end: a new curve for every job on deck is work.
+        """
+        self._version = self._learner.version
+
+    def set_priors(self, priors: Priors) -> bool:
+        """The classes of jobs from now on, also for those that live; whether they are other ones."""
+        changed = self._learner.set_priors(priors)
+        self.renew()
+        return changed
+
+    def width(self, argv: Sequence[str]) -> float:
+        """The cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
+        return max(1.0, min(self._traits_of(tuple(argv)).width, self.cores))
+
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
+        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also of jobs on deck and frozen."""
+        self._recorder.sample(jid, cpu_seconds, rss, phase)
+
+    def adopted(self, jid: int) -> None:
+        """The job ran before this engine did: its beginning is unknown, so it teaches nothing."""
+        self._recorder.adopted(jid)
+
+    def finished(
+        self, jid: int, output: str, tool: str, argv: Sequence[str], ok: bool, seconds: float
+    ) -> Lesson | None:
+        """A job has ended after `seconds` by the clock; if it ended well, it teaches this build and the next ones.
+
+        Gives what it taught, for the journal; None where that is nothing.
+        """
+        argv = tuple(argv)
+        lesson = None
+        points = self._recorder.finish(jid, seconds)
+        if ok and points is not None and argv:
+            traits = self._traits_of(argv)
+            traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
+            if traits.cached:
+                self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
+            lesson = self._learner.observe(output, tool, points, traits)
+            if lesson is not None and output and self._history is not None:
+                self._history.add(tool, lasting_name(output), traits.flags, points)
+        self._forget(jid, argv)
+        return lesson
+
+    def recall(self, event: JobFinished) -> None:
+        """Learn again what an engine before this one learnt from a job."""
+        if event.lesson is not None:
+            self._learner.learn(event.output, event.tool, event.lesson)
+            self.renew()
+
+    def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
+        """A job too short to be seen has ended well; `argv` is a command line like its own, if one is known."""
+        if not argv:
+            if len(self._unseen) < MAX_KNOWN and tool in _COMPILES:
+                self._unseen[output] = (tool, seconds)
+            return
+        self._unseen.pop(output, None)
+        traits = self._traits.get(tuple(argv)) or self._read(tuple(argv))
+        if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
+            self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
+
+    def place_unseen(self) -> None:
+        """At the end: unseen jobs that no plan knew had the flags of others of this build, if they ever had those."""
+        for output, (tool, seconds) in self._unseen.items():
+            for flags in self._flags.get(tool, ()):
+                memory = self._history.find(tool, lasting_name(output), flags) if self._history is not None else None
+                if memory is not None and memory.same_flags:
+                    self._was_maybe_hit(memory, seconds)
+                    break
+        self._unseen.clear()
+
+    def _was_maybe_hit(self, memory: Remembered | None, seconds: float) -> None:
+        """A job behind a compiler cache has ended; what it takes with other flags says nothing."""
+        if memory is not None and memory.same_flags:
+            self.saved.ended(seconds, math.exp(memory.log_seconds))
+
+    def lost(self, jid: int) -> None:
+        """A job is gone and nobody knows how it ended, or it was killed: it teaches nothing."""
+        self._recorder.drop(jid)
+        self._forget(jid, ())
+
+    async def flush(self) -> None:
+        """Write what was learnt, in a thread, unless that was done less than FLUSH_SECONDS ago."""
+        if time.monotonic() - self._flushed_at >= FLUSH_SECONDS and not self._flushing.locked():
+            await self._write()
+
+    async def close(self) -> None:
+        """Write what is left and let go of the history."""
+        await self._write()
+        if self._history is not None:
+            await asyncio.to_thread(self._history.close)
+            self._take_notes()
+
+    async def _write(self) -> None:
+        self._flushed_at = time.monotonic()
+        if self._history is not None and self._history.pending:
+            async with self._flushing:
+                await asyncio.to_thread(self._history.flush)
+        self._take_notes()
+
+    def _take_notes(self) -> None:
+        for note in self._history.take_notes() if self._history is not None else ():
+            self.notes.say(note)
+
+    def _recall(self, output: str, tool: str, flags: str) -> Remembered | None:
+        """What the history says, asked once for each job."""
+        if self._history is None:
+            return None
+        key = (output, tool, flags)
+        try:
+            return self._memories[key]
+        except KeyError:
+            memory = self._history.find(tool, lasting_name(output), flags)
+            _make_room(self._memories)
+            self._memories[key] = memory
+            return memory
+
+    def _traits_of(self, argv: _Argv) -> Traits:
+        traits = self._traits.get(argv)
+        if traits is None:
+            _make_room(self._traits)
+            traits = self._traits[argv] = self._read(argv)
+        return traits
+
+    def _read(self, argv: _Argv) -> Traits:
+        """What a command line says; a compiler cache's name is kept."""
+        commands = [command.argv for command in simple_commands(argv)]
+        beginning = " ".join(argv[:8])[:_CACHE_WITHIN]
+        cached = _CACHES.search(beginning) is not None
+        if cached and (launcher := _LAUNCHER.search(beginning)) is not None:
+            self.launchers.setdefault(launcher[1], launcher[0])
+        return traits_of(commands, cached=cached)
+
+    def _forget(self, jid: int, argv: _Argv) -> None:
+        """The job will not be asked for again; another attempt at it begins anew."""
+        asked = self._asked.pop(jid, None)
+        if asked is not None:
+            traits = self._traits.pop(asked.argv, None)
+            if traits is not None:
+                self._memories.pop((asked.output, asked.tool, traits.flags), None)
+        self._traits.pop(argv, None)
+
+
+def _make_room(table: dict[_Any, _Value]) -> None:
+    if len(table) >= MAX_KNOWN:
+        del table[next(iter(table))]

@@ -1,0 +1,384 @@
+"""Keeps up with a build what its plans still hold, and tells the time left as a band.
+
+Wires plans, expectations and the build's events to `decide.eta`. What it learns comes from events alone, so that an
+engine that takes over learns it from the journal. Unaware of processes, of the journal's file and of screens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from stoker.decide.durations import Durations, Expected, Sum, class_of, weight
+from stoker.decide.eta import Left, counted, remainder, time_left
+from stoker.engine.learn.remaining import Remaining, Twin, twin_of
+from stoker.model import events as ev
+from stoker.model.state import BuildState, Job, Scheduler
+from stoker.model.stated import Stated
+from stoker.model.tool import Tool
+from stoker.sense.ninja.plan import Plan
+from stoker.sense.ninja.plan_graph import PlanGraph
+
+
+class Foretold(NamedTuple):
+    """What is known of a job beforehand: None or what was stated of it, and the bytes that it holds on average."""
+
+    stated: Stated | None
+    held: float
+
+
+Foretell = Callable[[str, Tool, tuple[str, ...]], Foretold]
+Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
+
+LEARNT_FROM = (
+    *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
+    *(ev.JobFinished, ev.JobKilled, ev.WorkLost),
+)
+"""The events from which an engine that takes over learns what its forerunner knew."""
+
+ASK_AT_ONCE = 200
+"""Expectations asked for in one go: 0.1 ms each, to look into the history."""
+
+MAX_LATE, LATE_SECONDS = 20_000, 270.0
+"""Ends remembered for a plan that is still being made, and for how long: PLAN_TIMEOUT and a little."""
+
+MAX_TWINS = 20_000
+"""Files remembered that have been made."""
+
+MEMORY_SHARE = 0.8
+"""Share of the memory that the policy is taken to keep in use."""
+
+FULL_SHARE = 0.1
+"""Share of the work left that counts as if it had run with all places in use: a generator that runs alone at first says
+little of what comes."""
+
+
+class _Places:
+    """How many jobs might run at once, over time."""
+
+    def __init__(self) -> None:
+        self.now = 1.0
+        """Jobs that might run if the build is not paused."""
+        self._cores = 1.0
+        self._level = math.inf
+        self._widths: dict[int, float] = {}
+        self._paused = False
+        self._total = 0.0
+        self._since: float | None = None
+
+    def hear(self, event: ev.Event, now: float) -> None:
+        """Something happened that changes the number; other events are passed over."""
+        before = self.total(now)
+        if isinstance(event, ev.BuildStarted):
+            self._cores = float(max(1, event.cores))
+        elif isinstance(event, ev.LevelSet):
+            self._level, self._paused = float(event.target), event.paused != "no"
+        elif isinstance(event, ev.SchedulerStarted):
+            if event.parent is None:
+                self._widths[event.sid] = float(event.width or math.inf)
+        elif isinstance(event, ev.SchedulerEnded):
+            self._widths.pop(event.sid, None)
+        else:
+            return
+        self._total, self._since = before, now
+        if self._widths:
+            places = min(self._level, sum(self._widths.values()))
+            self.now = max(1.0, self._cores if math.isinf(places) else places)
+
+    def total(self, now: float) -> float:
+        """Place-seconds up to Unix time `now`; a build that is paused or between two schedulers has no places."""
+        if self._since is None or self._paused or not self._widths:
+            return self._total
+        return self._total + self.now * max(0.0, now - self._since)
+
+
+class Forecast:
+    """One build's time left. Tell it every event (`heard`) and every plan (`planned`)."""
+
+    def __init__(self, foretell: Foretell | None = None) -> None:
+        self._foretell = foretell
+        self.on_unseen: Unseen = lambda _output, _tool, _argv, _seconds: None
+        """Told of each job that ended well and was too short to be seen; again when a plan tells its command."""
+        self._durations = Durations()
+        self._places = _Places()
+        self._spent = 0.0
+        self._twins: dict[Twin, float] = {}
+        self._plans: dict[int, Remaining] = {}
+        self._asking: dict[int, Iterator[int]] = {}
+        self._graphless: set[int] = set()
+        self._met: dict[int, float] = {}
+        """When schedulers were first looked at, of which no plan has come yet."""
+        self._edges: dict[int, int] = {}
+        """Of jobs that are there, by their numbers: looked up in the graph once, and not at each look."""
+        self._killed: set[int | str] = set()
+        """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
+        self._broken_off: set[int] = set()
+        """Schedulers that are gone and left something of their plans to the step's next attempt."""
+        self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
+
+    def ask_again(self) -> None:
+        """What is expected of jobs has changed: ask anew, look by look."""
+        for sid, remaining in self._plans.items():
+            self._asking[sid] = _scattered(len(remaining.graph))
+
+    # -- news --------------------------------------------------------------------------------------------------
+
+    def planned(self, sid: int, plan: Plan) -> None:
+        """A scheduler's plan has been made; it takes the place of an earlier one, and of what broke off before."""
+        self._forget_broken_off()
+        first = self._plans.pop(sid, None) is None
+        self._edges.clear()
+        if plan.graph is None:
+            self._graphless.add(sid)
+            return
+        remaining = self._plan(sid, plan.graph)
+        for _, event in self._late:
+            edge = plan.graph.find(event.output) if event.sid == sid else None
+            if edge is not None:
+                self._end(remaining, edge, event)
+                if first:
+                    self._tell_unseen(event, plan.graph, edge)
+
+    def _plan(self, sid: int, graph: PlanGraph) -> Remaining:
+        remaining = self._plans[sid] = Remaining(graph)
+        self._asking[sid] = _scattered(len(graph))
+        for twin, seconds in self._twins.items():
+            remaining.twin(twin, seconds)
+        return remaining
+
+    def foretold(self, event: ev.JobFinished) -> ev.JobFinished:
+        """The end of a job with what was stated of it, for the journal."""
+        if event.outcome != "ok":
+            return event
+        remaining, edge = self._planned(event.sid, event.jid, event.output)
+        if remaining is None or edge is None:
+            return replace(event, stated=weight(event.tool, event.output))
+        stated = remaining.stated(edge)
+        return replace(event, stated=replace(stated, amount=round(stated.amount, 4)))
+
+    def recall(self, event: ev.JobFinished) -> None:
+        """A job of a build that this one goes on with had ended."""
+        if event.outcome == "ok" and event.counted:
+            self._learn(event)
+
+    def heard(self, events: Iterable[ev.Event], now: float) -> None:
+        """What happened up to Unix time `now`; events that tell nothing of durations are passed over."""
+        for event in events:
+            self._places.hear(event, now)
+            if isinstance(event, ev.JobStarted):
+                self._edges.pop(event.jid, None)  # it may have learnt its name
+            elif isinstance(event, ev.JobFinished):
+                self._finished(event, now)
+            else:
+                self._heard_of_attempt(event)
+
+    def _heard_of_attempt(self, event: ev.Event) -> None:
+        if isinstance(event, ev.SchedulerEnded):
+            if event.sid in self._plans and self._plans[event.sid].broken_off:
+                self._broken_off.add(event.sid)
+            else:
+                self._forget(event.sid)
+        elif isinstance(event, ev.JobKilled):
+            self._put_back(event)
+        elif isinstance(event, ev.WorkLost):
+            for sid in self._broken_off:  # all of their plans is still to be done
+                self._plan(sid, self._plans[sid].graph)
+        elif isinstance(event, ev.StepStarted):
+            self._killed.clear()
+            if event.attempt == 1:
+                self._forget_broken_off()
+
+    def _forget(self, sid: int) -> None:
+        self._plans.pop(sid, None)
+        self._asking.pop(sid, None)
+
+    def _forget_broken_off(self) -> None:
+        for sid in self._broken_off:
+            self._forget(sid)
+        self._broken_off.clear()
+
+    def _put_back(self, event: ev.JobKilled) -> None:
+        """A job was killed, and runs again with the step; its end may be told already, or may be told later."""
+        self._killed |= {key for key in (event.jid, event.output) if key}
+        for remaining in self._plans.values():
+            edge = remaining.graph.find(event.output) if event.output else None
+            if edge is not None:
+                remaining.put_back(edge)
+
+    def _finished(self, event: ev.JobFinished, now: float) -> None:
+        self._late.append((now, event))
+        while self._late[0][0] < now - LATE_SECONDS:
+            self._late.popleft()
+        if event.outcome != "dropped":
+            self._spent += event.seconds
+        if event.outcome == "ok" and event.counted:
+            self._learn(event)
+        remaining, edge = self._planned(event.sid, event.jid, event.output)
+        if event.jid is not None:
+            self._edges.pop(event.jid, None)
+        if remaining is not None and edge is not None:
+            self._tell_unseen(event, remaining.graph, edge)
+            self._end(remaining, edge, event)
+        elif event.jid is None and event.outcome == "ok":
+            self.on_unseen(event.output, event.tool, (), event.seconds)
+
+    def _end(self, remaining: Remaining, edge: int, event: ev.JobFinished) -> None:
+        """The edge has ended, unless it was killed."""
+        if event.outcome != "ok" and not self._killed.isdisjoint({event.jid, event.output}):
+            remaining.put_back(edge)
+        else:
+            remaining.finish(edge)
+
+    def _learn(self, event: ev.JobFinished) -> None:
+        stated = event.stated or weight(event.tool, event.output)
+        self._durations.add(stated, event.tool, event.output, event.seconds)
+        if stated.by == "size" and len(self._twins) < MAX_TWINS:
+            twin = twin_of(event.output, stated)
+            self._twins[twin] = event.seconds
+            for remaining in self._plans.values():
+                remaining.twin(twin, event.seconds)
+
+    def _planned(self, sid: int, jid: int | None, output: str) -> tuple[Remaining | None, int | None]:
+        """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
+        remaining = self._plans.get(sid)
+        if remaining is None:
+            return None, None
+        edge = self._edges.get(jid) if jid is not None else None
+        if edge is None:
+            edge = remaining.graph.find(output)
+            if edge is not None and jid is not None:
+                self._edges[jid] = edge
+        return remaining, edge
+
+    def _tell_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
+        if event.jid is None and event.outcome == "ok":
+            self.on_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
+
+    # -- the time left -----------------------------------------------------------------------------------------
+
+    def look(self, state: BuildState, now: float) -> ev.Estimated | None:
+        """The time left at Unix time `now`, None while nothing is known to base it on.
+
+        Without the graph of what runs at the top of the build it is told from counts and percentages. Between two
+        attempts at a step it is what the first has left, and what was killed in it.
+        """
+        live = [s for s in state.schedulers.values() if s.ended is None]
+        tops = [s for s in live if s.parent is None]
+        unknown = not tops or any(s.sid not in self._plans for s in tops)
+        if unknown and not self._broken_off:
+            return None if any(self._will_have_graph(s, now) for s in tops) else counted(state, now)
+        self.ask()
+        remembered = Sum()
+        for remaining in self._plans.values():
+            remaining.add_remembered(remembered)
+        self._durations.suppose(remembered)
+        if not self._durations.scaled and any(r.needs_scale for r in self._plans.values()):
+            return None
+        return self._told(state, live, now)
+
+    def _will_have_graph(self, scheduler: Scheduler, now: float) -> bool:
+        """Whether its plan is being made; what merely counting would tell meanwhile may be off by factors."""
+        sid = scheduler.sid
+        if scheduler.tool != "ninja" or sid in self._plans or sid in self._graphless:
+            return False
+        return now - self._met.setdefault(sid, now) < LATE_SECONDS
+
+    def _told(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
+        running, others = self._running(state, now)
+        young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
+        self._durations.look([*young, *others])
+        left, deps = Left(), list[Sequence[int]]()
+        for sid, edges in running.items():
+            remaining, first = self._plans[sid], len(deps)
+            remaining.add_to(left, edges, self._durations, first)
+            deps += [[first + d for d in before] for before in remaining.graph.deps]
+        for job, age in others:
+            deps.append(())
+            left.add(job.of, len(deps) - 1, remainder(job, age, self._durations), 0.0)
+        done = self._spent + sum(age for _, age in (*young, *others))
+        places = self._places.total(now)
+        full = FULL_SHARE * left.seconds
+        used = (done + full) / (places + full) if places + full > 0.0 else 1.0
+        memory = self._memory(state)
+        found = time_left(
+            left, deps, self._durations, width=max(1.0, used * self._places.now), done=done, memory=memory
+        )
+        pruned = self._share_left(live)
+        return ev.Estimated(*(round(pruned * t, 1) for t in (found.seconds, found.low, found.high)))
+
+    def _running(
+        self, state: BuildState, now: float
+    ) -> tuple[dict[int, dict[int, float]], list[tuple[Expected, float]]]:
+        """The running edges and their ages by scheduler; and running jobs that no plan knows, with their ages."""
+        found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
+        others: list[tuple[Expected, float]] = []
+        for job in state.jobs.values():
+            if job.state == "on_deck":
+                continue
+            remaining, edge = self._planned(job.sid, job.jid, job.output)
+            if remaining is not None and edge is not None:
+                remaining.begin(edge)
+                found[job.sid][edge] = job.age(now)
+            elif job.sid in self._plans or not self._is_below_job(state, job):
+                stated = weight(job.tool, job.output)
+                others.append((Expected(stated.amount, class_of(stated, job.tool, job.output)), job.age(now)))
+        return found, others
+
+    def _is_below_job(self, state: BuildState, job: Job) -> bool:
+        """Whether it is a part of a job of another scheduler, which counts as a whole."""
+        scheduler = state.schedulers.get(job.sid)
+        return scheduler is not None and scheduler.parent is not None
+
+    def _share_left(self, live: Iterable[Scheduler]) -> float:
+        """How much of what the plans hold is still to be done: ninja's own total falls as restat rules prune."""
+        planned = told = 0
+        for scheduler in live:
+            remaining, plan = self._plans.get(scheduler.sid), scheduler.plan
+            if remaining is not None and plan is not None and plan.source == "status" and plan.total is not None:
+                planned += remaining.left
+                told += min(remaining.left, max(0, plan.total - scheduler.finished - scheduler.failed))
+        return told / planned if planned else 1.0
+
+    def _memory(self, state: BuildState) -> float:
+        """Bytes that jobs can hold on average."""
+        if state.machine is None or not state.level.guarded:
+            return math.inf
+        room = state.machine.memory_available + state.build_rss - state.memory_reserve
+        return MEMORY_SHARE * max(room, state.machine.memory_budget // 10, 1)
+
+    # -- expectations ------------------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Learn what is expected of some more of the edges."""
+        for sid, remaining in self._plans.items():
+            for edge in islice(self._asking[sid], ASK_AT_ONCE):
+                self._ask(remaining, edge)
+
+    def _ask(self, remaining: Remaining, edge: int) -> None:
+        if self._foretell is None:
+            return
+        graph = remaining.graph
+        output, tool = graph.output(edge), graph.tools[edge]
+        stated, held = self._foretell(output, tool, _argv(graph, edge))
+        if stated is None:
+            remaining.hold(edge, held)
+        else:
+            remaining.state(edge, stated, held)
+
+
+def _argv(graph: PlanGraph, edge: int) -> tuple[str, ...]:
+    """A command line like the edge's own."""
+    command = graph.command(edge)
+    return ("/bin/sh", "-c", command) if command else ()
+
+
+def _scattered(count: int) -> Iterator[int]:
+    """All numbers below `count`, each once, so that the first ones come from everywhere."""
+    step = max(1, round(count * 0.618))
+    while math.gcd(step, count) > 1:
+        step += 1
+    return (i * step % count for i in range(count))

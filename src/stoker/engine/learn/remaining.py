@@ -1,0 +1,148 @@
+"""What is left of one plan: which edges wait, run or are done, and what was stated of each.
+
+Unaware of clocks, of processes and of the journal.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+
+from stoker.decide.durations import Class, Durations, Expected, Sum, class_of, weight
+from stoker.decide.eta import Left, remainder
+from stoker.model.stated import Stated
+from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
+
+WAITING, RUNNING, DONE = range(3)
+
+LEAST_SECONDS = 0.001
+
+Twin = tuple[str, float]
+"""The name of a file that is made, and the weight that follows from its source's size."""
+
+
+class Remaining:
+    """The edges of a plan that have not ended."""
+
+    def __init__(self, graph: PlanGraph) -> None:
+        self.graph = graph
+        self.left = len(graph)
+        self.broken_off = False
+        """Whether something was killed, so that the scheduler cannot do all of its plan."""
+        self._state = bytearray(len(graph))
+        self._stated: list[Stated] = []
+        self._expected: list[Expected] = []
+        self._held = array("f", bytes(4 * len(graph)))
+        self._weights = array("f", bytes(4 * len(graph)))
+        self._twins: dict[Twin, list[int]] = {}
+        self._members: list[list[int]] = [[] for _ in graph.deps]
+        self._cleared = bytearray(len(graph.deps))
+        self._classes: dict[Class, Class] = {}
+        for edge in range(len(graph)):
+            output, seconds = graph.output(edge), graph.seconds[edge]
+            stated = weight(graph.tools[edge], output, graph.sizes[edge])
+            self._weights[edge] = stated.amount
+            if seconds != UNKNOWN:
+                stated = Stated("log", max(LEAST_SECONDS, seconds))
+            elif graph.sizes[edge]:
+                self._twins.setdefault(twin_of(output, stated), []).append(edge)
+            self._stated.append(stated)
+            self._expected.append(self._as_expected(edge, stated))
+            self._members[graph.groups[edge]].append(edge)
+
+    # -- news --------------------------------------------------------------------------------------------------
+
+    def state(self, edge: int, stated: Stated, held: float = 0.0) -> None:
+        """What is expected of an edge, and the bytes that it holds on average (0: not known)."""
+        self._held[edge] = held or self._held[edge]
+        self._stated[edge] = stated
+        self._expected[edge] = self._as_expected(edge, stated)
+
+    def hold(self, edge: int, held: float) -> None:
+        """Only the bytes."""
+        self._held[edge] = held
+
+    def stated(self, edge: int) -> Stated:
+        """What was stated of an edge."""
+        return self._stated[edge]
+
+    def twin(self, twin: Twin, seconds: float) -> None:
+        """A job took so long that compiles the same source, by all that is known: its twins will take as long."""
+        for edge in self._twins.pop(twin, ()):
+            if self._state[edge] == WAITING and self._stated[edge].by == "size":
+                self.state(edge, Stated("twin", max(LEAST_SECONDS, seconds)))
+
+    def begin(self, edge: int) -> None:
+        """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""
+        if self._state[edge] == WAITING:
+            self._state[edge] = RUNNING
+            self._clear_before(self.graph.groups[edge])
+
+    def finish(self, edge: int) -> None:
+        """The edge has ended."""
+        if self._state[edge] != DONE:
+            self.begin(edge)
+            self._state[edge] = DONE
+            self.left -= 1
+
+    def put_back(self, edge: int) -> None:
+        """The edge was killed: it is to run again."""
+        self.left += self._state[edge] == DONE
+        self._state[edge] = WAITING
+        self.broken_off = True
+
+    def _clear_before(self, group: int) -> None:
+        """With exact groups, everything before a running edge is over; restat rules prune without a word."""
+        stack = list(self.graph.deps[group]) if self.graph.exact else []
+        while stack:
+            group = stack.pop()
+            if self._cleared[group]:
+                continue
+            self._cleared[group] = True
+            stack += self.graph.deps[group]
+            for edge in self._members[group]:
+                if self._state[edge] == WAITING:
+                    self._state[edge] = DONE
+                    self.left -= 1
+
+    # -- what is left ------------------------------------------------------------------------------------------
+
+    @property
+    def needs_scale(self) -> bool:
+        """Whether of some edge only a weight is known."""
+        return any(s.by == "size" and done != DONE for s, done in zip(self._stated, self._state, strict=True))
+
+    def add_remembered(self, found: Sum) -> None:
+        """Sum up what edges that wait weigh, and the seconds that they are remembered to take."""
+        for stated, state, amount in zip(self._stated, self._state, self._weights, strict=True):
+            if state == WAITING and stated.by in ("history", "log"):
+                found.add(amount, stated.amount)
+
+    def young(self, running: Mapping[int, float]) -> Iterator[tuple[Expected, float]]:
+        """The running edges; `running` has their ages in seconds."""
+        return ((self._expected[edge], age) for edge, age in running.items())
+
+    def add_to(self, left: Left, running: Mapping[int, float], durations: Durations, first: int) -> None:
+        """Sum up what is left. The groups are numbered from `first`."""
+        factors: dict[Class, float] = {}
+        groups = self.graph.groups
+        for edge, state in enumerate(self._state):
+            if state != WAITING:
+                continue
+            stated, of = self._expected[edge]
+            factor = factors.get(of)
+            if factor is None:
+                factor = factors[of] = durations.factor(of)
+            left.add(of, first + groups[edge], stated * factor, self._held[edge])
+        for edge, age in running.items():
+            job = self._expected[edge]
+            left.add(job.of, first + groups[edge], remainder(job, age, durations), self._held[edge])
+
+    def _as_expected(self, edge: int, stated: Stated) -> Expected:
+        of = class_of(stated, self.graph.tools[edge], self.graph.output(edge))
+        return Expected(stated.amount, self._classes.setdefault(of, of))
+
+
+def twin_of(output: str, stated: Stated) -> Twin:
+    """What objects of one source have in common that is compiled for several libraries."""
+    return output.rpartition("/")[2], round(stated.amount, 4)

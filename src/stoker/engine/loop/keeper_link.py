@@ -1,0 +1,169 @@
+"""The engine's side of its keeper: who it is, whether it lives, what is left behind for it, and what it asks.
+
+Unaware of how jobs are found and of what is decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stoker.act.call_guard import GuardCall
+from stoker.act.handover import Ended, Handover
+from stoker.act.standby import acting_keeper
+from stoker.act.tree import signal_tree, start_ticks
+from stoker.config.paths import BuildPaths
+from stoker.engine.govern.governor import Governor
+from stoker.sense.proc.schedulers import Key
+
+BEAT_SECONDS = 1.0
+"""How often an engine shows that it is there: as often as it looks at a build."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended.
+
+    What it says begins in the output log at byte `log_start`.
+    """
+
+    step: int
+    attempt: int
+    pid: int
+    begun: float
+    log_start: int = 0
+    exit_code: int | None = None
+
+
+class KeeperLink:
+    """What keeper.json says, kept up to date."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._paths = paths
+        self._exit = str(paths.exit)
+        self._stopping = str(paths.root / "stopping")
+        self._handover = Handover(paths)
+        self._guard = GuardCall(paths)
+        self._gate_version = (-1, -1, -1)
+        self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
+        self._acting = acting_keeper(self._known)
+
+    @property
+    def lives(self) -> bool:
+        """Whether there was a keeper when it was looked after last."""
+        return self._acting is not None
+
+    @property
+    def build_pid(self) -> int:
+        """The command's process in this attempt."""
+        return int(self._known["build_pid"])
+
+    @property
+    def top(self) -> int:
+        """The process above the whole build: the keeper, or without it the command."""
+        return self._acting[0] if self._acting is not None else self.build_pid
+
+    @property
+    def started(self) -> float:
+        """When the keeper started the command first, in Unix seconds."""
+        return float(self._known["started"])
+
+    @property
+    def runs(self) -> list[Run]:
+        """All that was started so far; the last one runs now, or was the last of all."""
+        return [_run_of(each) for each in (*self._known["past"], self._known)]
+
+    def is_there(self) -> bool:
+        """Whether a keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
+        is_parent = self._acting is not None and os.getppid() == self._acting[0]
+        return is_parent or acting_keeper(self._known) is not None
+
+    def build_is_over(self) -> bool:
+        """The keeper has written the end; or nobody will, and the command has gone."""
+        if os.path.exists(self._exit):  # asked a few times a second
+            return True
+        if self.is_there():
+            return False
+        self.read()  # its last word may be another step, which runs
+        return bool(start_ticks(self.build_pid) != self._known["build_start"])
+
+    def is_stopping(self) -> bool:
+        """Whether the keeper ends the build, whoever has asked it to."""
+        return os.path.exists(self._stopping)  # asked at every look
+
+    def read(self) -> None:
+        """Learn what the keeper has written since."""
+        with contextlib.suppress(OSError, ValueError):
+            self._known = json.loads(self._paths.keeper.read_bytes())
+
+    def was_killed(self) -> bool:
+        """True once for each keeper that was killed. A standby takes its place, and is set going should it be stopped.
+
+        Without one a guard sees to it, from then on, that this engine is not the last.
+        """
+        before = self._acting
+        if before is not None and start_ticks(before[0]) == before[1]:
+            return False
+        self._acting = acting_keeper(self._known)
+        if self._acting is not None:
+            signal_tree([self._acting[0]], signal.SIGCONT)
+        else:
+            with contextlib.suppress(OSError):
+                self._guard.renew()
+        return before is not None
+
+    def beat(self) -> None:
+        """Let the keeper know that an engine looks at the build: from now on it asks what to do about a failure."""
+        self._handover.beat()
+
+    @contextlib.asynccontextmanager
+    async def beating(self) -> AsyncIterator[None]:
+        """While something takes its time: go on to show the keeper that this engine is there."""
+
+        async def beat() -> None:
+            while True:
+                self.beat()
+                await asyncio.sleep(BEAT_SECONDS)
+
+        task = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
+        """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
+        self._handover.beat()
+        # A paused build goes on with one job when nobody is left to resume it.
+        level = 0 if governor.paused != "no" else governor.level
+        version = (governor.version, governor.guests.version, level)
+        if version == self._gate_version:
+            return
+        self._gate_version = version
+        stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
+        self._handover.write_gate(
+            level,
+            list(schedulers),
+            [m.job.key for m in stopped],
+            [m.job.key for m in governor.deck],
+            governor.guests.held,
+        )
+
+    def asked(self) -> Ended | None:
+        """The command has failed, and the keeper waits to be told what now."""
+        return self._handover.asked()
+
+    def answer(self, ended: Ended, *, again: bool, exit_code: int | None) -> None:
+        """Whether it runs again, and the status that counts if not its own."""
+        with contextlib.suppress(OSError):  # then it does not run again, after a minute
+            self._handover.answer(ended.attempt, again=again, exit_code=exit_code)
+
+
+def _run_of(told: dict[str, Any]) -> Run:
+    return Run(told["step"], told["attempt"], told["pid"], told["begun"], told["log_start"], told.get("exit_code"))

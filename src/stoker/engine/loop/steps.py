@@ -1,0 +1,148 @@
+"""The steps of a build: what its specification says of each, and which of them the journal does not tell of yet.
+
+Unaware of how a step is run and of what its jobs do.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from stoker.decide.deaths import MAX_RERUNS
+from stoker.engine.loop.keeper_link import Run
+from stoker.model import events as ev
+from stoker.model.schedulers import lost
+from stoker.model.state import BuildState
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where an observation starts: the keeper (or, if that is gone, the build), and the step's own process and folder.
+
+    `begun` is when that process started, in Unix seconds.
+    """
+
+    top: int
+    build: int
+    cwd: str
+    command: tuple[str, ...]
+    begun: float
+
+
+class Change(NamedTuple):
+    """An attempt that the journal does not know, and the one before it."""
+
+    before: Run | None
+    now: Run
+
+    @property
+    def new_step(self) -> bool:
+        """Whether this is another step, rather than the same one again."""
+        return self.before is not None and self.before.step != self.now.step
+
+
+class Steps:
+    """What spec.json says, by a step's number, from 1."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._steps: list[dict[str, Any]] = spec["steps"]
+        self._first = int(spec["first"])
+        self._alone: list[str] = spec.get("alone", [])
+
+    def limit(self, number: int) -> float:
+        """How many jobs may run at once while the level is automatic; infinity where nothing is said."""
+        level = self._of(number)["level"]
+        return math.inf if level is None else float(level)
+
+    def retries(self, number: int) -> int:
+        """How often the step runs again after deaths for memory."""
+        retries = self._of(number)["retries"]
+        return MAX_RERUNS if retries is None else int(retries)
+
+    def environment(self, number: int) -> dict[str, str]:
+        """What is added to the build's environment for the step."""
+        return dict(self._of(number)["environment"])
+
+    def alone(self, state: BuildState) -> frozenset[str]:
+        """Outputs to make first and alone from the start, as a person asked for; in the build's first step only."""
+        at_first = state.step is None or state.step.index == self._first
+        return frozenset(self._alone) if at_first else frozenset()
+
+    def roots(self, top: int, run: Run) -> Roots:
+        """Where to look for what an attempt runs; `top` is the process above all of it."""
+        step = self._of(run.step)
+        return Roots(top, run.pid, step["cwd"], tuple(step["command"]), run.begun)
+
+    def started(self, run: Run, oom_kills: int | None) -> ev.StepStarted:
+        """The event that tells of an attempt."""
+        step = self._of(run.step)
+        words = tuple(step["words"])
+        return ev.StepStarted(
+            run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills, run.log_start
+        )
+
+    def ended(self, state: BuildState, exit_code: int | None) -> list[ev.Event]:
+        """The end of the step that the journal told of last."""
+        number = state.step.index if state.step is not None else self._first
+        tools = state.step.tools if state.step is not None else ()
+        return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
+
+    def swept(self, state: BuildState) -> list[ev.Event]:
+        """What earlier attempts had built in folders that are gone: pip has setup.py clean up behind it."""
+        step = state.step
+        if step is None or step.attempt == 1:
+            return []
+        done = Counter[str]()
+        for s in state.schedulers.values():
+            if s.step == step.index and s.finished and not os.path.isdir(s.directory):
+                done[s.directory] += s.finished
+        events: list[ev.Event] = [ev.WorkLost(directory) for directory in done]
+        text = f"the command removed the folder it works in: {_built_again(done.total())}"
+        return [*events, ev.Noticed("warning", text)] if events else []
+
+    def lost(self, state: BuildState, events: Iterable[ev.Event]) -> list[ev.Event]:
+        """A word on what these new schedulers build again, since the step was run again in another folder."""
+        new = [e for e in events if isinstance(e, ev.SchedulerStarted)]
+        count = sum(s.finished for s in {s.sid: s for e in new for s in lost(state.schedulers, state.step, e)}.values())
+        text = f"the command works in a new temporary folder now: {_built_again(count)}"
+        return [ev.Noticed("warning", text)] if count else []
+
+    def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
+        """A word on it if schedulers were seen in a step, and none that was expected."""
+        step = self._of(number)
+        wanted = step["scheduler"]
+        known = {"ninja": {"ninja", "samurai"}, "make": {"make"}, "none": set[str]()}.get(wanted)
+        if known is None or not tools or known.intersection(tools):
+            return []
+        text = (
+            f"step {step['name']} ran {' and '.join(tools)}; its profile expects {wanted if known else 'no scheduler'}"
+        )
+        return [ev.Noticed("warning", text)]
+
+    def _of(self, number: int) -> dict[str, Any]:
+        return self._steps[number - 1]
+
+
+def _built_again(count: int) -> str:
+    jobs = "1 job" if count == 1 else f"{count} jobs"
+    return f"{jobs} that had finished before {'is' if count == 1 else 'are'} built again"
+
+
+def changes(runs: list[Run], state: BuildState) -> list[Change]:
+    """The attempts that come after the one which the journal told of last."""
+    return [Change(runs[n - 1] if n else None, runs[n]) for n in range(_told(runs, state) + 1, len(runs))]
+
+
+def known_run(runs: list[Run], state: BuildState) -> Run:
+    """The attempt that the journal told of last."""
+    return runs[_told(runs, state)]
+
+
+def _told(runs: list[Run], state: BuildState) -> int:
+    """Its place in the list, -1 if it told of none."""
+    known = (state.step.index, state.step.attempt) if state.step is not None else None
+    return next((n for n, run in enumerate(runs) if (run.step, run.attempt) == known), -1)

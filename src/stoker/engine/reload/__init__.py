@@ -1,0 +1,1 @@
+"""A person's files, read again when they change."""

@@ -1,0 +1,206 @@
+"""Follows a person's files while the build runs: what counts now, who changed it, and what is wrong with a file.
+
+A file with a fault changes nothing: what was accepted before stays. Unaware of how jobs are governed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from stoker.config.choices import Choices, Origin, ProfileChoices, from_priors, from_profile, from_settings
+from stoker.config.errors import ConfigError
+from stoker.config.paths import BuildPaths
+from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
+from stoker.config.settings import settings_path
+from stoker.decide.priors import Priors
+from stoker.decide.thresholds import Thresholds
+from stoker.engine.loop.people import login_name
+from stoker.engine.loop.steps import Steps
+from stoker.engine.reload.choices_file import read_choices, write_choices
+from stoker.engine.reload.differences import Change, differences
+from stoker.engine.reload.sources import Reading, Source
+from stoker.model import events as ev
+from stoker.model.text import clean
+from stoker.sense.machine.file_watch import watch_files
+
+LEAST_SECONDS = 1.0
+"""Between two readings: a program that rewrites a file without end must not fill the journal."""
+
+JOIN_SECONDS = 1.0
+"""How long the end waits for the thread that reads; it may hang on a file server that does not answer."""
+
+
+class Following:
+    """The choices that count, from the start of the build or from where the engine before left them."""
+
+    def __init__(self, paths: BuildPaths, spec: Mapping[str, Any], steps: Steps) -> None:
+        self._paths = paths
+        self._steps = steps
+        self._names = [step["name"] for step in spec["steps"]]
+        profile = spec["profile"]
+        self._given: int | None = spec["memory"]
+        self._memory_by_hand = profile is None or profile.get("memory_by_hand", True)
+        self._stop = threading.Event()
+        self._sources = list(self._made(profile))
+        self._readings: deque[Reading | str] = deque()
+        self._told: dict[Source, str] = {}
+        self._thread: threading.Thread | None = None
+        self.faults: list[ConfigError] = []
+        """What was wrong when the first engine began; what could be read all the same counts."""
+        self._shipped, faults = load_classes(shipped_priors())
+        kept = read_choices(paths.root)
+        self.choices = self._first() if kept is None else kept
+        self.faults += faults
+        self.priors = self._merged()
+
+    def _made(self, profile: Mapping[str, Any] | None) -> Iterator[Source]:
+        if profile is not None:
+            origin = Origin(Path(profile["path"]), profile["settings"], tuple(profile["extra"]))
+            yield Source(partial(from_profile, origin), [origin.path], self._stop.wait)
+        yield Source(from_priors, [own_priors()], self._stop.wait)
+        yield Source(from_settings, [settings_path()], self._stop.wait)
+
+    def _first(self) -> Choices:
+        """What the files say at the beginning; a profile that has been spoilt since it was read counts as it was."""
+        choices = Choices(ProfileChoices(memory=None if self._memory_by_hand else self._given))
+        for source in self._sources:
+            found = source.first(choices)
+            choices = found.choices
+            self.faults += found.faults
+        self._keep(choices)
+        return choices
+
+    # -- what counts -------------------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the build's jobs may hold; None for all there is."""
+        return self._given if self._memory_by_hand else self.choices.profile.memory
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The person's thresholds."""
+        return self.choices.thresholds
+
+    def limit(self, step: int) -> float:
+        """How many jobs may run at once in the step with this number, while the level is automatic."""
+        said = self.choices.profile.steps.get(self._names[step - 1])
+        return self._steps.limit(step) if said is None else float(said.level or "inf")
+
+    def retries(self, step: int) -> int:
+        """How often that step runs again after deaths for memory."""
+        said = self.choices.profile.steps.get(self._names[step - 1])
+        return self._steps.retries(step) if said is None else said.retries
+
+    # -- what changes ------------------------------------------------------------------------------------------
+
+    def start(self, ring: Callable[[], None]) -> None:
+        """Watch from now on, in a thread: `ring` is called in this loop when there is news."""
+        run = partial(self._watch, asyncio.get_running_loop(), ring)
+        self._thread = threading.Thread(target=run, name="following", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_SECONDS)
+
+    def news(self, situation: Callable[[], str], *, level_by_hand: bool) -> list[ev.Event]:
+        """What has changed since it was asked last; it counts from now on. `situation` becomes part of the reason.
+
+        `level_by_hand`: a person has set the level of this build, which goes before what files say.
+        """
+        events: list[ev.Event] = []
+        while self._readings:
+            reading = self._readings.popleft()
+            if isinstance(reading, str):
+                events.append(ev.Noticed("warning", reading))
+            elif reading.faults:
+                events += self._faulty(reading)
+            else:
+                changes = self._accept(reading)
+                who, file = login_name(reading.owner), short(reading.changed)
+                for change in changes:
+                    remark = self._remark(change, level_by_hand=level_by_hand)
+                    events.append(ev.Decided(who, change.what, f"{file} was edited; {situation()}{remark}"))
+                events += self._remaining(reading, any_change=bool(changes))
+        return events
+
+    def _accept(self, reading: Reading) -> list[Change]:
+        changes = differences(self.choices, reading.choices, self._names)
+        if reading.choices != self.choices:
+            self.choices = reading.choices
+            self._keep(reading.choices)
+        if any(change.about == "class" for change in changes):
+            self.priors = self._merged()
+        return changes
+
+    def _faulty(self, reading: Reading) -> Iterator[ev.Event]:
+        """The first fault, once; the rest is told when that has been mended."""
+        fault = reading.faults[0]
+        more = f", and {len(reading.faults) - 1} more" if len(reading.faults) > 1 else ""
+        place = f"{short(fault.path)}:{fault.line}" if fault.line else short(fault.path)
+        text = f"{place}: {fault.message}{more}; the old values stay"
+        known = self._told.get(reading.source)
+        self._told[reading.source] = text
+        if text != known:
+            yield ev.Noticed("warning", text)
+
+    def _remaining(self, reading: Reading, *, any_change: bool) -> Iterator[ev.Event]:
+        mended = self._told.pop(reading.source, None) is not None
+        if reading.rest:
+            yield ev.Noticed("info", f"{short(reading.changed)}: commands and environment count from the next build on")
+        elif mended and not any_change:
+            yield ev.Noticed("info", f"{short(reading.changed)} is without fault again; nothing has changed")
+
+    def _remark(self, change: Change, *, level_by_hand: bool) -> str:
+        if change.about == "memory" and self._memory_by_hand:
+            return "; --memory goes before it"
+        return "; the level that was set by hand goes before it" if change.about == "level" and level_by_hand else ""
+
+    def _merged(self) -> Priors:
+        return merged(self.choices.profile.classes, self.choices.classes, self._shipped)
+
+    def _keep(self, choices: Choices) -> None:
+        """For the next engine; on a full disk that one reads the files."""
+        with contextlib.suppress(OSError):
+            write_choices(self._paths.root, choices)
+
+    # -- in the thread -----------------------------------------------------------------------------------------
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        accepted = self.choices
+        try:
+            for _ in watch_files(self._places, self._stop):
+                for source in self._sources:
+                    reading = source.again(accepted)
+                    if reading is not None and not self._stop.is_set():
+                        accepted = accepted if reading.faults else reading.choices
+                        self._post(reading, loop, ring)
+                        self._stop.wait(LEAST_SECONDS)
+        except Exception as err:  # noqa: BLE001  (a fault in here must cost the build nothing else)
+            self._post(f"changes of profile and settings are not followed any more: {clean(repr(err))}", loop, ring)
+
+    def _places(self) -> Iterator[Path]:
+        for source in self._sources:
+            yield from source.files
+
+    def _post(self, reading: Reading | str, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        self._readings.append(reading)
+        with contextlib.suppress(RuntimeError):  # the loop has just been closed
+            loop.call_soon_threadsafe(ring)
+
+
+def short(path: Path) -> str:
+    """The path as a person would write it, with ~ for their home; harmless."""
+    with contextlib.suppress(RuntimeError, ValueError):
+        return clean(f"~/{path.relative_to(Path.home())}")
+    return clean(str(path))

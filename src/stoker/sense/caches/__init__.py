@@ -1,0 +1,1 @@
+"""Compiler caches: whether one runs, and what it has counted."""

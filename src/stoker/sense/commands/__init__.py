@@ -1,0 +1,1 @@
+"""What command lines say. Pure: no process is read here."""

@@ -1,0 +1,168 @@
+"""The machine at one instant, as far as it concerns the build: a MachineSample from all the readers.
+
+Unaware of jobs and of what is decided on these figures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from stoker.model.samples import MachineSample
+from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, held_in
+from stoker.sense.machine.cpu import CpuReader, CpuUse, cpu_available
+from stoker.sense.machine.disk import SYS, DiskReader
+from stoker.sense.machine.gpu import GpuReader
+from stoker.sense.machine.pressure import read_pressure
+from stoker.sense.machine.ramdisk import RamDiskReader
+from stoker.sense.proc.processes import PROC
+from stoker.sense.proc.procfs import Notes, read_all
+
+_MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Dirty|Writeback):\s+(\d+)", re.MULTILINE)
+
+LOOK_AGAIN = 60
+"""Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
+
+
+class MachineReader:
+    """Samples the machine for the build of process `pid` that writes below `cwd`.
+
+    `own_limit` is the memory in bytes that a person allows the build, if any. What `ramdisk` holds counts against it,
+    as it counts against all other limits by itself. Without a `gpu` reader no GPU is asked for.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        cwd: str,
+        proc_root: Path = PROC,
+        sys_root: Path = SYS,
+        gpu: GpuReader | None = None,
+        own_limit: int | None = None,
+        ramdisk: RamDiskReader | None = None,
+    ) -> None:
+        self.notes = ramdisk.notes if ramdisk is not None else Notes()
+        self.pid = pid
+        """The process whose control groups count; one that is gone has none."""
+        self._proc = proc_root
+        self._cpu = CpuReader(proc_root)
+        self._disk = DiskReader(cwd, proc_root, sys_root)
+        self._gpu = gpu
+        self._cgroups = Cgroups()
+        self._own_pressure = False
+        self._own_memory: Path | None = None
+        self._beside = 0
+        self.build_holds = 0
+        """Bytes that the build holds beside a RAM disk, as read last: by a group of its own, where it has one."""
+        self._cores = 1.0
+        self._reads = 0
+        self.own_limit = own_limit
+        self._ramdisk = ramdisk
+        self._in_ramdisk = 0
+
+    def read(self, now: float, held: int = 0, jobs: int = 0) -> MachineSample:
+        """The sample for Unix time `now`. The build's processes were seen to hold `held` bytes, `jobs` of them in jobs.
+
+        They count against a limit that a person set for the build, unless a group of its own knows better.
+        What cannot be read is 0 or None, and said once in `notes`.
+        """
+        if self._reads % LOOK_AGAIN == 0:
+            self._look_up()
+        self._reads += 1
+        disk = self._ramdisk.read() if self._ramdisk is not None else None
+        self._in_ramdisk = disk.used if disk is not None else 0
+        info = read_meminfo(self._proc)
+        if not info:
+            self.notes.say(f"cannot read {self._proc}/meminfo; the machine's memory is not known")
+        account = held_in(self._own_memory) if self._own_memory is not None else None
+        self.build_holds = held if account is None else max(0, account - self._in_ramdisk)
+        self._beside = self.build_holds - jobs
+        memory = self._binding(info, self.build_holds)
+        cpu = self._cpu.read() or CpuUse(0.0, ())
+        group, own = self._cgroups.pressure_folder, self._own_pressure
+        pressures = {r: read_pressure(r, group, self._proc, own=own) for r in ("cpu", "memory", "io")}
+        if pressures["memory"] is None:
+            self.notes.say("this kernel tells no memory pressure (PSI)")
+        return MachineSample(
+            cpu_percent=cpu.percent,
+            cpu_cores=cpu.cores,
+            cpu_available=self._cores,
+            memory_budget=memory.limit,
+            memory_used=memory.used,
+            memory_available=memory.available,
+            memory_limit_source=memory.path,
+            swap_used=max(0, info.get("SwapTotal", 0) - info.get("SwapFree", 0)),
+            swap_total=info.get("SwapTotal", 0),
+            load=_load(self._proc),
+            pressure_cpu=pressures["cpu"],
+            pressure_memory=pressures["memory"],
+            pressure_io=pressures["io"],
+            disk_free=self._disk.free(),
+            disk_write_rate=self._disk.write_rate(now),
+            gpus=self._gpu.gpus if self._gpu is not None else (),
+            gpu_note=self._gpu.note if self._gpu is not None else "",
+            ramdisk=disk,
+        )
+
+    def memory(self, jobs: int) -> MemoryLimit:
+        """Only the limit that binds, and what is left of it, if the build's jobs hold so many bytes now: cheap enough
+        for every decision."""
+        if not self._reads:
+            self._look_up()
+        return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
+
+    def _binding(self, info: dict[str, int], held: int) -> MemoryLimit:
+        limits = self._cgroups.memory_limits()
+        if self.own_limit is not None:
+            limits.append(MemoryLimit("--memory", self.own_limit, held + self._in_ramdisk))
+        return binding_limit(info, limits)
+
+    @property
+    def cores(self) -> float:
+        """How many cores the build may use, as looked up last."""
+        if not self._reads:
+            self._look_up()
+        return self._cores
+
+    def close(self) -> None:
+        """Let go of the GPU driver."""
+        if self._gpu is not None:
+            self._gpu.close()
+
+    def _look_up(self) -> None:
+        """Keeps what was known when the process is gone."""
+        cgroups = find_cgroups(self.pid, self._proc)
+        if cgroups != Cgroups():
+            self._cgroups = cgroups
+            self._own_pressure = cgroups.own_pressure(self.pid, self._proc)
+            self._own_memory = cgroups.own_memory(self.pid, self._proc)
+        self._cores = cpu_available(self.pid, self._cgroups.cpu_quota())
+
+
+def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
+    """Memory and swap of /proc/meminfo in bytes; empty if it cannot be read. tmpfs is among what is not available."""
+    found = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
+    return {name.decode(): int(kib) * 1024 for name, kib in found}
+
+
+def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
+    """Of the machine and all cgroup limits, the one with the least left: the one that will be hit first.
+
+    File pages that must be written to a disk before they can go are not available, whatever MemAvailable says.
+    """
+    total = meminfo.get("MemTotal", 0)
+    unwritten = meminfo.get("Dirty", 0) + meminfo.get("Writeback", 0)
+    available = max(0, meminfo.get("MemAvailable", meminfo.get("MemFree", 0)) - unwritten)
+    machine = MemoryLimit("machine", total, max(0, total - available))
+    candidates = [machine] if total else []
+    candidates += [limit for limit in limits if not total or limit.limit < total]
+    return min(candidates, key=lambda limit: limit.available, default=machine)
+
+
+def _load(proc_root: Path) -> float:
+    data = (read_all(os.path.join(proc_root, "loadavg"), 256) or b"").split()
+    try:
+        return float(data[0])
+    except (IndexError, ValueError):
+        return 0.0

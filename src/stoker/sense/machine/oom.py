@@ -1,0 +1,161 @@
+"""Whom the kernel killed for want of memory: how many, by the memory group's count, and who, by the kernel's log.
+
+Unaware of builds and of what follows from a death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.sense.machine.cgroup import Cgroups
+from stoker.sense.proc.processes import PROC
+from stoker.sense.proc.procfs import read_all
+
+KERNEL_LOG = Path("/dev/kmsg")
+RECORD = 8192
+"""Longest record that reading /dev/kmsg gives; a shorter buffer may be refused (ABI/testing/dev-kmsg)."""
+
+MAX_RECORDS = 2000
+"""Records of the kernel's log looked at in one call: one death comes with about a hundred."""
+
+KERNEL_FACILITY = 8
+"""Priorities below are the kernel's own; what a process writes into the log gets a higher one (syslog(2))."""
+
+_KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)(?: total-vm:| score |, )")
+_HELD = re.compile(rb"anon-rss:(\d{1,15})kB")
+_GROUP = re.compile(rb"^oom-kill:.{0,4096},task_memcg=(/.{0,4095}),task=.{0,64},pid=(\d{1,10}),uid=\d")
+"""mm/oom_kill.c: "oom-kill:constraint=..,task_memcg=/PATH,task=NAME,pid=N,uid=U" (since Linux 5.0), then
+"Out of memory: Killed process N (name) total-vm:..kB, anon-rss:..kB, ..", with "Memory cgroup out of memory" where a
+group's limit was met."""
+
+
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC
+"""Inode of the pid namespace in which the kernel tells pids (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+
+
+class Victim(NamedTuple):
+    """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not told.
+
+    The pid is the kernel's own, which in a container is not the one seen there (`pids_are_ours`).
+    """
+
+    pid: int
+    program: str
+    rss: int
+
+
+def pids_are_ours(proc_root: Path = PROC) -> bool:
+    """Whether the pids in the kernel's log are those that are seen here."""
+    try:
+        return os.stat(f"{proc_root}/self/ns/pid").st_ino == INITIAL_PID_NAMESPACE
+    except OSError:
+        return False
+
+
+class OomCounter:
+    """How many processes the kernel has killed for want of memory, in the memory group of a process.
+
+    Version 2 counts a group and all below it, version 1 the group alone; both count deaths for the whole machine's want
+    too. Where no group can be read it is the whole machine's count.
+    """
+
+    def __init__(self, groups: Cgroups, proc_root: Path = PROC) -> None:
+        inner = [folder / "memory.events" for folder in groups.unified[:1]]
+        inner += [folder / "memory.oom_control" for folder in groups.memory_v1[:1]]
+        self._paths = [path for path in inner if _count(path) is not None] or [proc_root / "vmstat"]
+
+    def read(self) -> int | None:
+        """The count since the group, or the machine, is there; None where the kernel does not tell."""
+        counts = [count for path in self._paths if (count := _count(path)) is not None]
+        return sum(counts) if counts else None
+
+
+def _count(path: Path) -> int | None:
+    for line in (read_all(str(path)) or b"").splitlines():
+        name, _, value = line.partition(b" ")
+        if name == b"oom_kill" and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+class KernelLog:
+    """What the kernel's log tells of deaths from now on. Most systems let only root read it: then it tells nothing.
+
+    The log is the whole machine's. With `group`, the path of a memory group as /proc/PID/cgroup gives it, deaths that
+    the kernel places in another group are left out.
+    """
+
+    def __init__(self, path: Path = KERNEL_LOG, group: str = "") -> None:
+        self._group = os.fsencode(group.rstrip("/"))
+        self._strangers: set[int] = set()
+        self._fd = -1
+        with contextlib.suppress(OSError):
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._fd, 0, os.SEEK_END)
+
+    def victims(self) -> list[Victim]:
+        """Who was killed since the last call."""
+        found = []
+        for _ in range(MAX_RECORDS if self._fd >= 0 else 0):
+            try:
+                record = os.read(self._fd, RECORD)
+            except BrokenPipeError:  # what came next has been overwritten; the one after that comes now
+                continue
+            except OSError:
+                break
+            if not record:
+                break
+            found += self._told(record)
+        return found
+
+    def _told(self, record: bytes) -> list[Victim]:
+        """Whom a record names, if that is one of ours: which group a process was in is told just before its death."""
+        placed = placed_in(record)
+        if placed is not None and not is_within(placed[1], self._group):
+            self._strangers.add(placed[0])
+        victim = victim_of(record)
+        if victim is None or victim.pid in self._strangers:
+            self._strangers -= {victim.pid} if victim is not None else set()
+            return []
+        return [victim]
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def is_within(path: bytes, group: bytes) -> bool:
+    """Whether a group's path, as the kernel logs it, is that of `group` or lies below it; "" holds all.
+
+    In a container the path of a group as seen there is only the end of the one that the kernel logs.
+    """
+    return not group or group + b"/" in path + b"/"
+
+
+def placed_in(record: bytes) -> tuple[int, bytes] | None:
+    """The pid that a record of the kernel's log places in a memory group, and the group's path."""
+    match = _GROUP.match(_kernel_message(record))
+    return (int(match[2]), match[1]) if match is not None else None
+
+
+def _kernel_message(record: bytes) -> bytes:
+    """The text of a record, empty if it is not the kernel's own."""
+    prefix, _, message = record.partition(b";")
+    priority = prefix.partition(b",")[0]
+    return message if priority.isdigit() and int(priority) < KERNEL_FACILITY else b""
+
+
+def victim_of(record: bytes) -> Victim | None:
+    """The process that a record of the kernel's log says was killed, if it does."""
+    message = _kernel_message(record)
+    match = _KILLED.search(message)
+    if match is None:
+        return None
+    held = _HELD.search(message, match.end())
+    return Victim(int(match[1]), match[2].decode(errors="replace"), int(held[1]) * 1024 if held else 0)

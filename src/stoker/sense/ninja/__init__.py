@@ -1,0 +1,1 @@
+"""Ninja's files, its plan, and what schedulers print."""

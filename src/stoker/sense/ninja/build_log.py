@@ -1,0 +1,285 @@
+"""Follow a .ninja_log: what has been built, how long it took, and which of it belongs to the run at hand.
+
+Reads versions 5, 6 and 7 (ninja 1.5 to 1.13 and later: they differ in hash and in the mtime column). Unaware of
+processes and of the graph.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from stoker.sense.ninja.build_files import is_manifest
+from stoker.sense.proc.procfs import Notes
+
+CHUNK = 1024 * 1024
+"""Bytes read at a time, so that a log of any size costs little memory."""
+
+MAX_HISTORY = 50_000
+"""Outputs whose earlier durations are kept; at about 200 bytes each this bounds memory to 10 MiB."""
+
+MAX_LINE = 256 * 1024
+"""Longest line believed to be one: ninja itself gives up on a line of 256 KiB (build_log.cc)."""
+
+CLOCK_SLACK = 0.3
+"""Seconds by which a file system's clock and a process's start may differ: both tick in hundredths. Where a file
+server's clock is further off, only what ninja finished before it was found goes uncounted."""
+
+VERSIONS = (5, 6, 7)
+
+EdgeKey = tuple[int, int, str, int]
+
+
+class Entry(NamedTuple):
+    """One edge that ninja finished, by its first output. `mtime` is in nanoseconds, or 0 where ninja kept none.
+
+    `start_ms` and `end_ms` count from the start of the ninja that wrote it. `offset_after` is the place in the file
+    behind this record, for `NinjaLog.resume`.
+    """
+
+    start_ms: int
+    end_ms: int
+    mtime: int
+    output: str
+    hash: str
+    offset_after: int
+
+    @property
+    def seconds(self) -> float:
+        """How long the edge ran."""
+        return max(0, self.end_ms - self.start_ms) / 1000
+
+    @property
+    def edge(self) -> EdgeKey:
+        """Equal for the several outputs of one edge, which share command, start, end and time.
+
+        Two edges may share the first three. Samurai keeps no start and end, and a time for each output.
+        """
+        return (self.start_ms, self.end_ms, self.hash, self.mtime if self.end_ms else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRead:
+    """What a log held when it was met: seconds of each output in earlier runs, and this run's entries."""
+
+    history: Mapping[str, float] = field(default_factory=dict)
+    this_run: tuple[Entry, ...] = ()
+
+
+class NinjaLog:
+    """A log that grows while it is read; every edge is handed out once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes = Notes()
+        self.offset = 0
+        self._identity: tuple[int, int] | None = None
+        self._last_edge: EdgeKey | None = None
+        self._run_start: float | None = None
+        self._manifest = "build.ninja"
+        self._kept: int | None = None
+
+    @property
+    def lost(self) -> bool:
+        """True if the log went with its folder before it was ever open: then it tells nothing about any job."""
+        return self._kept is None and not self.path.parent.is_dir()
+
+    def close(self) -> None:
+        """Let go of the file; the next read opens it again."""
+        if self._kept is not None:
+            os.close(self._kept)
+            self._kept = None
+
+    def first_read(self, ninja_start: float, now: float, manifest: str = "build.ninja") -> FirstRead:
+        """Read all there is, and tell this run's entries from those of earlier runs.
+
+        `ninja_start` and `now` are Unix seconds. This run's entries are at the end of the file; going backwards they
+        end where an entry is too old, or where the milliseconds jump although the manifest was not just rebuilt.
+        """
+        self._run_start, self._manifest = ninja_start, manifest
+        self.offset, self._identity, self._last_edge = 0, None, None
+        run = _LastRun(ninja_start, now, manifest)
+        for entry in self._read():
+            run.add(entry)
+        return FirstRead(run.history, tuple(run.entries))
+
+    def holds(self, output: str, now: float) -> bool:
+        """Whether ninja has recorded this in its run, whatever was handed out and to whom: all of it is read anew."""
+        with contextlib.closing(NinjaLog(self.path)) as log:
+            run = log.first_read(self._run_start or 0.0, now, self._manifest).this_run
+        return any(entry.output == output for entry in run)
+
+    def begin_run(self, ninja_start: float, manifest: str = "build.ninja") -> None:
+        """Another ninja writes this log from now on: what has been read stays read, even if it rewrites the file."""
+        self._run_start, self._manifest = ninja_start, manifest
+
+    def resume(self, offset: int) -> None:
+        """Go on behind byte `offset`, where an engine before this one stopped. A shorter file is read anew."""
+        size = self._stat_size()
+        self.offset = offset if 0 <= offset <= size else 0
+        self._last_edge = self._edge_before(self.offset)
+
+    def read_new(self) -> list[Entry]:
+        """The edges recorded since the last call; empty when there is no news, or no file."""
+        try:
+            info = self.path.stat()
+        except FileNotFoundError:
+            return list(self._read())
+        except OSError:
+            return []
+        identity = (info.st_dev, info.st_ino)
+        replaced = self._identity is not None and (identity != self._identity or info.st_size < self.offset)
+        if replaced:
+            return self._read_replaced(info.st_mtime)
+        if info.st_size == self.offset:
+            self._identity = identity
+            return []
+        return list(self._read())
+
+    def _read_replaced(self, mtime: float) -> list[Entry]:
+        """Ninja rewrote its log (it does so when it opens one with many stale lines): only this run's part is news."""
+        last = self._last_edge
+        if self._run_start is None:
+            self.offset = 0
+            return list(self._read())
+        entries = list(self.first_read(self._run_start, mtime, self._manifest).this_run)
+        known = next((i for i, e in enumerate(entries) if e.edge == last), -1)
+        return entries[known + 1 :]
+
+    def _edge_before(self, offset: int) -> EdgeKey | None:
+        """The edge just before `offset`: its other outputs may follow, and they are no news."""
+        start = max(0, offset - MAX_LINE)
+        try:
+            with self.path.open("rb") as file:
+                file.seek(start)
+                lines = file.read(offset - start).split(b"\n")
+        except OSError:
+            return None
+        entry = parse_entry(lines[-2], offset) if len(lines) > 1 else None
+        return entry.edge if entry else None
+
+    def _stat_size(self) -> int:
+        try:
+            info = self.path.stat()
+        except OSError:
+            return 0
+        self._identity = (info.st_dev, info.st_ino)
+        return info.st_size
+
+    def _read(self) -> Iterator[Entry]:
+        """Whole lines from the offset on; a last line without its newline waits for the rest."""
+        file = self._open()
+        if file is None:
+            return
+        with file:
+            info = os.fstat(file.fileno())
+            self._identity = (info.st_dev, info.st_ino)
+            file.seek(self.offset)
+            rest = b""
+            while chunk := file.read(CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self.offset += len(line) + 1
+                    entry = self._entry(line)
+                    if entry is not None:
+                        yield entry
+                if len(rest) > MAX_LINE:
+                    self.offset += len(rest)
+                    rest = b""
+
+    def _open(self) -> BinaryIO | None:
+        """The log; once it is deleted, what it was: pip deletes its build folder as soon as ninja has ended."""
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return os.fdopen(os.dup(self._kept), "rb") if self._kept is not None else None
+        except OSError:
+            return None
+        self.close()
+        self._kept = os.dup(file.fileno())
+        return file
+
+    def _entry(self, line: bytes) -> Entry | None:
+        if line.startswith(b"#"):
+            self._check_version(line)
+            return None
+        entry = parse_entry(line, self.offset)
+        if entry is None:
+            if line.strip():
+                self.notes.say(f"{self.path} holds lines that are no ninja log; they are skipped")
+            return None
+        if entry.edge == self._last_edge:
+            return None
+        self._last_edge = entry.edge
+        return entry
+
+    def _check_version(self, line: bytes) -> None:
+        digits = line.rpartition(b"v")[2].strip()
+        if digits.isdigit() and int(digits) not in VERSIONS:
+            self.notes.say(f"{self.path} has version {digits.decode()}; stoker knows 5 to 7 and reads on regardless")
+
+
+def parse_entry(line: bytes, offset_after: int) -> Entry | None:
+    """One line of a log; None if it is not of the form start, end, mtime, output, hash."""
+    try:
+        start, end, mtime, output, command_hash = line.rstrip(b"\r").split(b"\t")
+        return Entry(int(start), int(end), int(mtime), os.fsdecode(output), command_hash.decode(), offset_after)
+    except ValueError:  # UnicodeDecodeError is one
+        return None
+
+
+class _LastRun:
+    """Sorts entries, as they come, into this run's and those before."""
+
+    def __init__(self, ninja_start: float, now: float, manifest: str) -> None:
+        self.history: dict[str, float] = {}
+        self.entries: list[Entry] = []
+        self._earliest_start = ninja_start - CLOCK_SLACK
+        self._latest_end = (now - ninja_start + CLOCK_SLACK) * 1000
+        self._manifest = manifest
+        self._sure = False
+
+    def add(self, entry: Entry) -> None:
+        """The next entry of the file."""
+        if not (self._may_be_this_run(entry) or self._follows(entry)):
+            self._all_were_before()
+            self._remember(entry)
+            return
+        if self.entries and entry.end_ms < self.entries[-1].end_ms and not self._restarted():
+            self._all_were_before()
+        self.entries.append(entry)
+        self._sure = self._sure or entry.mtime > 0
+
+    def _follows(self, entry: Entry) -> bool:
+        """Whether it may stand behind what is surely of this run, although what it made is older.
+
+        Ninja before 1.12 keeps the time of the output, which a `restat` rule or a copy may leave in the past.
+        """
+        in_order = self._sure and (entry.end_ms >= self.entries[-1].end_ms or self._restarted())
+        return in_order and entry.end_ms <= self._latest_end
+
+    def _may_be_this_run(self, entry: Entry) -> bool:
+        """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0.
+
+        Only there the end is held against the time, which an engine that was stopped for a while has wrong.
+        """
+        if entry.mtime > 0:
+            return entry.mtime / 1e9 - entry.start_ms / 1000 >= self._earliest_start
+        return entry.end_ms <= self._latest_end
+
+    def _restarted(self) -> bool:
+        return is_manifest(self.entries[-1].output, self._manifest)
+
+    def _all_were_before(self) -> None:
+        for entry in self.entries:
+            self._remember(entry)
+        self.entries.clear()
+        self._sure = False
+
+    def _remember(self, entry: Entry) -> None:
+        if len(self.history) < MAX_HISTORY or entry.output in self.history:
+            self.history[entry.output] = entry.seconds

@@ -1,0 +1,1 @@
+"""Processes, read from /proc: the tree, births and ends, schedulers and their jobs."""

@@ -1,0 +1,320 @@
+"""The running jobs of the schedulers: who they are, what they make, what their process trees use.
+
+Unaware of ninja's log and plan (a function passed in knows outputs better than a command line does) and of time
+but for the `now` of each scan.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import is_
+from pathlib import Path
+from typing import Literal
+
+from stoker.model.tool import Tool
+from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
+from stoker.sense.proc.hosted_compilers import SERVER, Guest, Guests, starts_server
+from stoker.sense.proc.phase import phase_of
+from stoker.sense.proc.processes import (
+    CLK_TCK,
+    PROC,
+    Process,
+    children_of,
+    read_cmdline,
+    read_cwd,
+    start_wall,
+)
+from stoker.sense.proc.procfs import read_link
+from stoker.sense.proc.schedulers import Key, Scheduler
+
+Resolve = Callable[[Scheduler, tuple[str, ...]], tuple[str, Tool] | None]
+"""What a scheduler's plan says about a command line: output and tool, None if it says nothing."""
+
+MAX_SCRIPT = 64 * 1024
+"""Bytes read of a link script: what it makes stands at its start."""
+
+_MAKES = frozenset(("make", "gmake"))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing tells it."""
+
+    pid: int
+    start_ticks: int
+    scheduler: Key
+    started: float
+    argv: tuple[str, ...]
+    output: str
+    tool: Tool
+
+    @property
+    def key(self) -> Key:
+        """This very process, even when its pid is used again later."""
+        return (self.pid, self.start_ticks)
+
+    @property
+    def label(self) -> str:
+        """The output, or else a few words of the command."""
+        return self.output or describe(self.argv) or f"process {self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """What a running job's process tree uses now: bytes, percent of one core, seconds of CPU so far.
+
+    The program that many jobs run is in memory once, and in none of their figures (`processes.held_by`).
+
+    `guests` are trees of processes elsewhere that work for it: a cache's server runs its compiler. They count in all
+    figures.
+    """
+
+    job: Job
+    rss: int
+    peak_rss: int
+    cpu_percent: float
+    cpu_seconds: float
+    phase: str
+    state: Literal["running", "frozen"]
+    guests: tuple[tuple[Key, ...], ...] = ()
+    starting: bool = False
+    """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
+    pids: tuple[int, ...] = ()
+    """Its processes, guests included."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """One scan against the one before: the new jobs, the oldest first, all running ones, and the last known use of
+    those gone.
+
+    `nested` tells for each scheduler inside a job which job that is.
+    """
+
+    started: tuple[Job, ...]
+    running: tuple[JobUse, ...]
+    vanished: tuple[JobUse, ...]
+    nested: Mapping[Key, Key]
+
+
+class JobTracker:
+    """Turns consecutive scans into jobs that start, run and vanish."""
+
+    def __init__(self, proc_root: Path = PROC, resolve: Resolve | None = None) -> None:
+        self._proc = proc_root
+        self._resolve = resolve
+        self._uses: dict[Key, JobUse] = {}
+        self._ticks: dict[Key, tuple[float, int]] = {}
+        self._wrappers: set[Key] = set()
+        self._newborn: set[Key] = set()
+        self._held_schedulers: set[Key] = set()
+        self._guests = Guests(proc_root)
+        self._hosted: dict[Key, tuple[Key, int]] = {}
+        self._spent: dict[Key, int] = {}
+        self._still: dict[Key, list[Process]] = {}
+
+    def command_of(self, process: Process, scheduler: Scheduler) -> tuple[str, ...]:
+        """What a scheduler's child executes; nothing while it has not come so far: ask again in a moment.
+
+        Between vfork and exec it has its parent's memory and command line, and the parent waits in the kernel: then it
+        must be left alone. In the midst of exec it has none.
+        """
+        argv = read_cmdline(process.pid, self._proc)
+        return () if argv == scheduler.argv else argv
+
+    def meet(self, process: Process, scheduler: Scheduler, argv: tuple[str, ...], now: float) -> JobUse | None:
+        """A scheduler's child that was born between two scans, at Unix time `now`; None if it is known or no job."""
+        key = (process.pid, process.start_ticks)
+        if key in self._uses or key in self._wrappers:
+            return None
+        job = self._job(key, argv, scheduler, start_wall(key[1], now))
+        if job is None:
+            return None
+        use = self._uses[key] = JobUse(job, process.held, process.held, 0.0, 0.0, process.comm, "running")
+        return use
+
+    def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
+        """What this scan, made at Unix time `now`, says about jobs."""
+        children = children_of(processes.values())
+        boottime = time.clock_gettime(time.CLOCK_BOOTTIME)
+        started: list[Job] = []
+        found: dict[Key, tuple[Job, list[Process], list[Key]]] = {}
+        nested: dict[Key, Key] = {}
+        running: dict[Key, JobUse] = {}
+        for scheduler in schedulers.values():
+            for process in children.get(scheduler.pid, ()):
+                key = (process.pid, process.start_ticks)
+                if process.state == "Z" or process.pid in schedulers or key in self._wrappers:
+                    continue
+                old = self._uses.get(key)
+                job = old.job if old else self._new_job(key, process, scheduler, start_wall(key[1], now, boottime))
+                if job is None:
+                    continue
+                if old is None:
+                    started.append(job)
+                tree, inner = _tree(process, children, schedulers)
+                if old is not None and _are_same(tree, self._still.get(key, ())):
+                    running[key], self._ticks[key] = old, (now, self._ticks[key][1])
+                    continue
+                nested.update(dict.fromkeys(inner, key))
+                found[key] = (job, tree, inner)
+        guests = self._guests_of({key: tree for key, (_, tree, _) in found.items()}, processes)
+        for key, (job, tree, inner) in found.items():
+            running[key] = self._use(job, tree, inner, now, guests.get(key, []))
+        self._remember_still(found, running)
+        vanished = tuple(use for key, use in self._uses.items() if key not in running)
+        self._uses = running
+        self._forget_dead(processes)
+        # A scheduler starts first what the rest of the build waits for.
+        started.sort(key=lambda job: (job.start_ticks, job.pid))
+        return JobReport(tuple(started), tuple(running.values()), vanished, nested)
+
+    def still(self, key: Key) -> Iterable[int]:
+        """The pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
+        return [process.pid for process in self._still.get(key, ())]
+
+    def _remember_still(self, found: Mapping[Key, tuple[Job, list[Process], list[Key]]], alive: Container[Key]) -> None:
+        """Jobs that are stopped: as long as the scans give the very same processes, nothing has changed.
+
+        But a cache's client may have asked its server for something that has yet to begin.
+        """
+        self._still = {key: tree for key, tree in self._still.items() if key in alive and key not in found}
+        for key, (_, tree, inner) in found.items():
+            if not inner and all(p.state == "T" and p.comm != SERVER for p in tree):
+                self._still[key] = tree
+
+    def _new_job(self, key: Key, process: Process, scheduler: Scheduler, started: float) -> Job | None:
+        """None while the child still shows its scheduler's command line (between fork and exec), or is none."""
+        argv = read_cmdline(process.pid, self._proc)
+        if (not argv or argv == scheduler.argv) and key not in self._newborn:
+            self._newborn.add(key)
+            return None
+        return self._job(key, argv, scheduler, started)
+
+    def _job(self, key: Key, argv: tuple[str, ...], scheduler: Scheduler, started: float) -> Job | None:
+        """None for what make starts only to run another make, to say and tidy what belongs to a recipe, or to read.
+
+        What it reads, by `$(shell ...)`, is part of its makefile.
+        """
+        if scheduler.tool == "make" and (
+            not _MAKES.isdisjoint(programs_of(argv)) or is_helper(argv) or self._is_read(key[0], scheduler.pid)
+        ):
+            self._wrappers.add(key)
+            return None
+        planned = self._resolve(scheduler, argv) if self._resolve else None
+        output, tool = planned or (None, None)
+        if tool is None:
+            tool, output = classify(argv)
+            script = link_script(argv)
+            if script:
+                tool, output = self._linked(key[0], script)
+        return Job(*key, scheduler.key, started, argv, output or "", tool)
+
+    def _is_read(self, pid: int, make: int) -> bool:
+        """Whether it writes into a pipe that is not make's own output: then that make reads it."""
+        own, outer = (read_link(f"{self._proc}/{p}/fd/1") for p in (pid, make))
+        return own is not None and own.startswith("pipe:") and outer is not None and own != outer
+
+    def _linked(self, pid: int, script: str) -> Work:
+        """What CMake's link script makes; where it cannot be read, by the name of its folder."""
+        path = Path(read_cwd(pid, self._proc) or "/", script)
+        try:
+            with path.open("rb") as file:
+                work = classify_text(os.fsdecode(file.read(MAX_SCRIPT)))
+        except OSError:
+            work = Work("link", None)
+        target = path.parent.name.removesuffix(".dir")
+        folder = os.path.dirname(os.path.normpath(script)).rpartition("CMakeFiles/")[0]
+        return work._replace(output=os.path.join(folder, work.output or target))
+
+    def _guests_of(
+        self, trees: Mapping[Key, list[Process]], processes: Mapping[int, Process]
+    ) -> dict[Key, list[Guest]]:
+        """What a cache's server runs for each job; what such compilers have used stays with the job they ran for."""
+        clients = [(key, p) for key, tree in trees.items() for p in tree if p.comm == SERVER]
+        guests = self._guests.find(processes, clients)
+        now = {guest.key: (guest.job, _ticks(guest)) for guest in guests}
+        for key, (job, ticks) in self._hosted.items():
+            if key not in now:
+                self._spent[job] = self._spent.get(job, 0) + ticks
+        self._hosted = now
+        found: dict[Key, list[Guest]] = {}
+        for guest in guests:
+            found.setdefault(guest.job, []).append(guest)
+        return found
+
+    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float, guests: list[Guest]) -> JobUse:
+        old = self._uses.get(job.key)
+        if inner:
+            self._held_schedulers.add(job.key)
+        ticks = _cpu_ticks(tree, held_scheduler=job.key in self._held_schedulers)
+        before, ticks_before = self._ticks.get(job.key, (job.started, 0))
+        ticks = max(ticks + sum(map(_ticks, guests)) + self._spent.get(job.key, 0), ticks_before)
+        elapsed = now - before
+        percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
+        self._ticks[job.key] = (now, ticks)
+        both = [*tree, *(p for guest in guests for p in guest.tree)]
+        rss = sum(p.held for p in both)
+        states = {p.state for p in tree} - {"Z"}
+        # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
+        stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
+        return JobUse(
+            job,
+            rss,
+            max(rss, old.peak_rss if old else 0),
+            round(percent, 1),
+            ticks / CLK_TCK,
+            phase_of(both),
+            "frozen" if stopped else "running",
+            tuple(tuple((p.pid, p.start_ticks) for p in guest.tree) for guest in guests),
+            starts_server(tree, now),
+            tuple(p.pid for p in both),
+        )
+
+    def _forget_dead(self, processes: Mapping[int, Process]) -> None:
+        alive = {(p.pid, p.start_ticks) for p in processes.values()}
+        self._wrappers &= alive
+        self._newborn &= alive
+        self._held_schedulers &= alive
+        for key in [k for k in self._ticks if k not in alive]:
+            del self._ticks[key]
+        for key in [k for k in self._spent if k not in alive]:
+            del self._spent[key]
+
+
+def _tree(
+    root: Process, children: Mapping[int, list[Process]], schedulers: Mapping[int, Scheduler]
+) -> tuple[list[Process], list[Key]]:
+    """A job's processes, down to the schedulers inside it, whose own jobs are counted for themselves."""
+    tree: list[Process] = []
+    inner: list[Key] = []
+    stack = [root]
+    while stack:
+        process = stack.pop()
+        tree.append(process)
+        if process.pid in schedulers:
+            inner.append((process.pid, process.start_ticks))
+        else:
+            stack += children.get(process.pid, ())
+    return tree, inner
+
+
+def _are_same(tree: Sequence[Process], before: Sequence[Process]) -> bool:
+    return len(tree) == len(before) and all(map(is_, tree, before))
+
+
+def _ticks(guest: Guest) -> int:
+    return _cpu_ticks(list(guest.tree), held_scheduler=False)
+
+
+def _cpu_ticks(tree: list[Process], *, held_scheduler: bool) -> int:
+    """CPU of the tree and of what ended in it, so that short compilers inside count.
+
+    Where a scheduler ran inside, its ended jobs were counted for themselves and would be counted twice.
+    """
+    if held_scheduler:
+        return sum(p.cpu_ticks for p in tree)
+    return sum(p.cpu_ticks + p.child_ticks for p in tree)

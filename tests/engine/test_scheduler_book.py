@@ -1,0 +1,277 @@
+"""A scheduler's book: what ninja records is matched with what was seen, and nothing counts twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stoker.engine.jobs.scheduler_book import PATIENCE_TICKS, SchedulerBook
+from stoker.model.events import JobFinished
+from stoker.model.tool import Tool
+from stoker.sense.ninja.build_log import Entry
+from stoker.sense.ninja.plan import Plan, PlanSummary
+from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
+from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.schedulers import Scheduler, SchedulerTool
+
+START = 1000.0
+
+
+def book(tool: SchedulerTool = "ninja") -> SchedulerBook:
+    return SchedulerBook(1, Scheduler(7, 70, tool, "/b", "/bin/ninja", ("ninja",), 4, "build.ninja", ()), START)
+
+
+def use(output: str, started: float = START + 1, *, tool: Tool = "cxx", peak: int = 500) -> JobUse:
+    job = Job(20, 200, (7, 70), started, ("c++", "-o", output), output, tool)
+    return JobUse(job, 100, peak, 99.0, 1.5, "cc1plus", "running")
+
+
+def entry(output: str, start_ms: int = 1000, end_ms: int = 3000, offset: int = 50) -> Entry:
+    """As ninja 1.12 and later record it: with the time at which the command began."""
+    return Entry(start_ms, end_ms, int((START + start_ms / 1000) * 1e9), output, "abc", offset)
+
+
+def recorded(b: SchedulerBook, *entries: Entry, just_scanned: bool = False) -> list[JobFinished]:
+    return [e for e in b.recorded(entries, just_scanned=just_scanned) if isinstance(e, JobFinished)]
+
+
+def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    assert b.vanished(1, use("a.o"), START + 3, START + 3) == []
+    assert recorded(b, entry("a.o")) == [
+        JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, cpu_seconds=1.5, log_offset=50)
+    ]
+    assert b.settle(at_once=True) == []
+
+
+def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_waits_for() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.vanished(1, use("a.o"), START + 3, START + 3)
+    for _ in range(9):
+        assert b.settle(at_once=False, is_left=lambda _use: True) == []
+    assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
+
+
+def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    assert [f.jid for f in recorded(b, entry("a.o"))] == [1]
+    b.runs(1, use("a.o"))
+    assert b.vanished(1, use("a.o"), START + 4, START + 4) == []
+    assert b.settle(at_once=True) == []
+
+
+def test_a_job_too_short_to_be_seen_is_counted_by_its_record() -> None:
+    (finished,) = recorded(book(), entry("dir/a.cu.o"))
+    assert (finished.jid, finished.tool, finished.seconds) == (None, "nvcc", 2.0)
+
+
+def test_the_plan_knows_better_than_a_name_which_tool_made_what_was_not_seen(tmp_path: Path) -> None:
+    with (tmp_path / "graph").open("wb") as file:
+        write_graph(file, [PlannedEdge(("k.o", "k.d"), "nvcc", UNKNOWN, 0)], [()], [""], exact=True)
+    b = book()
+    b.plan = Plan(PlanSummary(1, 0, 1, {"nvcc": 1}, ""), None, 0, PlanGraph.load(tmp_path / "graph"))
+    assert [f.tool for f in recorded(b, entry("k.o"), entry("other.o"))] == ["nvcc", "cxx"]
+    b.plan.close()
+    assert [f.tool for f in recorded(b, entry("k.o"))] == ["cxx"]
+
+
+def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_records_own_time() -> None:
+    b = book()
+    begun = START + 7.25
+    b.runs(1, use("", begun))
+    b.vanished(1, use("", begun), begun + 0.01, begun + 0.01)
+    record = entry("a.o", start_ms=2, end_ms=12)._replace(mtime=int(begun * 1e9))
+    assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
+    assert b.settle(at_once=True) == []
+
+
+def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.vanished(1, use("a.o"), START + 5, START + 5)
+    for _ in range(PATIENCE_TICKS - 1):
+        assert b.settle(at_once=False) == []
+    (failed,) = b.settle(at_once=False)
+    assert (failed.jid, failed.outcome, failed.seconds) == (1, "failed", 4.0)
+
+
+def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
+    b = book()
+    first, second = use("", START + 1.01, tool="other"), use("", START + 9.01, tool="other")
+    b.runs(1, first)
+    b.runs(2, second)
+    assert recorded(b, entry("gen/version.h", 9000, 9500)) == []
+    b.vanished(2, second, START + 9.4, START + 9.4)
+    assert [f.jid for f in recorded(b, just_scanned=True)] == [2]
+    b.vanished(1, first, START + 9.5, START + 9.5)
+    assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
+
+
+def planned(folder: Path, *outputs: str) -> Plan:
+    with (folder / "graph").open("wb") as file:
+        edges = [PlannedEdge((output,), "cxx", UNKNOWN, 0) for output in outputs]
+        write_graph(file, edges, [()], [""], exact=True)
+    return Plan(PlanSummary(len(outputs), 0, len(outputs), {}, ""), None, 0, PlanGraph.load(folder / "graph"))
+
+
+def test_a_job_that_the_plan_names_leaves_the_record_of_another_to_the_nameless(tmp_path: Path) -> None:
+    """Several edges have one command, which does not name them, and all began in one moment."""
+    b = book()
+    b.plan = planned(tmp_path, "a.o", "same0", "same1")
+    b.runs(1, use("a.o", START + 1.0))
+    b.runs(2, use("", START + 1.1, tool="other"))
+    b.vanished(1, use("a.o", START + 1.0), START + 3, START + 3)
+    b.vanished(2, use("", START + 1.1, tool="other"), START + 3, START + 3)
+    assert [f.jid for f in recorded(b, entry("same0", 1000, 1500), entry("a.o", 1000, 1600))] == [2, 1]
+
+
+def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 5.0))
+    recorded(b, entry("a.o", 1000, 2000))
+    nameless = use("", START + 7.0, tool="other")
+    b.runs(2, nameless)
+    b.vanished(2, nameless, START + 8, START + 8)
+    assert [f.jid for f in recorded(b, entry("gen.h", 3000, 4000))] == [2]
+
+
+def test_a_nameless_job_that_is_alive_is_not_taken_for_one_that_started_with_it_and_has_ended() -> None:
+    b = book()
+    b.runs(1, use("", START + 1.0, tool="other"))
+    assert recorded(b, entry("quick", 1000, 1010), entry("next", 1000, 1020)) == []
+    assert [(f.jid, f.output) for f in recorded(b, just_scanned=True)] == [(None, "quick"), (None, "next")]
+
+
+def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 1.0))
+    assert [f.jid for f in recorded(b, entry("b.o", 1000, 2000))] == [None]
+    assert [f.jid for f in recorded(b, entry("a.o", 1000, 2500))] == [1]
+
+
+def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
+    b = book("make")
+    b.runs(1, use("a.o"))
+    (finished,) = b.vanished(1, use("a.o"), START + 2, START + 2)
+    assert (finished.outcome, finished.output) == ("unknown", "a.o")
+
+
+def test_the_jobs_of_a_make_that_ended_between_two_looks_have_ended() -> None:
+    b = book("make")
+    b.runs(1, use("a.o"))
+    assert [(f.output, f.outcome) for f in b.all_vanished(START + 2, START + 2)] == [("a.o", "unknown")]
+    assert b.all_vanished(START + 2, START + 2) == []
+
+
+def test_a_job_that_ran_when_its_ninja_was_killed_has_failed_once_no_record_comes() -> None:
+    b = book()
+    b.runs(1, use("a.o"))
+    b.runs(2, use("b.o"))
+    assert b.all_vanished(START + 2, START + 2) == []
+    assert [f.output for f in recorded(b, entry("b.o"))] == ["b.o"]
+    assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("a.o", "failed")]
+
+
+def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> None:
+    ninja, make = book(), book("make")
+    unlimited = SchedulerBook(1, replace(ninja.scheduler, width=None), START)
+    assert [ninja.may_start(live) for live in (0, 3, 4, 5)] == [True, True, False, False]
+    assert make.may_start(5)
+    assert unlimited.may_start(5000)
+
+
+def test_a_ninja_whose_plan_holds_no_more_than_runs_starts_nothing() -> None:
+    b = book()
+    b.name_jobs(Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0))
+    assert [b.may_start(live) for live in (0, 2, 3)] == [True, True, False]
+    b.runs(1, use("a.o"))
+    recorded(b, entry("a.o"))
+    assert [b.may_start(live) for live in (0, 1, 2)] == [True, True, False]
+
+
+def by_end(output: str, start_ms: int, end_ms: int) -> Entry:
+    """As ninja 1.11 records it: with the time of the file, which the command made at its end."""
+    return Entry(start_ms, end_ms, int((START + 5 + end_ms / 1000) * 1e9), output, "abc", 50)
+
+
+def test_a_record_that_tells_a_jobs_end_is_not_paired_with_a_job_that_started_then() -> None:
+    b = book()
+    first, second = use("", START + 5.0, tool="other"), use("", START + 6.0, tool="other")
+    b.runs(1, first)
+    b.runs(2, second)
+    b.vanished(1, first, START + 6.0, START + 6.0)
+    b.vanished(2, second, START + 9.0, START + 9.0)
+    found = recorded(b, by_end("one.h", 0, 1000), by_end("two.h", 1000, 4000))
+    assert [(f.jid, f.output) for f in found] == [(1, "one.h"), (2, "two.h")]
+
+
+def test_ninjas_clock_begins_anew_behind_its_manifest() -> None:
+    b = book()
+    b.runs(1, use("a.o", START + 6.0))
+    assert [f.counted for f in recorded(b, by_end("build.ninja", 0, 1000))] == [False]
+    recorded(b, by_end("a.o", 0, 500))
+    nameless = use("", START + 7.0, tool="other")
+    b.runs(2, nameless)
+    b.vanished(2, nameless, START + 8, START + 8)
+    assert [f.jid for f in recorded(b, by_end("gen.h", 1000, 2000))] == [2]
+
+
+def test_what_was_counted_before_the_manifest_was_renewed_counts_no_more() -> None:
+    b = book()
+    told = b.recorded([entry("checked", 0, 10), entry("build.ninja", 10, 500)], just_scanned=False)
+    assert [e.tools for e in told if not isinstance(e, JobFinished)] == [{"other": 1}]
+    assert b.finished == 0
+    recorded(b, entry("a.o", 0, 100))
+    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    assert (b.recount(), b.finished) == ([], 1)
+
+
+def test_what_a_late_plan_says_renewed_the_manifest_counts_no_more() -> None:
+    b = book()
+    recorded(b, entry("checked", 0, 10), entry("a.o", 20, 500))
+    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    assert [e.tools for e in b.recount()] == [{"other": 1}]
+    assert b.recount() == []
+    assert [f.counted for f in recorded(b, entry("checked", 0, 10), entry("b.o", 20, 600))] == [False, True]
+    assert b.finished == 2
+
+
+def test_a_record_that_was_counted_before_its_job_was_seen_to_end_still_tells_that_it_ended_well() -> None:
+    b = book()
+    b.runs(1, use("not-its-name", START + 1.0))
+    assert [f.jid for f in recorded(b, entry("a.stamp", 1000, 3000))] == [None]
+    b.vanished(1, use("not-its-name", START + 1.0), START + 3.0, START + 3.0)
+    (ended,) = b.settle(at_once=True)
+    assert (ended.jid, ended.output, ended.outcome, ended.counted) == (1, "a.stamp", "ok", False)
+
+
+def test_a_job_that_ended_while_nobody_looked_is_paired_with_its_record() -> None:
+    """Seen last a second after its start; it ran for eight more, and was found to be gone after thirty."""
+    b = book()
+    nameless = use("", START + 5.0, tool="other")
+    b.runs(1, nameless)
+    b.vanished(1, nameless, START + 6.0, START + 35.0)
+    assert [(f.jid, f.output, f.outcome) for f in recorded(b, by_end("one.h", 0, 9000))] == [(1, "one.h", "ok")]
+
+
+def test_the_records_of_a_samurai_tell_when_a_job_ended() -> None:
+    """It keeps no start and no end, only the file's time."""
+    b = book("samurai")
+    jobs = {jid: use("", START + jid, tool="other") for jid in (1, 2)}
+    for jid, job in jobs.items():
+        b.runs(jid, job)
+        b.vanished(jid, job, START + jid + 5, START + jid + 5)
+    records = [Entry(0, 0, int((START + jid + 5) * 1e9), f"out{jid}", "h", 50) for jid in (1, 2)]
+    assert [f.jid for f in recorded(b, *records)] == [1, 2]
+
+
+def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() -> None:
+    b = book()
+    b.name_jobs(Plan(PlanSummary(1, 0, 1, {"other": 1}, ""), None, 0))
+    recorded(b, entry("made", 0, 2000))
+    b.runs(1, use("", START + 9, tool="other"))
+    b.all_vanished(START + 9.5, START + 9.5)
+    assert [(f.outcome, f.counted) for f in b.settle(at_once=True)] == [("unknown", False)]
