@@ -35,7 +35,7 @@ FIRST = 20
 """Of the jobs that end one by one: how many run at once, and how many more there are than times."""
 
 LIMIT, FLOOR, NEAR, BELOW = 1200 * MIB, 48 * MIB, 150 * MIB, 30 * MIB
-"""A memory group, its floor (decide/thresholds.py), and what is left of it before and behind the step."""
+"""A memory group, its floor (decide/policy/thresholds.py), and what is left of it before and behind the step."""
 
 GROWING = 3
 GROWTH_SECONDS, GROWTH_MIB = 4000.0, 2000

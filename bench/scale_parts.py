@@ -25,7 +25,7 @@ from stoker.model.state import BuildState
 from stoker.record.checkpoint import checkpoint_path
 from stoker.record.journal import JournalWriter, load_state, read_journal
 from stoker.record.replay import ReplaySource
-from stoker.simulate.run import simulate as simulated
+from stoker.simulate.runner import simulate as simulated
 from stoker.simulate.synthetic import pytorch
 from stoker.simulate.trace import read, write
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, get_args
 
 from bench.figures import add_arguments, publish
 from bench.simulated import TARGETED, TARGETS, missed, plots_of, summary_of, text_of
-from stoker.simulate.expectation import PREDICTIONS, Prediction
-from stoker.simulate.run import FIXED_LEVELS, simulate
+from stoker.simulate.oracle import PREDICTIONS, Prediction
+from stoker.simulate.runner import FIXED_LEVELS, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 
 GIB = 2**30

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stoker.config.priors import load_priors, priors_files, shipped_priors
-from stoker.decide.curves import Curve, Point
+from stoker.decide.memory.curves import Curve, Point
 from stoker.simulate.synthetic import kernels
 
 GIB = 2**30

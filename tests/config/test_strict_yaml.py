@@ -12,7 +12,7 @@ from stoker.config import strict_yaml
 from stoker.config.errors import ConfigError
 from stoker.config.settings import Settings, load_settings
 from stoker.config.strict_yaml import MAX_FILE_BYTES, load
-from stoker.decide.thresholds import Amount, Thresholds
+from stoker.decide.policy.thresholds import Amount, Thresholds
 
 
 def write(folder: Path, text: str | bytes, name: str = "settings.yaml") -> Path:

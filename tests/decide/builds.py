@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stoker.decide.curves import Curve, Point
-from stoker.decide.policy import decide
-from stoker.decide.view import Candidate, Decision, LiveJob, Paused, View
+from stoker.decide.memory.curves import Curve, Point
+from stoker.decide.policy.decide import decide
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, Paused, View
 
 GIB = 2**30
 

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.correction import OUTLIER, Correction
+from stoker.decide.memory.correction import OUTLIER, Correction
 
 
 def after(ratios: list[float], doubt: float = 0.15) -> Correction:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.curves import Curve, Point, flat, simplified
+from stoker.decide.memory.curves import Curve, Point, flat, simplified
 
 CURVE = Curve((Point(0, 100, "cudafe++"), Point(10, 300, "cicc"), Point(10, 50, "cicc"), Point(30, 150, "ptxas")))
 

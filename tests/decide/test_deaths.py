@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.death_texts import told_by
-from stoker.decide.deaths import (
+from stoker.decide.recovery.death_messages import told_by
+from stoker.decide.recovery.deaths import (
     MAX_RERUNS,
     Again,
     Attempt,

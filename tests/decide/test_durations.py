@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.durations import Durations, Expected, Sum, class_of, kind_of, weight
+from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, kind_of, weight
 from stoker.model.stated import Stated
 
 

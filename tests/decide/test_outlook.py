@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decide.builds import GIB, curve, kernel, light
-from stoker.decide.outlook import EDGES, SLOTS, Promise, Standing, from_birth, outlook
+from stoker.decide.memory.outlook import EDGES, SLOTS, Promise, Standing, from_birth, outlook
 
 
 def test_the_outlook_of_a_sure_job_is_its_curve() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.thresholds import Amount, Thresholds
+from stoker.decide.policy.thresholds import Amount, Thresholds
 
 MIB, GIB = 2**20, 2**30
 

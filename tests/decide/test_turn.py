@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from decide.builds import acts, asked, candidate, kernel, light, live, view
-from stoker.decide.admission import PATIENCE
-from stoker.decide.view import LiveJob
+from stoker.decide.policy.admission import PATIENCE
+from stoker.decide.policy.snapshot import LiveJob
 
 
 def stopped(jobs: list[LiveJob]) -> list[LiveJob]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from decide.builds import GIB, candidate, kernel, light, live, view
-from stoker.decide.policy import look
-from stoker.decide.view import View
-from stoker.decide.waits import Wait
+from stoker.decide.policy.decide import look
+from stoker.decide.policy.snapshot import View
+from stoker.decide.policy.waits import Wait
 
 
 def reason(seen: View, jid: int, now: float = 100.0) -> Wait:

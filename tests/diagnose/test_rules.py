@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stoker.config.errors import ConfigError
-from stoker.decide.death_texts import told_by
+from stoker.decide.recovery.death_messages import told_by
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stoker.config.paths import BuildPaths
-from stoker.decide.priors import Priors
+from stoker.decide.memory.prior_classes import Priors
 from stoker.engine.learn.cache_meter import CacheMeter, _Asked
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev

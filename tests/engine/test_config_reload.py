@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stoker.config.paths import BuildPaths
-from stoker.decide.thresholds import Amount, Thresholds
+from stoker.decide.policy.thresholds import Amount, Thresholds
 from stoker.engine.loop.steps import Steps
 from stoker.engine.reload import config_reload as following_module
 from stoker.engine.reload.choices_file import NAME

@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 
 from stoker.act.tree import stat_fields
-from stoker.decide.curves import Curve, flat
+from stoker.decide.memory.curves import Curve, flat
 from stoker.engine.govern.governor import Governor
 from stoker.engine.govern.jobserver import Lender
 from stoker.engine.govern.user_commands import carry_out

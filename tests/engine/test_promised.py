@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from stoker.decide.curves import flat
-from stoker.decide.view import LiveJob, View
+from stoker.decide.memory.curves import flat
+from stoker.decide.policy.snapshot import LiveJob, View
 from stoker.engine.govern.promised import Promised
 
 MIB, GIB = 2**20, 2**30

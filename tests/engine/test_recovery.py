@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act.gate import Target
-from stoker.decide.deaths import MORE, Again, GiveUp
+from stoker.decide.recovery.deaths import MORE, Again, GiveUp
 from stoker.engine.aftermath.recovery import PART, Recovery
 from stoker.engine.jobs.deck import Member
 from stoker.engine.jobs.output_watch import OutputWatch

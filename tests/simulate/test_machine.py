@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.curves import Point
+from stoker.decide.memory.curves import Point
 from stoker.simulate.drivers import Fixed
-from stoker.simulate.machine import Machine, lower_bound
-from stoker.simulate.run import simulate
+from stoker.simulate.runner import simulate
+from stoker.simulate.simulated_machine import Machine, lower_bound
 from stoker.simulate.trace import TraceJob
 
 

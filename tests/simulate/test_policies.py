@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.curves import Point
-from stoker.simulate.expectation import Prediction
-from stoker.simulate.run import UnknownPolicyError, best_fixed, driver_of, simulate
+from stoker.decide.memory.curves import Point
+from stoker.simulate.oracle import Prediction
+from stoker.simulate.runner import UnknownPolicyError, best_fixed, driver_of, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 from stoker.simulate.trace import TraceJob
 

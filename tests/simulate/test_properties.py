@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stoker.decide.curves import Point
-from stoker.decide.policy import spare_places
-from stoker.decide.view import Decision
+from stoker.decide.memory.curves import Point
+from stoker.decide.policy.decide import spare_places
+from stoker.decide.policy.snapshot import Decision
 from stoker.simulate.drivers import Stoker
-from stoker.simulate.expectation import Prediction, oracle
-from stoker.simulate.machine import Machine
+from stoker.simulate.oracle import Prediction, oracle
+from stoker.simulate.simulated_machine import Machine
 from stoker.simulate.trace import TraceJob
 
 GIB = 2**30

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stoker.cli.needs import heaviest_known
 from stoker.config.priors import load_priors, priors_files
-from stoker.decide.priors import Prior
+from stoker.decide.memory.prior_classes import Prior
 from stoker.doctor.need import Cost, Need
 from stoker.doctor.switches import switch
 from stoker.record.history import MAX_ROWS, KnownJob

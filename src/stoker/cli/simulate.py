@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 from stoker.cli.errors import FAILURE, CliError
 from stoker.model.units import format_bytes, format_duration, parse_size
-from stoker.simulate.expectation import PREDICTIONS, Prediction
-from stoker.simulate.run import Result, UnknownPolicyError, best_fixed, driver_of, simulate
+from stoker.simulate.oracle import PREDICTIONS, Prediction
+from stoker.simulate.runner import Result, UnknownPolicyError, best_fixed, driver_of, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 from stoker.simulate.trace import TraceError, TraceJob, read, write
 

@@ -14,8 +14,8 @@ from stoker.config.priors import load_classes, own_priors
 from stoker.config.profiles.load import ProfileError, read_profile
 from stoker.config.profiles.profile import Profile, Step
 from stoker.config.settings import load_settings, settings_path
-from stoker.decide.priors import Prior
-from stoker.decide.thresholds import Thresholds
+from stoker.decide.memory.prior_classes import Prior
+from stoker.decide.policy.thresholds import Thresholds
 
 
 class StepChoice(NamedTuple):

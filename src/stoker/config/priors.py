@@ -13,8 +13,8 @@ from pathlib import Path
 from stoker.config.errors import ConfigError
 from stoker.config.paths import config_dir, data_dir
 from stoker.config.strict_yaml import Section, load
-from stoker.decide.curves import Curve, Point
-from stoker.decide.priors import Prior, Priors
+from stoker.decide.memory.curves import Curve, Point
+from stoker.decide.memory.prior_classes import Prior, Priors
 from stoker.model.units import parse_size
 
 FILE_NAME = "priors.yaml"

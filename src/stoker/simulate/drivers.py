@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Protocol
 
-from stoker.decide.curves import Curve
-from stoker.decide.policy import decide, spare_places
-from stoker.decide.thresholds import Thresholds
-from stoker.decide.view import Candidate, Decision, LiveJob, View
-from stoker.simulate.expectation import Oracle
-from stoker.simulate.machine import NEVER, Live, Machine
+from stoker.decide.memory.curves import Curve
+from stoker.decide.policy.decide import decide, spare_places
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, View
+from stoker.decide.policy.thresholds import Thresholds
+from stoker.simulate.oracle import Oracle
+from stoker.simulate.simulated_machine import NEVER, Live, Machine
 
 WINDOW_FACTOR = 8
 """Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""

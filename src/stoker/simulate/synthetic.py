@@ -8,7 +8,7 @@ from importlib import resources
 from random import Random
 from typing import Literal
 
-from stoker.decide.curves import Point
+from stoker.decide.memory.curves import Point
 from stoker.simulate.trace import MIB, TraceJob
 
 Order = Literal["scattered", "row"]

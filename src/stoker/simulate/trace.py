@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from stoker.decide.curves import Point, simplified
+from stoker.decide.memory.curves import Point, simplified
 from stoker.model.codec import real
 
 MIB = 2**20

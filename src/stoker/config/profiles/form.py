@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 from stoker.config.priors import MAX_SIZE, read_classes
 from stoker.config.profiles.kinds import Bytes, Version, Whole
 from stoker.config.strict_yaml import Section
-from stoker.decide.priors import Prior
+from stoker.decide.memory.prior_classes import Prior
 from stoker.model.units import format_bytes, parse_size
 
 _VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)

@@ -15,7 +15,8 @@ LEAST_MEMORY = 32 * 2**20
 """For all jobs of a build together: no compiler does with less. Who writes less has forgotten a unit."""
 
 MAX_RETRIES = 5
-"""A step is never run again more often (decide/deaths.py): who needs more has a machine on which it cannot be built."""
+"""A step is never run again more often (decide/recovery/deaths.py): who needs more has a machine on which it cannot
+be built."""
 
 
 @dataclass(frozen=True, slots=True)

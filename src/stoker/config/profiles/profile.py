@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from stoker.config.profiles.checks import Checks
 from stoker.config.profiles.kinds import MAX_RETRIES, Level, Memory, Retries, Size
-from stoker.decide.priors import Prior
+from stoker.decide.memory.prior_classes import Prior
 
 Cache = Literal["none", "auto", "ccache", "sccache"]
 Scheduler = Literal["any", "ninja", "make", "none"]

@@ -13,7 +13,7 @@ from stoker.config.priors import CLASS_KEYS
 from stoker.config.profiles.form import Kind, keys_of
 from stoker.config.profiles.kinds import Bytes, Version, Whole
 from stoker.config.profiles.profile import Profile
-from stoker.decide.priors import Prior
+from stoker.decide.memory.prior_classes import Prior
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 _REFERENCE = {"type": "string", "pattern": r"\$\{"}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stoker.decide.deaths import (
+from stoker.decide.recovery.deaths import (
     MAX_RERUNS,
     MORE,
     OWN_WANT,

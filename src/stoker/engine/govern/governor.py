@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.tree import Processes, shows_stop
-from stoker.decide.alert import is_sudden, reading_pause
-from stoker.decide.policy import level_of, look, spare_places
-from stoker.decide.ramdisk import SeenRamDisk
-from stoker.decide.thresholds import Thresholds
-from stoker.decide.view import Decision, View
-from stoker.decide.waits import NO_WAITS
+from stoker.decide.memory.alert import is_sudden, reading_pause
+from stoker.decide.memory.ramdisk_growth import SeenRamDisk
+from stoker.decide.policy.decide import level_of, look, spare_places
+from stoker.decide.policy.snapshot import Decision, View
+from stoker.decide.policy.thresholds import Thresholds
+from stoker.decide.policy.waits import NO_WAITS
 from stoker.engine.govern.hosted_gate import GuestHolder, without_starting
 from stoker.engine.govern.jobserver import Lender
 from stoker.engine.govern.neighbours import NeighbourWatch

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from stoker.act import gate
-from stoker.decide.view import Decision
+from stoker.decide.policy.snapshot import Decision
 from stoker.engine.jobs.deck import Deck, Member
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.schedulers import Key

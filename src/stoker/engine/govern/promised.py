@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from stoker.decide.situation import Situation
-from stoker.decide.view import View
+from stoker.decide.policy.situation import Situation
+from stoker.decide.policy.snapshot import View
 
 KEPT_SECONDS, CHANGED_SECONDS = 5.0, 1.9
 """How long an answer is kept while there is plenty of memory, and no job comes or goes, or some do: what is expected

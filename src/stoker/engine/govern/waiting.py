@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stoker.decide.waits import Wait, Waits
+from stoker.decide.policy.waits import Wait, Waits
 from stoker.engine.jobs.deck import Member
 from stoker.model import events as ev
 

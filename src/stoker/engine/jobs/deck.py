@@ -13,10 +13,10 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from stoker.act.gate import Target
-from stoker.decide.climb import Climb
-from stoker.decide.curves import Curve
-from stoker.decide.view import Candidate, LiveJob
-from stoker.decide.waits import Wait
+from stoker.decide.memory.curves import Curve
+from stoker.decide.memory.growth_rate import Climb
+from stoker.decide.policy.snapshot import Candidate, LiveJob
+from stoker.decide.policy.waits import Wait
 from stoker.model import state as state_of
 from stoker.model.events import JobState
 from stoker.model.lesson import Lesson

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from stoker.decide.curves import Curve, flat
-from stoker.decide.flags import Traits, traits_of
-from stoker.decide.learn import Learner
-from stoker.decide.names import lasting_name
-from stoker.decide.priors import Priors
-from stoker.decide.recorder import CurveRecorder
-from stoker.decide.saved import Saved
+from stoker.decide.memory.command_traits import Traits, traits_of
+from stoker.decide.memory.curve_recorder import CurveRecorder
+from stoker.decide.memory.curves import Curve, flat
+from stoker.decide.memory.learner import Learner
+from stoker.decide.memory.output_names import lasting_name
+from stoker.decide.memory.prior_classes import Priors
+from stoker.decide.time_left.cache_savings import Saved
 from stoker.engine.learn.forecast import Foretold
 from stoker.model.events import JobFinished
 from stoker.model.lesson import Lesson

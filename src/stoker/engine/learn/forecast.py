@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from stoker.decide.durations import Durations, Expected, Sum, class_of, weight
-from stoker.decide.eta import Left, counted, remainder, time_left
+from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, weight
+from stoker.decide.time_left.estimate import Left, counted, remainder, time_left
 from stoker.engine.learn.remaining import Remaining, Twin, twin_of
 from stoker.model import events as ev
 from stoker.model.state import BuildState, Job, Scheduler

@@ -8,8 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 
-from stoker.decide.durations import Class, Durations, Expected, Sum, class_of, weight
-from stoker.decide.eta import Left, remainder
+from stoker.decide.time_left.durations import Class, Durations, Expected, Sum, class_of, weight
+from stoker.decide.time_left.estimate import Left, remainder
 from stoker.model.stated import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 

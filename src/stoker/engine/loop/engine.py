@@ -18,7 +18,7 @@ from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
-from stoker.decide.deaths import Again
+from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
 from stoker.engine.aftermath.findings import findings

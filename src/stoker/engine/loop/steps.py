@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stoker.decide.deaths import MAX_RERUNS
+from stoker.decide.recovery.deaths import MAX_RERUNS
 from stoker.engine.loop.keeper_link import Run
 from stoker.model import events as ev
 from stoker.model.schedulers import lost

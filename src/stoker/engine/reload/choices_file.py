@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from stoker.config.choices import Choices, ProfileChoices, StepChoice
-from stoker.decide.curves import Curve, Point
-from stoker.decide.priors import Prior
-from stoker.decide.thresholds import Amount, Thresholds
+from stoker.decide.memory.curves import Curve, Point
+from stoker.decide.memory.prior_classes import Prior
+from stoker.decide.policy.thresholds import Amount, Thresholds
 
 NAME = "choices.json"
 

@@ -19,8 +19,8 @@ from stoker.config.errors import ConfigError
 from stoker.config.paths import BuildPaths
 from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
 from stoker.config.settings import settings_path
-from stoker.decide.priors import Priors
-from stoker.decide.thresholds import Thresholds
+from stoker.decide.memory.prior_classes import Priors
+from stoker.decide.policy.thresholds import Thresholds
 from stoker.engine.loop.people import login_name
 from stoker.engine.loop.steps import Steps
 from stoker.engine.reload.choices_file import read_choices, write_choices

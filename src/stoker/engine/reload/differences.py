@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from stoker.config.choices import Choices
-from stoker.decide.priors import Prior
-from stoker.decide.thresholds import Thresholds
+from stoker.decide.memory.prior_classes import Prior
+from stoker.decide.policy.thresholds import Thresholds
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 

@@ -1,0 +1,332 @@
+"""What to expect of a job: its own history, else its class as priors and this build's finished jobs tell it.
+
+Pure: keeps sums, opens no file. Unaware of where history is kept, and of decisions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeVar
+
+from stoker.decide.memory.belief import COMMON, Belief, Seen, believed
+from stoker.decide.memory.command_traits import PLAIN, Traits
+from stoker.decide.memory.correction import Correction
+from stoker.decide.memory.curves import Curve, Point, flat
+from stoker.decide.memory.output_names import stem
+from stoker.decide.memory.prior_classes import Prior, Priors
+from stoker.model.lesson import Lesson
+from stoker.model.remembered import Remembered
+from stoker.model.stated import Stated
+
+Recall = Callable[[str, str, str], Remembered | None]
+"""What is remembered of (output, tool, flags); None where that is nothing."""
+
+SAME_RUN, SAME_TIME = 0.2, 0.3
+"""Spreads of size and time that one earlier run leaves: sources change, and a sample a second misses peaks."""
+
+LEAST_RUN, LEAST_TIME = 0.05, 0.1
+"""However often a job ran alike: figures come from samples a second apart, on machines that do other things too."""
+
+OTHER_RUN, OTHER_TIME = 0.4, 0.6
+"""At least these where the same output was made with other flags: -O0 or -O3, with or without -g."""
+
+MANY_RUNS = 5
+"""More runs than this narrow no further: that is how far back the means reach (docs/prediction.md)."""
+
+Known = Literal["same", "other", "prior"]
+"""What was expected of a job: its history with these flags, its history with other flags, its class."""
+
+SIZE_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.2})
+TIME_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.5})
+"""How far a whole build may be from expectations: remembered with these flags, with others, or measured for priors.
+Another machine changes times; what a compiler holds depends on its version alone: sm_90 instead of sm_80 made 9 %."""
+
+BIAS_SHARE = 0.5
+"""Share of the correction's own doubt that is added to every remembered size, until this build has shown its ratio."""
+
+TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
+"""Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
+
+MEASURED, MEASURED_TIME = 0.25, 0.3
+"""Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by tells of the
+build. A class that was guessed is more likely to be wrong itself."""
+
+STATES_TIME = 0.4
+"""Spread up to which a class tells how long its jobs take; a wider one says no more than the job's tool and source."""
+
+HIT_SECONDS, HIT_SHARE = 2.0, 0.2
+"""Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
+class is known, which may be of far longer jobs, it must have stayed below that share of the memory too. What is known
+of a job itself needs no such help, and ccache's preprocessing of a small source may hold as much as compiling it."""
+
+MAX_CLASSES = 4096
+"""Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
+
+MAX_TOLD = 1024
+"""Answers kept, of 3 KB each: about as many as jobs wait on deck on a large machine."""
+
+MAX_SIZE, MAX_SECONDS = 2.0**50, 1e8
+LEAST_SIZE, LEAST_SECONDS = 4096.0, 0.01
+
+_Key = TypeVar("_Key")
+
+
+class _Kind(NamedTuple):
+    """Where a job belongs: its prior, and the classes of this build from the widest to the narrowest."""
+
+    prior: Prior
+    whole: tuple[str, int, int]
+    flags: tuple[str, str]
+    family: tuple[str, int, int, str]
+
+
+class _Off(NamedTuple):
+    """By how much this build is off in size and in time."""
+
+    size: Correction
+    time: Correction
+
+    def stamp(self) -> tuple[float, ...]:
+        """Equal stamps mean equal corrections."""
+        size, time = self
+        return size.shift, size.left, size.scatter, time.shift, time.scatter
+
+
+class Learner:
+    """Expectations by output, else by class. Changes only when told of a finished job.
+
+    `recall` answers what earlier builds remember. A class is a prior's class, for the same number of GPU
+    architectures; within it, jobs with the same flags; within it, jobs whose names begin alike.
+    """
+
+    def __init__(self, priors: Priors, recall: Recall | None = None) -> None:
+        self._priors = priors
+        self._recall = recall or _nothing
+        self._classes: dict[tuple[str, int, int], Seen] = {}
+        self._flags: dict[tuple[str, str], Seen] = {}
+        self._families: dict[tuple[str, int, int, str], Seen] = {}
+        self._off: dict[tuple[str, Known], _Off] = {}
+        self._told: dict[tuple[object, ...], tuple[object, Curve]] = {}
+        self.version = 0
+        """Rises whenever an answer may have changed."""
+
+    def expect(self, output: str, tool: str, traits: Traits = PLAIN) -> Curve:
+        """The curve to expect: its own, corrected by what this build has shown, else that of its class.
+
+        The same object until something has changed for this job.
+        """
+        memory = self._recall(output, tool, traits.flags)
+        if memory is not None:
+            off = self._off_by(tool, "same" if memory.same_flags else "other")
+            key, stamp = (output, tool, traits.flags), (memory, *off.stamp())
+            return self._same(key, stamp) or self._tell(key, stamp, _of_memory(memory, off))
+        return self._of_class(self._kind(output, tool, traits), tool)
+
+    def stated(self, output: str, tool: str, traits: Traits = PLAIN) -> Stated | None:
+        """CPU seconds as they were remembered, or measured of the job's class; None where nobody has measured them."""
+        memory = self._recall(output, tool, traits.flags)
+        if memory is not None:
+            return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_seconds))
+        kind = self._kind(output, tool, traits)
+        start = _start(kind)
+        return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
+
+    def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
+        """A job ended well and took this: learn from it. None if it taught nothing: no figures, or a cache's hit."""
+        lesson = self._lesson(output, tool, points, traits)
+        if lesson is not None:
+            self.learn(output, tool, lesson)
+        return lesson
+
+    def learn(self, output: str, tool: str, lesson: Lesson) -> None:
+        """Learn from a job, now or as the journal tells of it: the same lessons make the same knowledge."""
+        prior, curve = self._priors.named(lesson.prior), _curve_of(lesson)
+        if prior is None or curve is None:
+            return
+        kind = _kind_of(prior, output, lesson.flags, lesson.targets, lesson.lanes)
+        news = self._correct(tool, "prior", curve, _start(kind), prior.name)
+        if lesson.known:
+            remembered = Belief(curve, lesson.log_peak, lesson.log_seconds, spread=0.0, time_spread=0.0)
+            news |= self._correct(tool, lesson.known, curve, remembered)
+        family = kind.family[-1]
+        news |= _entry(self._classes, kind.whole).add(curve, family)
+        news |= _entry(self._flags, kind.flags).add(curve, family)
+        news |= _entry(self._families, kind.family).add(curve, family)
+        if news:
+            self.version += 1
+
+    def _lesson(self, output: str, tool: str, points: Iterable[Point], traits: Traits) -> Lesson | None:
+        curve = _sane(points)
+        if curve is None:
+            return None
+        memory = self._recall(output, tool, traits.flags)
+        kind = self._kind(output, tool, traits)
+        if traits.cached and self._was_hit(curve, memory, kind, tool):
+            return None
+        lesson = Lesson(
+            kind.prior.name,
+            tuple(round(p.age, 3) for p in curve.points),
+            tuple(round(p.size) for p in curve.points),
+            tuple(p.phase for p in curve.points),
+            traits.flags,
+            traits.targets,
+            traits.lanes,
+        )
+        if memory is None:
+            return lesson
+        known: Literal["same", "other"] = "same" if memory.same_flags else "other"
+        return replace(lesson, known=known, log_peak=memory.log_peak, log_seconds=memory.log_seconds)
+
+    def set_priors(self, priors: Priors) -> bool:
+        """The classes from now on; whether they are other ones. What this build's jobs have taught stays, but for
+        classes that now have other members, and for how far jobs were from what their priors said."""
+        if priors is self._priors:
+            return False
+        old, new = ({p.name: (p.tool, p.output, p.command) for p in known.classes} for known in (self._priors, priors))
+        moved = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        self._priors = priors
+        self._classes = {key: seen for key, seen in self._classes.items() if key[0] not in moved}
+        self._flags = {key: seen for key, seen in self._flags.items() if key[0] not in moved}
+        self._families = {key: seen for key, seen in self._families.items() if key[0] not in moved}
+        self._off = {key: off for key, off in self._off.items() if key[1] != "prior"}
+        self._told.clear()
+        self.version += 1
+        return True
+
+    def _kind(self, output: str, tool: str, traits: Traits) -> _Kind:
+        prior = self._priors.of(output, tool, traits.command)
+        return _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
+
+    def _of_class(self, kind: _Kind, tool: str) -> Curve:
+        """The blend of all that is known of the class."""
+        whole, flags = self._classes.get(kind.whole), self._flags.get(kind.flags)
+        family, off = self._families.get(kind.family), self._off_by(tool, "prior")
+        key = (tool, kind.whole, kind.flags if flags else None, kind.family if family else None)
+        stamp = (*(seen.epoch for seen in (whole, flags, family) if seen), *off.stamp())
+        return self._same(key, stamp) or self._tell(key, stamp, _of_seen(kind, (whole, flags, family), off))
+
+    def _same(self, key: tuple[object, ...], stamp: object) -> Curve | None:
+        """What was answered before, if nothing has changed since."""
+        told = self._told.get(key)
+        return told[1] if told is not None and told[0] == stamp else None
+
+    def _tell(self, key: tuple[object, ...], stamp: object, curve: Curve) -> Curve:
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told[key] = stamp, curve
+        return curve
+
+    def _off_by(self, tool: str, known: Known) -> _Off:
+        off = self._off.get((tool, known))
+        if off is None:
+            off = self._off[tool, known] = _Off(Correction(SIZE_DOUBTS[known]), Correction(TIME_DOUBTS[known]))
+        return off
+
+    def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief, kind: str = "") -> bool:
+        """Count a job into the corrections; whether they have changed by a step. `kind` is the class of a prior.
+
+        Only one of which something definite was expected: what a class as wide as "any C++ file" is off by, that class
+        learns for itself.
+        """
+        off, news = self._off_by(tool, known), False
+        if max(curve.duration, math.exp(expected.time)) < TELLING_SECONDS:
+            return False
+        if expected.spread <= MEASURED and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
+            news |= off.size.add(math.log(curve.peak), expected.peak, kind, _own(expected.spread))
+        if expected.time_spread <= MEASURED_TIME:
+            news |= off.time.add(math.log(curve.duration), expected.time, kind, _own(expected.time_spread))
+        return news
+
+    def _was_hit(self, curve: Curve, memory: Remembered | None, kind: _Kind, tool: str) -> bool:
+        if curve.duration >= HIT_SECONDS:
+            return False
+        if memory is not None:
+            return curve.duration < HIT_SHARE * math.exp(memory.log_seconds)
+        expected = self._of_class(kind, tool)
+        return curve.duration < HIT_SHARE * expected.duration and curve.peak < HIT_SHARE * expected.peak
+
+
+def _own(spread: float) -> float:
+    """How far a class as a whole may be from its figures, of which its members have this spread."""
+    return math.sqrt(COMMON) * spread
+
+
+def _of_memory(memory: Remembered, off: _Off) -> Curve:
+    """The curve of a job's own history, as this build has shown that it is to be read."""
+    spread = max(run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN), off.size.scatter)
+    time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
+    if not memory.same_flags:
+        spread, time_spread = max(spread, OTHER_RUN), max(time_spread, OTHER_TIME)
+    growth = math.exp(memory.log_peak + off.size.shift) / max(point[1] for point in memory.points)
+    pace = math.exp(memory.log_seconds + off.time.shift) / memory.points[-1][0]
+    points = tuple(Point(age * pace, held * growth, phase) for age, held, phase in memory.points)
+    source = "history" if memory.same_flags else "history, other flags"
+    return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source)
+
+
+def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None], off: _Off) -> Curve:
+    """The prior, corrected and then drawn towards what was seen of each class."""
+    start = _start(kind)
+    shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
+    return shifted.after_all(*classes).curve(kind.prior.spread)
+
+
+def run_spread(runs: int, variance: float, first: float, least: float) -> float:
+    """The spread that earlier runs leave: `first` after one of them, then what was measured between them."""
+    between = min(runs - 1, MANY_RUNS)
+    return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
+
+
+def _kind_of(prior: Prior, output: str, flags: str, targets: int, lanes: int) -> _Kind:
+    whole = (prior.name, targets, lanes)
+    return _Kind(prior, whole, (prior.name, flags), (*whole, stem(output)))
+
+
+def _start(kind: _Kind) -> Belief:
+    """The prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
+    _, targets, lanes = kind.whole
+    curve = kind.prior.curve
+    if targets > 1:
+        rounds = math.ceil(targets / lanes)
+        curve = curve.repeated(rounds).scaled(size=lanes, time=targets / rounds)
+    return believed(curve, kind.prior.spread, kind.prior.time_spread)
+
+
+def _sane(points: Iterable[Point]) -> Curve | None:
+    """A curve of the points that can be counted with; None where there is none."""
+    # The comparisons are false for what is no number.
+    kept = [p for p in points if 0 <= p.age <= MAX_SECONDS and 0 <= p.size <= MAX_SIZE]
+    kept.sort(key=_age)
+    if not kept:
+        return None
+    if kept[-1].age < LEAST_SECONDS:
+        return flat(max(LEAST_SIZE, *(p.size for p in kept), 0.0), LEAST_SECONDS)
+    if max(p.size for p in kept) < LEAST_SIZE:
+        return flat(LEAST_SIZE, kept[-1].age)
+    return Curve(tuple(kept))
+
+
+def _curve_of(lesson: Lesson) -> Curve | None:
+    """The measured curve; None where the journal's figures are none that can be counted with."""
+    return _sane(map(Point, lesson.ages, lesson.sizes, lesson.phases))
+
+
+def _age(point: Point) -> float:
+    return point.age
+
+
+def _entry(table: dict[_Key, Seen], key: _Key) -> Seen:
+    """The sums of a class, begun if need be; the oldest class makes room."""
+    seen = table.get(key)
+    if seen is None:
+        if len(table) >= MAX_CLASSES:
+            del table[next(iter(table))]
+        seen = table[key] = Seen()
+    return seen
+
+
+def _nothing(_output: str, _tool: str, _flags: str) -> None:
+    return None

@@ -1,0 +1,281 @@
+"""What jobs will hold in the time to come, added up: means and variances over slots that lengthen with distance.
+
+Pure arithmetic on curves. Unaware of jobs, of limits' origin, and of what will be decided.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+
+from stoker.decide.memory.curves import Curve
+
+FINE_SLOTS = 10
+"""Slots of one second: the finest that a policy which looks about once a second can use."""
+
+GROWTH = 1.1
+"""Each later slot is this much longer: what is far off is known less exactly, so finer slots would only cost time."""
+
+HORIZON = 7200.0
+"""Seconds looked ahead. A job longer than two hours counts with what it holds at that distance."""
+
+
+def _edges() -> tuple[float, ...]:
+    edges = [float(i) for i in range(FINE_SLOTS + 1)]
+    while edges[-1] < HORIZON:
+        edges.append(edges[-1] * GROWTH)
+    return tuple(edges)
+
+
+EDGES = _edges()
+"""Borders of the slots, in seconds from now at full speed (a job alone on its core)."""
+
+SLOTS = len(EDGES) - 1
+
+PACES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
+"""Standard deviations and weights of the three-point Gauss-Hermite rule: they stand for every pace a job may have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """Expected bytes and their variance in each slot; slots behind the end are left out.
+
+    `most` is what the job holds there at the one of its paces at which that is most, and `doubt` the variance of that
+    size alone: not to know when a peak comes makes it no higher.
+    """
+
+    mean: tuple[float, ...]
+    variance: tuple[float, ...]
+    most: tuple[float, ...]
+    doubt: tuple[float, ...]
+    peak: float
+    peak_slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where on its curve a job stands: `position` in the curve's seconds, how many of these go by in a second (`pace`),
+    what the curve's sizes are to be multiplied with (`scale`), and the spreads that are left."""
+
+    curve: Curve
+    position: float = 0.0
+    pace: float = 1.0
+    scale: float = 1.0
+    spread: float = 0.0
+    time_spread: float = 0.0
+    bias: float = 0.0
+    least: float = 0.0
+    """Bytes held at this moment: the nearest slot shows no less."""
+
+
+def even(size: float, slots: int) -> Outlook:
+    """A job that holds `size` bytes for so many slots, for sure."""
+    sizes, sure = (size,) * slots, (0.0,) * slots
+    return Outlook(sizes, sure, sizes, sure, size, 0)
+
+
+@lru_cache(maxsize=4096)
+def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
+    """The outlook of a job that would start now and keep `width` cores busy."""
+    return outlook(Standing(curve, 0.0, width, 1.0, curve.spread, curve.time_spread, curve.bias))
+
+
+def outlook(standing: Standing) -> Outlook:
+    """What a job is expected to hold from now on."""
+    least, courses = standing.least, _courses(standing)
+    if len(courses) == 1:
+        mean = most = courses[0]
+        variance = doubt = [_doubt(m, standing) for m in mean]
+    else:
+        (_, likely), (_, side), _ = PACES
+        mean = [likely * a + side * (b + c) for a, b, c in zip(*courses, strict=True)]
+        most = list(map(max, *courses))
+        variance = [
+            likely * (a - m) ** 2 + side * ((b - m) ** 2 + (c - m) ** 2) + _doubt(m, standing)
+            for a, b, c, m in zip(*courses, mean, strict=True)
+        ]
+        doubt = [_doubt(m, standing) for m in most]
+    if least > 0 and mean:
+        mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
+    if standing.bias:
+        mean, most = _biased(mean, standing), _biased(most, standing)
+    peak = max(mean, default=0.0)
+    return Outlook(tuple(mean), tuple(variance), tuple(most), tuple(doubt), peak, mean.index(peak) if mean else 0)
+
+
+def _courses(standing: Standing) -> list[list[float]]:
+    """What it holds in each slot at each of the PACES that it may have, all of one length."""
+    curve, position, pace, scale = standing.curve, standing.position, standing.pace, standing.scale
+    if standing.time_spread <= 0:
+        return [_course(curve, position, pace, scale)]
+    courses = [_course(curve, position, pace * math.exp(by * standing.time_spread), scale) for by, _ in PACES]
+    length = max(map(len, courses))
+    for course in courses:
+        course += [0.0] * (length - len(course))
+    return courses
+
+
+def _doubt(size: float, standing: Standing) -> float:
+    """Variance from the spread of sizes: what is held now is measured, only the change from it is in doubt."""
+    return (standing.spread * (size - standing.least)) ** 2
+
+
+def _biased(sizes: list[float], standing: Standing) -> list[float]:
+    """The sizes if all of the class are larger than expected by the bias; again, what is held now is measured."""
+    more, least = 1 + standing.bias, standing.least
+    return [more * size - standing.bias * least if size > least else min(more * size, least) for size in sizes]
+
+
+def _course(curve: Curve, position: float, pace: float, scale: float) -> list[float]:
+    """The most held in each slot, if the job goes on at this pace."""
+    ages, sizes = curve.ages, curve.sizes
+    after, count = bisect_right(ages, position), len(ages)
+    course: list[float] = []
+    start = curve.value(position)
+    for edge in EDGES[1:]:
+        most = start
+        end = position + edge * pace
+        while after < count and ages[after] <= end:
+            if sizes[after] > most:
+                most = sizes[after]
+            after += 1
+        if after >= count:
+            course.append(most * scale)
+            break
+        left = after - 1
+        width = ages[after] - ages[left] if left >= 0 else 0.0
+        start = sizes[after] if width <= 0 else sizes[left] + (sizes[after] - sizes[left]) * (end - ages[left]) / width
+        course.append(max(most, start) * scale)
+    return course
+
+
+class Promise:
+    """The sum of outlooks: what running jobs are expected to hold, slot by slot, and how much of it is doubt.
+
+    `caution` is the number of standard deviations that are kept free above the sum. Doubt about time counts as if it
+    were about size, since the peaks of many jobs seldom meet; where jobs are few, no more counts than if they all met.
+    """
+
+    def __init__(self, capacity: float, caution: float) -> None:
+        self.capacity = capacity
+        self.caution = caution
+        self.mean = [0.0] * SLOTS
+        self.variance = [0.0] * SLOTS
+        self.most = [0.0] * SLOTS
+        self.doubt = [0.0] * SLOTS
+        self.peak = 0.0
+        """Never less than the highest slot: the sum of the peaks of all that was added."""
+
+    def copied(self) -> Promise:
+        """The same sum, to add to without changing this one."""
+        other = Promise(self.capacity, self.caution)
+        other.mean, other.variance = self.mean.copy(), self.variance.copy()
+        other.most, other.doubt, other.peak = self.most.copy(), self.doubt.copy(), self.peak
+        return other
+
+    def hold(self, size: float, until: int | None = None) -> None:
+        """Add a job that keeps `size` bytes, up to a slot or for as long as can be seen: a frozen one."""
+        for slot in range(SLOTS if until is None else until):
+            self.mean[slot] += size
+            self.most[slot] += size
+        self.peak += size
+
+    def add(self, job: Outlook, after: int = 0) -> None:
+        """Add a job; with `after`, one that starts that many slots from now."""
+        seen = _shifted(job, after)
+        mean, variance, most, doubt = self.mean, self.variance, self.most, self.doubt
+        for slot, (m, v, t, d) in enumerate(zip(seen.mean, seen.variance, seen.most, seen.doubt, strict=True), after):
+            mean[slot] += m
+            variance[slot] += v
+            most[slot] += t
+            doubt[slot] += d
+        self.peak += self._top(job)
+
+    def _top(self, job: Outlook) -> float:
+        """The job's peak with its doubt."""
+        upper = job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
+        return min(upper, max(job.most, default=0.0) + self.caution * math.sqrt(max(job.doubt, default=0.0)))
+
+    def fits(self, job: Outlook, after: int = 0, capacity: float | None = None) -> bool:
+        """Whether the job can be added, `after` slots from now, and every slot stays within the capacity.
+
+        Another `capacity` may be tried.
+        """
+        capacity = self.capacity if capacity is None else capacity
+        if self.peak + self._top(job) <= capacity:
+            return True
+        at = bisect_right(EDGES, EDGES[after] + EDGES[job.peak_slot]) - 1 if after else job.peak_slot
+        if at < SLOTS and self.mean[at] + job.peak > capacity:
+            return False  # what most do not pass, looked at first
+        return self._within(_shifted(job, after), after, capacity)
+
+    def fits_soon(self, job: Outlook, slots: int, capacity: float) -> bool:
+        """Whether the job can be added and the next so many slots stay within this capacity."""
+        near = Outlook(
+            job.mean[:slots], job.variance[:slots], job.most[:slots], job.doubt[:slots], job.peak, job.peak_slot
+        )
+        return self._within(near, 0, capacity)
+
+    def _within(self, job: Outlook, after: int, capacity: float) -> bool:
+        """Whether all slots from `after` on stay within the capacity with the job, whose slots begin there."""
+        caution, mean, variance, most, doubt = self.caution, self.mean, self.variance, self.most, self.doubt
+        for slot, (m, v, t, d) in enumerate(zip(job.mean, job.variance, job.most, job.doubt, strict=True), after):
+            if (
+                mean[slot] + m + caution * math.sqrt(variance[slot] + v) > capacity
+                and most[slot] + t + caution * math.sqrt(doubt[slot] + d) > capacity
+            ):
+                return False
+        return True
+
+    def free(self) -> float:
+        """Bytes that nothing running is expected to need, in the tightest slot."""
+        return self.capacity - max(self.upper(slot) for slot in range(SLOTS))
+
+    def upper(self, slot: int) -> float:
+        """The promise in a slot, doubt included."""
+        return min(
+            self.mean[slot] + self.caution * math.sqrt(self.variance[slot]),
+            self.most[slot] + self.caution * math.sqrt(self.doubt[slot]),
+        )
+
+    def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
+        """The first slot, after this one, in which a job could start and fit that holds `held` bytes until then."""
+        for slot in range(1, SLOTS):
+            if held and self.upper(slot - 1) + held > self.capacity:
+                return None
+            if self.fits(job, slot):
+                return slot
+        return None
+
+
+def _shifted(job: Outlook, after: int) -> Outlook:
+    """The outlook as seen when it begins `after` slots from now: slots there are longer, so each takes the most of
+    those that fall into it."""
+    if not after:
+        return job
+    offset = EDGES[after]
+    figures: list[tuple[float, float, float, float]] = []
+    source = 0
+    last = len(job.mean)
+    for slot in range(after, SLOTS):
+        end, first = EDGES[slot + 1] - offset, source
+        while source < last and EDGES[source + 1] <= end:
+            source += 1
+        # One that reaches beyond the end counts here and in the next.
+        stop = source + 1 if source < last and EDGES[source] < end else source
+        figures.append(_largest(job, first, stop))
+        if source >= last:
+            break
+    mean, variance, most, doubt = zip(*figures, strict=True) if figures else ((), (), (), ())
+    return Outlook(mean, variance, most, doubt, job.peak, job.peak_slot)
+
+
+def _largest(job: Outlook, first: int, stop: int) -> tuple[float, float, float, float]:
+    return (
+        max(job.mean[first:stop], default=0.0),
+        max(job.variance[first:stop], default=0.0),
+        max(job.most[first:stop], default=0.0),
+        max(job.doubt[first:stop], default=0.0),
+    )

@@ -1,0 +1,63 @@
+"""Classes of jobs before anything was measured: which class a job belongs to, and what its members are taken to need.
+
+Pure values. Unaware of where they were written down and of what has been learnt since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from stoker.decide.memory.curves import Curve, Point
+
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """A class of jobs: a shape, and how far its members may be from it (relative standard deviations).
+
+    `tool`, `output` and `command` say which jobs belong to it; empty means any. The last two are shell patterns
+    (`*`, `?`, `[...]`; `*` matches slashes too) for the whole output and the whole command line.
+    """
+
+    name: str
+    curve: Curve
+    spread: float
+    time_spread: float
+    tool: str = ""
+    output: str = ""
+    command: str = ""
+
+    def covers(self, output: str, tool: str, command: str) -> bool:
+        """Whether the job is of this class."""
+        return (
+            (not self.tool or self.tool == tool)
+            and (not self.output or fnmatchcase(output, self.output))
+            and (not self.command or fnmatchcase(command, self.command))
+        )
+
+
+UNKNOWN = Prior(
+    "unknown",
+    Curve((Point(0.0, 0.1 * GIB), Point(20.0, 1.0 * GIB), Point(30.0, 1.0 * GIB)), source="no prior"),
+    spread=1.0,
+    time_spread=1.0,
+)
+"""What a job of no class is taken for. A guess: as much as a large C++ file, as unsure as can be."""
+
+
+class Priors:
+    """Classes in their order: a job is of the first that covers it."""
+
+    def __init__(self, classes: Iterable[Prior] = ()) -> None:
+        self.classes = tuple(classes)
+
+    def of(self, output: str, tool: str, command: str = "") -> Prior:
+        """The class of a job; UNKNOWN where none covers it."""
+        return next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
+
+    def named(self, name: str) -> Prior | None:
+        """The class of that name; None if there is none."""
+        return UNKNOWN if name == UNKNOWN.name else next((p for p in self.classes if p.name == name), None)

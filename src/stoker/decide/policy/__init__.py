@@ -1,0 +1,1 @@
+"""Who may run now: decisions with their reasons from one snapshot. Pure."""

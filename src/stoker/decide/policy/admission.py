@@ -1,0 +1,303 @@
+"""Who may start or go on: curves over time against the capacity, and room kept for whoever waits.
+
+Pure. Unaware of the emergency, of processes and of clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stoker.decide.memory.outlook import Outlook
+from stoker.decide.policy.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway, stop
+from stoker.decide.policy.situation import Situation, age_order
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob
+from stoker.decide.policy.waits import Wait
+from stoker.model.units import format_bytes, format_duration
+
+PATIENCE = 64
+"""A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
+
+BACKFILL_DEPTH = 128
+"""Different expectations that are tried in vain in one look. Batch schedulers have such a limit too (Slurm tests 500
+jobs a round): those behind are younger, and the next look is a second away."""
+
+RETRY_DEPTH = 8
+"""Candidates in one look that fit and would be stopped again at once. What stops them is mostly the same for all."""
+
+PRESSING = 2.0
+"""A job presses when it takes this many times as long as all on deck would take together."""
+
+CLIMB_WEIGHT = 1.3
+"""What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
+
+THAW_SHARE = 0.3
+"""Share of the reserve that thawed jobs may be promised: less than the brake's share, or it would freeze them again."""
+
+THAW_SPACING = 2.0
+"""Seconds after a freeze before anything thaws, so that its effect has been seen."""
+
+
+_RESTS = Wait("rest", "it fits, and goes on once the effect of the last freeze has been seen")
+
+
+class Deck:
+    """One round of admissions: what is promised so far, how many run, and the job that room is kept for.
+
+    Nobody is let go whom the next look, with the same numbers, would have to stop.
+    """
+
+    def __init__(self, situation: Situation, slots: int, now: float) -> None:
+        self.situation = situation
+        self.view = situation.view
+        self.promise = situation.promise
+        self.slots = slots
+        self.now = now
+        self.decisions: list[Decision] = []
+        self.waiting: str = ""
+        """The name of the job that room is kept for; empty while none waits."""
+        self.waits: dict[int, Wait] = {}
+        """Why those wait that were tried."""
+        self.rest: Wait | None = None
+        """Why nobody else was tried; None: for want of a place."""
+        self._early: Decision | None = None
+        self._gone: list[LiveJob] = []
+        self._leeway = leeway(situation)
+
+    def thaw(self, frozen: Iterable[LiveJob]) -> None:
+        """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
+
+        First those that a person's word had stopped, the oldest first and at once; then those with the least climb
+        before them: they give memory back the soonest.
+        """
+        rested = self.now - self.view.last_freeze >= THAW_SPACING
+        waiting = []
+        for job in sorted(frozen, key=self._thaw_order):
+            rest = self.situation.outlook(job)
+            self.promise.hold(-job.rss)
+            if self.slots > 0 and self._may_go_on(job, rest):
+                self.promise.add(rest)
+                self._leeway -= self.situation.growth(job, LOOK_AHEAD)
+                self.slots -= 1
+                if not (job.by_word or rested):
+                    # Its place and its room are kept: whoever starts there now would be in its way.
+                    self.waits[job.jid] = _RESTS
+                    continue
+                self._gone.append(job)
+                why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
+                self.decisions.append(Decision("thaw", job.jid, why))
+            else:
+                self.promise.hold(job.rss)
+                waiting.append((job, rest))
+        for job, rest in waiting:
+            if self.slots > 0:
+                self.waits[job.jid] = self._lacks_room(self._why_stays(job, rest))
+            self.promise.hold(-job.rss)
+            self._keep_room(rest, job.name, job.rss)
+
+    def _thaw_order(self, job: LiveJob) -> tuple[bool, float, float, int]:
+        return not job.by_word, 0.0 if job.by_word else self.situation.climb_left(job), *age_order(job)
+
+    def _may_go_on(self, job: LiveJob, rest: Outlook) -> bool:
+        """Promises may use a part of the reserve here, since what is frozen would otherwise lock up the rest.
+
+        What ran until a person's word stopped it need only pass the brake, as it did before.
+        """
+        capacity, reserve = self.promise.capacity, self.view.reserve
+        line = capacity + self.view.ramdisk.growth + BRAKE_SHARE * reserve
+        if job.by_word and self.promise.fits_soon(rest, LOOK_AHEAD, line):
+            return not self._stopped_again(job)
+        if self.situation.growth(job, LOOK_AHEAD) > self._leeway:
+            return False
+        return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve) and not self._stopped_again(job)
+
+    def _stopped_again(self, job: LiveJob) -> str:
+        """Why the next look would stop a job, if this one too is let go now; empty if it would not."""
+        act = stop(self.situation.letting_go((*self._gone, job)), self.now)
+        return "" if act is None else act.why
+
+    def let_pass(self, frozen: Sequence[LiveJob], room: float) -> None:
+        """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
+
+        Behind its peak it gives back more than that.
+        """
+        if not frozen or self.now - self.view.last_freeze < THAW_SPACING:
+            return
+        climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)
+        if climb <= room and not self._stopped_again(job):
+            why = f"needs ~{format_bytes(climb)} more to pass its peak, {format_bytes(self.view.available)} available"
+            self.decisions.append(Decision("thaw", job.jid, why))
+            self.slots = 0
+
+    def admit(self, candidates: Iterable[Candidate]) -> None:
+        """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in.
+
+        Where none can, the first begins early rather than leave a core idle.
+        """
+        self._admit_what_fits(candidates)
+        early = self._early
+        if early is not None and not any(d.action in ("admit", "thaw") for d in self.decisions):
+            self.decisions = [*(d for d in self.decisions if d.jid != early.jid), early]
+
+    def _admit_what_fits(self, candidates: Iterable[Candidate]) -> None:
+        refused: dict[Outlook, Wait] = {}
+        retries = 0
+        for candidate in candidates:
+            if self.slots <= 0:
+                return
+            if len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
+                self.rest = self._kept()
+                return
+            job, again = self.situation.outlook_at_birth(candidate), ""
+            if job not in refused and self._fits(candidate, job):
+                again = self._stopped_again(born := self._newborn(candidate))
+                if not again:
+                    self._admit(candidate, born, job)
+                    continue
+                retries += 1
+            if job not in refused:
+                refused[job] = self._refusal(candidate, job, again)
+            self.waits[candidate.jid] = refused[job]
+            if self.waiting:
+                continue
+            if not candidate.held:
+                self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
+            self._early = self._may_begin(candidate, job)
+            if candidate.first or candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
+                self._take_back(candidate)
+                self._keep_room(job, candidate.name, candidate.rss)
+
+    def _fits(self, candidate: Candidate, job: Outlook) -> bool:
+        """Whether it fits; what it holds already is promised to it, and is a part of what it needs."""
+        self._take_back(candidate)
+        fits = self.promise.fits(job)
+        if candidate.rss:
+            self.promise.hold(candidate.rss)
+        return fits
+
+    def _take_back(self, candidate: Candidate) -> None:
+        """What it holds is promised to it no longer: its whole need is about to be."""
+        if candidate.rss:
+            self.promise.hold(-candidate.rss)
+
+    def _admit(self, candidate: Candidate, born: LiveJob, job: Outlook) -> None:
+        self._take_back(candidate)
+        self.promise.add(job)
+        self._gone.append(born)
+        self.slots -= 1
+        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(job)))
+
+    def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
+        """The candidate as it will be seen once it has been let go."""
+        c = candidate
+        return LiveJob(c.jid, c.name, self.now, 0.0, c.rss, c.curve, c.rss, width=c.width, alone=c.alone, early=early)
+
+    def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
+        """Its admission beside a single job, if there is room for what it holds in the next second while that runs on.
+
+        Frozen then, it holds nothing that the other is expected to need; and it will be, unless that one comes down
+        sooner. Doubt is left out: should the other need more, what this one has done is lost. That is worth the half of
+        a machine, and not the twentieth: where many run, the job that has to run alone again costs more.
+        """
+        if len(self.view.running) != 1 or self.view.frozen or not self._may_ever_fit(job):
+            return None
+        room = self.promise.capacity - max(self.promise.mean)
+        if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
+            return None
+        why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
+        return Decision("admit", candidate.jid, why, early=True)
+
+    def _may_ever_fit(self, job: Outlook) -> bool:
+        """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it
+        has waited long enough, nobody has to wait for that."""
+        return job.peak <= self.view.budget - self.view.kept
+
+    def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
+        """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.
+
+        Until then it keeps `held` bytes. If no slot is in sight, nothing else may start.
+        """
+        self.waiting = self.waiting or name
+        slot = self.promise.earliest(job, held)
+        self.promise.hold(held, slot)
+        if slot is None:
+            self.rest = self.rest or (self._kept() if self.slots > 0 else None)
+            self.slots = 0
+        else:
+            self.promise.add(job, slot)
+
+    def _free(self) -> float:
+        return max(0.0, self.promise.free())
+
+    def _refusal(self, candidate: Candidate, job: Outlook, again: str) -> Wait:
+        if self.waiting and not again:
+            return self._kept()
+        return self._lacks_room(self._why_held(candidate, job, again))
+
+    def _lacks_room(self, why: str) -> Wait:
+        return Wait("memory", why, size=self.view.available)
+
+    def _kept(self) -> Wait:
+        """Why those behind the first that waits do not fit, or may not start."""
+        free = self._above_reserve()
+        for_whom = f"what runs and for {self.waiting}" if self.waiting else "what runs, and for those before it"
+        return Wait("room", f"{format_bytes(free)} free above the reserve, kept for {for_whom}", self.waiting, free)
+
+    def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
+        """Why a frozen job does not go on."""
+        need = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}"
+        return f"{need}; {format_bytes(self._above_reserve())} free above the reserve{self._for_ramdisk()}"
+
+    def _above_reserve(self) -> float:
+        """Bytes available now that are not kept; some may be promised to what runs."""
+        return max(0.0, self.view.available - self.view.kept)
+
+    def _why_admitted(self, job: Outlook) -> str:
+        need, free = format_bytes(job.peak), format_bytes(self._free()) if self.waiting else ""
+        if self.waiting:
+            return f"needs ~{need}; backfilled while {self.waiting} waits, {free} left"
+        return f"needs ~{need} of {format_bytes(self.promise.capacity)}"
+
+    def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
+        if again:
+            return f"would be stopped at once: {again}"
+        seconds = format_duration(candidate.curve.duration)
+        return (
+            f"needs ~{format_bytes(job.peak)} within {seconds}, "
+            f"{format_bytes(self._free())} free above the reserve{self._for_ramdisk()}"
+        )
+
+    def _for_ramdisk(self) -> str:
+        """What is kept for the RAM disk, if anything is."""
+        growth = self.view.ramdisk.growth
+        return f" and {format_bytes(growth)} for the RAM disk" if growth else ""
+
+
+def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
+    """The order in which candidates are tried.
+
+    0. Those that were killed, and run again first.
+    1. Those passed over too often.
+    2. Those that take much longer than all that is on deck would take together: started last, such a job would keep a
+       whole machine waiting for one core. The longest first.
+    3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
+       come down early let others climb sooner. So the time after the peak counts for them, and the time before it
+       against them.
+    4. The rest by age and not by length, since only what has left the deck makes room for jobs not yet seen.
+    """
+    together = sum(c.curve.duration for c in candidates) / level
+    return sorted(candidates, key=lambda c: _deck_order(c, share, together))
+
+
+def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[int, float, float, int]:
+    curve = candidate.curve
+    if candidate.first:
+        rank, key = 0, 0.0
+    elif candidate.passed_over >= PATIENCE:
+        rank, key = 1, 0.0
+    elif curve.duration > PRESSING * together:
+        rank, key = 2, -curve.duration
+    elif curve.peak > share:
+        rank, key = 3, CLIMB_WEIGHT * curve.peak_age - curve.duration
+    else:
+        rank, key = 4, 0.0
+    return rank, key, candidate.arrived, candidate.jid

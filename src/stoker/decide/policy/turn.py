@@ -1,0 +1,95 @@
+"""Whose turn it is, whatever memory says: a person's pause and level, and the jobs that must run alone.
+
+Pure. Unaware of memory, of processes and of clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stoker.decide.policy.situation import age_order
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, View
+from stoker.decide.policy.waits import Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Who may move now, as far as memory and the level allow; and what there is to tell about those who may not.
+
+    `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait; `single` does for
+    those that have a reason of their own.
+    """
+
+    frozen: tuple[LiveJob, ...]
+    candidates: tuple[Candidate, ...]
+    told: tuple[Decision, ...] = ()
+    frozen_wait: Wait | None = None
+    deck_waits: Wait | None = None
+    single: Mapping[int, Wait] = field(default_factory=dict)
+
+
+def obey(view: View, level: int) -> tuple[Decision, ...]:
+    """The freezes that a person's word demands. They come at once, however long the jobs would still take."""
+    if view.paused == "hard":
+        return _stop(view.running, f"paused: 0 of {len(view.running)} may run")
+    solo = soloist(view)
+    if solo is not None:
+        others = [j for j in view.running if j.jid != solo.jid]
+        return _stop(_youngest_first(others), f"{solo.name} runs alone, {len(view.running)} were running")
+    excess = len(view.running) - level
+    if view.level is None or excess <= 0:
+        return ()
+    # The oldest runs on; and whom a person set going a moment ago is stopped last.
+    victims = sorted(_youngest_first(view.running)[:-1], key=lambda j: j.by_person)
+    return _stop(victims[:excess], f"level {level}, {len(view.running)} were running")
+
+
+def whose_turn(view: View) -> Turn:
+    """Who may start or go on.
+
+    A job on deck that must be alone goes before all others: what was admitted ends first, frozen jobs too, since they
+    keep their memory; nobody is admitted meanwhile. What a person froze may stay so for ever, so nobody waits for it.
+    """
+    solo = soloist(view)
+    if solo is not None:
+        wait = _alone(f"{solo.name} runs alone", solo.name)
+        return Turn(tuple(j for j in view.frozen if j.jid == solo.jid), (), frozen_wait=wait, deck_waits=wait)
+    frozen = tuple(j for j in view.frozen if not j.by_person)
+    if view.paused != "no":
+        paused = Wait("paused", "the build is paused: nothing starts until somebody resumes it")
+        return Turn(frozen, (), deck_waits=paused)
+    alone = [c for c in view.candidates if c.alone]
+    if not alone:
+        return Turn(frozen, view.candidates)
+    first = min(alone, key=arrival)
+    before = len(view.running) + len(frozen)
+    if not before:
+        return Turn((), (first,), deck_waits=_alone(f"{first.name} runs alone", first.name))
+    why = f"runs alone: {before} to end before it"
+    told = () if first.held else (Decision("hold", first.jid, why),)
+    return Turn(frozen, (), told, deck_waits=_alone(f"{first.name} {why}", f"{first.name} {before}"))
+
+
+def _alone(why: str, key: str) -> Wait:
+    return Wait("alone", why, key)
+
+
+def soloist(view: View) -> LiveJob | None:
+    """The live job that must be alone: the oldest of them, None if there is none that may run."""
+    alone = [j for j in view.running if j.alone]
+    alone += [j for j in view.frozen if j.alone and not j.by_person]
+    return min(alone, key=age_order, default=None)
+
+
+def arrival(candidate: Candidate) -> tuple[float, int]:
+    """Sorts candidates by when they came on deck."""
+    return candidate.arrived, candidate.jid
+
+
+def _youngest_first(jobs: Iterable[LiveJob]) -> list[LiveJob]:
+    return sorted(jobs, key=age_order, reverse=True)
+
+
+def _stop(jobs: Iterable[LiveJob], why: str) -> tuple[Decision, ...]:
+    return tuple(Decision("freeze", j.jid, why, by_word=True) for j in jobs)

@@ -1,0 +1,1 @@
+"""Which failures are worth another attempt. Pure; knows no policy."""

@@ -1,0 +1,90 @@
+"""What a policy on paper is told to expect of jobs: the truth, the truth with noise, or only what it learns as it goes.
+
+Knows the true curves, so that it can hand out wrong ones. No policy sees them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from random import Random
+from typing import Literal, Protocol
+
+from stoker.config.priors import load_priors, shipped_priors
+from stoker.decide.memory.curves import Curve, simplified
+from stoker.decide.memory.learner import Learner
+from stoker.decide.memory.prior_classes import Priors
+from stoker.simulate.trace import TraceJob
+
+Prediction = Literal["exact", "noisy", "absent"]
+PREDICTIONS: tuple[Prediction, ...] = ("exact", "noisy", "absent")
+
+NOISE = 0.2
+"""Standard deviation of the logarithm of the factors on size and on time, drawn anew for every job."""
+
+EXACT_SPREAD = 0.02
+"""What a history of equal builds would itself measure as its spread."""
+
+
+class Oracle(Protocol):
+    """Tells what to expect of a job, and hears what it really took."""
+
+    learns: bool
+    """Whether what is expected of one job changes when another ends."""
+
+    def expect(self, job: TraceJob) -> Curve:
+        """The expected curve."""
+
+    def ended(self, job: TraceJob) -> None:
+        """The job ended well; its measured curve may teach something."""
+
+
+def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
+    """The oracle of that kind; the seed decides its noise."""
+    if prediction == "absent":
+        return _FirstBuild()
+    return _History(0.0 if prediction == "exact" else NOISE, seed)
+
+
+class _History:
+    """An earlier build's curves, each off by its own factors in size and time."""
+
+    learns = False
+
+    def __init__(self, noise: float, seed: int) -> None:
+        self._noise = noise
+        self._random = Random(seed * 7919 + 17)  # noqa: S311  (noise, not a secret)
+        self._curves: dict[str, Curve] = {}
+
+    def expect(self, job: TraceJob) -> Curve:
+        curve = self._curves.get(job.output)
+        if curve is None:
+            size, time = (math.exp(self._random.gauss(0, self._noise)) for _ in range(2))
+            spread = max(EXACT_SPREAD, self._noise)
+            curve = Curve(simplified(job.points), source="history").scaled(size, time).widened(spread, spread)
+            self._curves[job.output] = curve
+        return curve
+
+    def ended(self, job: TraceJob) -> None:
+        self._curves.pop(job.output, None)
+
+
+class _FirstBuild:
+    """No history: the shipped class priors, corrected by what has finished in this build."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        self._learner = Learner(_shipped())
+
+    def expect(self, job: TraceJob) -> Curve:
+        return self._learner.expect(job.output, job.tool)
+
+    def ended(self, job: TraceJob) -> None:
+        self._learner.observe(job.output, job.tool, simplified(job.points))
+
+
+@cache
+def _shipped() -> Priors:
+    """Read once: a table of results simulates hundreds of builds."""
+    return load_priors([shipped_priors()])[0]

@@ -1,0 +1,104 @@
+"""One run on paper, from the first job to the last, and what it comes to. Knows no file and no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stoker.simulate.drivers import Driver, Fixed, KillAndRestart, PressureLimited, Stoker, reserve_of
+from stoker.simulate.load_limited import LoadLimited
+from stoker.simulate.oracle import Prediction, oracle
+from stoker.simulate.simulated_machine import Machine, lower_bound
+from stoker.simulate.trace import TraceJob
+
+
+class UnknownPolicyError(ValueError):
+    """No policy of this name; the message lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one policy makes of one build. Seconds and bytes.
+
+    `kills` counts jobs killed for want of memory, by the kernel or by the policy; `restarts` schedulers that were
+    killed. `lost_seconds` is CPU time whose work was thrown away. `idle` is how long the machine as a whole stood
+    still: the makespan less all CPU time spent, per core. `given_up` counts jobs larger than the machine,
+    `shed` those of the kills that were the policy's own.
+    """
+
+    policy: str
+    makespan: float
+    peak: float
+    kills: int
+    lost_seconds: float
+    idle: float
+    bound: float
+    ratio: float
+    restarts: int = 0
+    given_up: int = 0
+    frozen: int = 0
+    shed: int = 0
+    asked: int = 0
+
+
+def simulate(
+    jobs: Iterable[TraceJob],
+    cores: int,
+    ram: float,
+    policy: str = "stoker",
+    prediction: Prediction = "noisy",
+    seed: int = 1,
+) -> Result:
+    """Run the whole build under a policy; raises UnknownPolicyError."""
+    jobs = tuple(jobs)
+    driver = driver_of(policy, prediction, seed)
+    machine = Machine(jobs, cores, ram)
+    while not machine.over:
+        machine.advance(driver.look(machine))
+    tally = machine.tally
+    spent = sum(j.cpu for j in jobs) + tally.lost
+    bound = lower_bound(jobs, cores, ram - reserve_of(ram))
+    return Result(
+        policy,
+        machine.now,
+        tally.peak,
+        tally.kills,
+        tally.lost,
+        max(0.0, machine.now - spent / cores),
+        bound,
+        machine.now / bound,
+        tally.restarts,
+        len(tally.given_up),
+        driver.counts["freeze"] if isinstance(driver, Stoker) else 0,
+        driver.counts["shed"] if isinstance(driver, Stoker) else 0,
+        driver.asked if isinstance(driver, Stoker) else 0,
+    )
+
+
+def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> Driver:
+    """The driver of that name: stoker, fixed:N, load:N, kill-and-restart or psi."""
+    if policy == "stoker":
+        return Stoker(oracle(prediction, seed))
+    if policy == "kill-and-restart":
+        return KillAndRestart()
+    if policy == "psi":
+        return PressureLimited()
+    kind, _, number = policy.partition(":")
+    if kind in _BY_NUMBER and number.isdecimal() and int(number) > 0:
+        return _BY_NUMBER[kind](int(number))
+    raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, load:N, kill-and-restart and psi")
+
+
+_BY_NUMBER: dict[str, Callable[[int], Driver]] = {"fixed": Fixed, "load": LoadLimited}
+
+
+FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
+"""Levels that a person might try by hand."""
+
+
+def best_fixed(jobs: Iterable[TraceJob], cores: int, ram: float) -> Result | None:
+    """The fastest `-j N` up to the number of cores that kills no job: what hindsight would have chosen."""
+    jobs = tuple(jobs)
+    levels = [n for n in FIXED_LEVELS if n < cores] + [cores]
+    results = [simulate(jobs, cores, ram, f"fixed:{n}") for n in levels]
+    return min((r for r in results if r.kills == 0), key=lambda r: r.makespan, default=None)

@@ -1,0 +1,302 @@
+"""The machine on paper: jobs that hold memory and share cores, a scheduler's window, a kernel that kills.
+
+An exact discrete-event simulation: memory is a straight line between events, so its peak is never between two looks.
+Knows what jobs really take; whoever drives it sees only what could be seen on a real machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stoker.decide.memory.growth_rate import Climb
+from stoker.simulate.trace import TraceJob
+
+MAX_KILLS = 10
+"""A job that the kernel killed this often is given up: it needs more than the machine has."""
+
+NEVER = math.inf
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """One attempt at a job. `at` is the CPU seconds done, true at the machine's work clock `since`."""
+
+    jid: int
+    job: TraceJob
+    arrived: float
+    started: float = NEVER
+    at: float = 0.0
+    since: float = 0.0
+    segment: int = 0
+    frozen: bool = False
+    turns: int = 0
+    """Raised at every freeze and thaw, so that events planned before are known to be void."""
+    seen_peak: float = 0.0
+    seen_peak_at: float = 0.0
+    climb: Climb = field(default_factory=Climb, repr=False)
+    passed_over: int = 0
+    held: bool = False
+    early: bool = False
+    """Admitted early, and not stopped since (see `LiveJob`)."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run comes to."""
+
+    peak: float = 0.0
+    kills: int = 0
+    lost: float = 0.0
+    restarts: int = 0
+    finished: int = 0
+    given_up: list[str] = field(default_factory=list)
+
+
+class Machine:
+    """Cores, memory, and a scheduler that offers ready jobs as long as its window has room."""
+
+    def __init__(self, jobs: Iterable[TraceJob], cores: int, ram: float) -> None:
+        self.cores = cores
+        self.ram = ram
+        self.now = 0.0
+        self.used = 0.0
+        self.tally = Tally()
+        self.running: dict[int, Live] = {}
+        self.frozen: dict[int, Live] = {}
+        self.deck: dict[int, Live] = {}
+        self.alone: set[int] = set()
+        """Jobs once killed for want of memory: a driver that can runs them by themselves."""
+        self.ended: list[Live] = []
+        """Jobs that ended since the driver looked last; it clears this."""
+        self._jobs = tuple(jobs)
+        self._waiting_for, self._dependents, self._ready = _graph(self._jobs)
+        self._left = len(self._jobs)
+        self._kills: dict[int, int] = {}
+        self._work = 0.0
+        """The work clock: seconds that a job running all along would have spent on a core of its own."""
+        self._slope = 0.0
+        self._width = 0.0
+        self._events: list[tuple[float, int, int, Live]] = []
+        self._count = 0
+
+    @property
+    def over(self) -> bool:
+        """True when every job has ended or been given up."""
+        return self._left == 0
+
+    @property
+    def in_window(self) -> int:
+        """How many children the scheduler has: held, frozen or running."""
+        return len(self.deck) + len(self.running) + len(self.frozen)
+
+    def offer(self, window: int) -> list[Live]:
+        """Let the scheduler start children until its window is full; returns those that are new on deck."""
+        room = window - self.in_window
+        new: list[Live] = []
+        while room > 0 and self._ready:
+            jid = self._ready.popleft()
+            live = self.deck[jid] = Live(jid, self._jobs[jid], self.now)
+            new.append(live)
+            room -= 1
+        return new
+
+    def size(self, live: Live) -> float:
+        """Bytes the job holds now."""
+        return _size(live.job, live.segment, self.age(live))
+
+    def age(self, live: Live) -> float:
+        """CPU seconds the job has used."""
+        return live.at if live.frozen else live.at + (self._work - live.since) * live.job.width
+
+    def phase(self, live: Live) -> str:
+        """The compiler pass the job is in."""
+        return live.job.points[live.segment].phase
+
+    def start(self, live: Live) -> None:
+        """A job on deck starts to run."""
+        del self.deck[live.jid]
+        live.started = self.now
+        self.used += live.job.points[0].size
+        self._run(live)
+
+    def freeze(self, live: Live) -> None:
+        """Stop a running job where it is; it keeps its memory."""
+        self._stop(live)
+        live.frozen = True
+        self.frozen[live.jid] = live
+
+    def thaw(self, live: Live) -> None:
+        """Let a frozen job go on."""
+        del self.frozen[live.jid]
+        live.frozen = False
+        self._run(live)
+
+    def kill(self, live: Live, *, by_kernel: bool = False) -> None:
+        """End an attempt: its memory is free, its work is lost, the job becomes ready again, before all others."""
+        size = self.size(live)
+        if live.frozen:
+            del self.frozen[live.jid]
+        else:
+            self._stop(live)
+        self.used = max(0.0, self.used - size)
+        self.tally.lost += live.at
+        if by_kernel:
+            self.tally.kills += 1
+            self.alone.add(live.jid)
+            self._kills[live.jid] = self._kills.get(live.jid, 0) + 1
+            if self._kills[live.jid] >= MAX_KILLS:
+                self.tally.given_up.append(live.job.output)
+                self._release_dependents(live.jid)
+                return
+        self._ready.appendleft(live.jid)
+
+    def advance(self, until: float) -> None:
+        """Go on to the next end of a job, a kill, or the time `until`, whichever comes first."""
+        while not self.ended and self.now < until:
+            self._forget_void_events()
+            share = min(1.0, self.cores / self._width) if self._width > 0 else 1.0
+            work = self._events[0][0] if self._events else NEVER
+            step = (work - self._work) / share
+            if self.now + step > until:
+                self._move((until - self.now) * share, share)
+                self.now = until
+                return
+            if step == NEVER:
+                return
+            if self._move(work - self._work, share):
+                return
+            _, _, _, live = heapq.heappop(self._events)
+            self._pass_point(live)
+
+    def _forget_void_events(self) -> None:
+        while self._events and self._events[0][2] != self._events[0][3].turns:
+            heapq.heappop(self._events)
+
+    def _move(self, work: float, share: float) -> bool:
+        """Let `work` seconds of the work clock pass; False unless memory ran out on the way and somebody was killed."""
+        if self.used + self._slope * work > self.ram and self._slope > 0:
+            work = max(0.0, min(work, (self.ram - self.used) / self._slope))
+            self._shift(work, share)
+            self._out_of_memory()
+            return True
+        self._shift(work, share)
+        if self.used > self.ram:
+            self._out_of_memory()
+            return True
+        return False
+
+    def _shift(self, work: float, share: float) -> None:
+        self._work += work
+        self.now += work / share
+        self.used = max(0.0, self.used + self._slope * work)
+        self.tally.peak = max(self.tally.peak, min(self.used, self.ram))
+
+    def _out_of_memory(self) -> None:
+        """The kernel takes the biggest."""
+        victims = [*self.running.values(), *self.frozen.values()]
+        self.kill(max(victims, key=self.size), by_kernel=True)
+
+    def _run(self, live: Live) -> None:
+        live.since = self._work
+        live.turns += 1
+        self.running[live.jid] = live
+        self._width += live.job.width
+        self._slope += _slope(live.job, live.segment)
+        self._plan(live)
+
+    def _stop(self, live: Live) -> None:
+        live.at = self.age(live)
+        live.since = self._work
+        live.turns += 1
+        del self.running[live.jid]
+        self._width -= live.job.width
+        self._slope -= _slope(live.job, live.segment)
+        if not self.running:
+            self._width = self._slope = 0.0  # what rounding has left
+
+    def _plan(self, live: Live) -> None:
+        """The next corner of the job's curve as an event."""
+        points = live.job.points
+        following = points[min(live.segment + 1, len(points) - 1)].age
+        due = live.since + max(0.0, following - live.at) / live.job.width
+        self._count += 1
+        heapq.heappush(self._events, (due, self._count, live.turns, live))
+
+    def _pass_point(self, live: Live) -> None:
+        """The job has come to a corner of its curve, or to its end."""
+        points = live.job.points
+        before = _slope(live.job, live.segment)
+        if live.segment + 2 >= len(points):
+            self._finish(live)
+            return
+        live.segment += 1
+        live.at, live.since = points[live.segment].age, self._work
+        jump = points[live.segment].size - points[live.segment - 1].size
+        if points[live.segment].age == points[live.segment - 1].age:
+            self.used += jump
+        self._slope += _slope(live.job, live.segment) - before
+        self._plan(live)
+
+    def _finish(self, live: Live) -> None:
+        size = live.job.points[-1].size
+        self._stop(live)
+        self.used = max(0.0, self.used - size)
+        if not self.running and not self.frozen:
+            self.used = 0.0
+        self.tally.finished += 1
+        self.ended.append(live)
+        self._release_dependents(live.jid)
+
+    def _release_dependents(self, jid: int) -> None:
+        self._left -= 1
+        for dependent in self._dependents.get(jid, ()):
+            self._waiting_for[dependent] -= 1
+            if self._waiting_for[dependent] == 0:
+                self._ready.append(dependent)
+
+
+def lower_bound(jobs: Iterable[TraceJob], cores: int, budget: float) -> float:
+    """Seconds that no policy can beat: the critical path, the CPU time, or the memory times time there is to fit."""
+    jobs = tuple(jobs)
+    path: dict[str, float] = {}
+    for job in jobs:
+        path[job.output] = job.seconds + max((path[d] for d in job.deps), default=0.0)
+    return max(
+        max(path.values()),
+        sum(j.cpu for j in jobs) / cores,
+        sum(j.memory_time for j in jobs) / budget,
+    )
+
+
+def _graph(jobs: tuple[TraceJob, ...]) -> tuple[dict[int, int], dict[int, list[int]], deque[int]]:
+    made = {job.output: jid for jid, job in enumerate(jobs)}
+    waiting: dict[int, int] = {}
+    dependents: dict[int, list[int]] = {}
+    ready: deque[int] = deque()
+    for jid, job in enumerate(jobs):
+        needs = [made[d] for d in job.deps]
+        waiting[jid] = len(needs)
+        for need in needs:
+            dependents.setdefault(need, []).append(jid)
+        if not needs:
+            ready.append(jid)
+    return waiting, dependents, ready
+
+
+def _size(job: TraceJob, segment: int, age: float) -> float:
+    points = job.points
+    left = points[segment]
+    return left.size + _slope(job, segment) / job.width * (age - left.age) if segment + 1 < len(points) else left.size
+
+
+def _slope(job: TraceJob, segment: int) -> float:
+    """Bytes per second of the work clock in this segment."""
+    points = job.points
+    if segment + 1 >= len(points):
+        return 0.0
+    width = points[segment + 1].age - points[segment].age
+    return (points[segment + 1].size - points[segment].size) / width * job.width if width > 0 else 0.0
