@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-# No test depends on the clock: a busy machine must not fail an example for being slow.
-settings.register_profile("stoker", deadline=None)
+# Property tests are bounded by their examples, never by a clock: a busy machine must not fail one for being slow.
+settings.register_profile("stoker", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stoker")
+
+HANGS_SECONDS = 3600
+"""Seconds after which a property test is taken to hang: pytest's bound for single tests is for those with one example."""
 
 LONG_ONES = ("simulate", "e2e", "cli", "act", "verify")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
@@ -19,6 +22,9 @@ LONG_ONES = ("simulate", "e2e", "cli", "act", "verify")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(LONG_ONES)}
     items.sort(key=lambda item: ranks.get(item.path.parent.name, len(ranks)))
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.function):
+            item.add_marker(pytest.mark.timeout(HANGS_SECONDS))
 
 
 # The workers of `pytest -n` have these of somebody's terminal; a test's own terminal has a size of its own.

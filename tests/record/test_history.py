@@ -145,7 +145,7 @@ def test_what_is_no_course_is_refused(history: History, points: tuple[tuple[floa
         history.add("cxx", "a.o", "", points)
 
 
-@settings(max_examples=25, deadline=None)  # a file is made for each
+@settings(max_examples=25)  # a file is made for each
 @given(st.lists(st.tuples(st.floats(), st.floats(), st.text(max_size=3)), min_size=1, max_size=4))
 def test_figures_that_cannot_be_true_are_not_kept(points: list[tuple[float, float, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

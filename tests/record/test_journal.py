@@ -216,7 +216,7 @@ def test_a_line_beyond_the_limit_is_skipped_without_being_held(tmp_path: Path, m
     assert found.skipped == 1
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_flipped_byte_costs_at_most_the_lines_it_touches(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "journal.jsonl"
@@ -233,7 +233,7 @@ def test_a_flipped_byte_costs_at_most_the_lines_it_touches(tmp_path: Path, data:
     reduce_all(found)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_any_bytes_at_all_are_read_or_refused(tmp_path: Path, raw: bytes) -> None:
     path = tmp_path / "journal.jsonl"

@@ -76,7 +76,6 @@ def test_with_true_predictions_the_budget_is_kept(build: list[TraceJob], level: 
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1800)
 @settings(max_examples=2000)
 @given(jobs(25), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
 def test_whatever_is_predicted_every_one_of_thousands_ends(

@@ -79,7 +79,7 @@ def terminal(width: int = WIDTH, height: int = HEIGHT) -> tuple[pyte.Screen, pyt
     return screen, pyte.Stream(screen)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(frames)
 def test_the_difference_shows_the_same_picture_as_the_whole(frames: list[str]) -> None:
     whole, feed_whole = terminal()
@@ -91,7 +91,7 @@ def test_the_difference_shows_the_same_picture_as_the_whole(frames: list[str]) -
         assert picture(cells) == picture(whole)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(frames, unknown)
 def test_after_anything_unknown_the_whole_picture_is_written_again(frames: list[str], strange: str) -> None:
     model = Screen(WIDTH, HEIGHT)

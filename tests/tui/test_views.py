@@ -44,7 +44,7 @@ def at(state: BuildState, now: float = 3723, **options: object) -> Moment:
     return Moment(Update(state, "live"), START + now, **options)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(st.integers(0, len(STATES) - 1), st.integers(1, 250), st.integers(1, 80), st.booleans())
 def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int, ascii_only: bool) -> None:
     m, g = at(STATES[which]), ASCII if ascii_only else UNICODE

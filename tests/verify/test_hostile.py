@@ -245,7 +245,7 @@ def broken(data: bytes, changes: list[tuple[float, int, int]], cut: float) -> by
     return bytes(copy[: int(len(copy) * cut)])
 
 
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(which=st.integers(0, 4), changes=damage, cut=st.just(1.0) | st.floats(0, 1))
 def test_damaged_binaries_are_reported(
     corpus: str, which: int, changes: list[tuple[float, int, int]], cut: float
@@ -259,7 +259,7 @@ def test_damaged_binaries_are_reported(
     assert all(p.what for p in binary.report.problems)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_damaged_wheels_are_reported(corpus: str, wheel: Callable[..., Path], seed: int) -> None:
     rng = random.Random(seed)
