@@ -12,7 +12,7 @@ settings.register_profile("stoker", deadline=None, suppress_health_check=[Health
 settings.load_profile("stoker")
 
 HANGS_SECONDS = 3600
-"""Seconds after which a property test is taken to hang: pytest's bound for single tests is for those with one example."""
+"""Seconds after which a property test is taken to hang: pytest's bound for single tests is for one example."""
 
 LONG_ONES = ("simulate", "e2e", "cli", "act", "verify")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
