@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -82,6 +83,12 @@ def test_the_page_of_the_architecture_names_every_room_and_every_file_of_a_build
     paths = BuildPaths(ROOT)
     files = [value for name in dir(BuildPaths) if isinstance(value := getattr(paths, name), Path) and name != "root"]
     assert {path.name for path in (*files, checkpoint_path(paths.journal)) if path.parent == ROOT} <= page
+
+
+def test_an_installation_brings_no_ninja_that_could_come_before_ones_own() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert not [name for name in project["dependencies"] if name.startswith("ninja")]
+    assert "pip install -q '.[demo]'" in (ROOT / "README.md").read_text()
 
 
 def test_the_page_of_the_journal_names_every_event_and_every_field() -> None:

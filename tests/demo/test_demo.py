@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stoker.demo import find_compiler, make_demo
+from stoker.cli.errors import OWN_FAILURE
+from stoker.cli.main import main
+from stoker.demo import find_compiler, find_ninja, make_demo
 from stoker.demo.cxx import cxx_project
 from stoker.demo.plan import MIB, cxx_plan, heavy_memory
 
@@ -19,7 +21,7 @@ KINDS = [
 
 
 def make(folder: Path, compiler: str, *, fail: bool = False) -> tuple[str, ...]:
-    return make_demo(folder, seconds=1, cores=1, memory_budget=2 * 2**30, fail=fail, compiler=compiler)
+    return make_demo(folder, find_ninja(), seconds=1, cores=1, memory_budget=2 * 2**30, fail=fail, compiler=compiler)
 
 
 def build(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -81,7 +83,7 @@ def test_python_work_takes_the_memory_it_is_told(tmp_path: Path) -> None:
 
 
 def test_without_much_memory_it_is_python_work(tmp_path: Path) -> None:
-    make_demo(tmp_path, seconds=1, cores=1, memory_budget=512 * MIB)
+    make_demo(tmp_path, find_ninja(), seconds=1, cores=1, memory_budget=512 * MIB)
     assert (tmp_path / "work.py").exists()
 
 
@@ -94,6 +96,25 @@ def test_a_compiler_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch: 
     assert find_compiler() == ""
     monkeypatch.setenv("CXX", str(fake))
     assert find_compiler() == ""
+
+
+def test_without_the_wheel_the_systems_ninja_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ninja", None)
+    system = tmp_path / "ninja-build"
+    system.write_text("#!/bin/sh\n")
+    system.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_ninja() == str(system)
+
+
+def test_without_any_ninja_one_line_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ninja", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["demo", "--plain"]) == OWN_FAILURE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "pip install ninja" in line
 
 
 def peak_of(command: list[str], folder: Path) -> int:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from stoker.cli import early
-from stoker.cli.errors import LEFT, CliError
+from stoker.cli.errors import LEFT, OWN_FAILURE, CliError
 from stoker.cli.screen import pick_screen
 from stoker.cli.starting import bytes_of, show_own, spec_of_command, start_build
 from stoker.record.builds import is_live
@@ -18,15 +18,20 @@ from stoker.record.builds import is_live
 
 def demo(args: argparse.Namespace) -> int:
     """Write a small real build into a temporary folder and watch it."""
-    from stoker.demo import make_demo
+    from stoker.demo import find_ninja, make_demo
 
     if not 1.0 <= args.seconds <= 3600.0:
         raise CliError("--seconds is a number from 1 to 3600")
+    ninja = find_ninja()
+    if not ninja:
+        raise CliError("the demo needs ninja: 'pip install ninja', or your system's package ninja-build", OWN_FAILURE)
     screen = pick_screen(args)
     memory = bytes_of(args.memory)
     budget = min(_available_memory(), memory or sys.maxsize)
     folder = Path(tempfile.mkdtemp(prefix="stoker-demo-"))
-    command = make_demo(folder, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail)
+    command = make_demo(
+        folder, ninja, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail
+    )
     # In its own folder, so that "go on with the last build of this one" never means the demo.
     paths = start_build(lambda _: spec_of_command(command, str(folder), "demo", args.jobs, memory), early.keep)
     status: int | None = None

@@ -11,8 +11,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import ninja
-
 from stoker.demo.cxx import cxx_project
 from stoker.demo.plan import CXX_LEAST_BUDGET, cxx_plan, python_plan
 from stoker.demo.python import python_project
@@ -24,9 +22,16 @@ _PROBE_SECONDS = 60
 
 
 def make_demo(
-    folder: Path, *, seconds: float, cores: int, memory_budget: int, fail: bool = False, compiler: str | None = None
+    folder: Path,
+    ninja: str,
+    *,
+    seconds: float,
+    cores: int,
+    memory_budget: int,
+    fail: bool = False,
+    compiler: str | None = None,
 ) -> tuple[str, ...]:
-    """Write the project into `folder` and return the command that builds it.
+    """Write the project into `folder` and return the command by which `ninja` builds it.
 
     It takes about `seconds` on `cores` cores of a common machine, and never more than half of `memory_budget` bytes.
     `fail` puts one real error into it. `compiler` is a C++ compiler's path, "" for Python work, None for what works
@@ -42,7 +47,7 @@ def make_demo(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return str(_ninja()), "-C", str(folder)
+    return ninja, "-C", str(folder)
 
 
 def find_compiler() -> str:
@@ -71,6 +76,10 @@ def _works(compiler: str) -> bool:
     return run.returncode == 0
 
 
-def _ninja() -> Path:
-    """The ninja that came with stoker, so that no system package is needed."""
-    return Path(ninja.BIN_DIR) / "ninja"
+def find_ninja() -> str:
+    """Return the path of the ninja that came with the extra "demo", else of the system's; "" if there is none."""
+    try:
+        import ninja
+    except ImportError:
+        return shutil.which("ninja") or shutil.which("ninja-build") or ""
+    return os.path.join(ninja.BIN_DIR, "ninja")
