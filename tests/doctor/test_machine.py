@@ -18,7 +18,6 @@ from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volume
 from stoker.doctor.need import GIB, MIB, Job, Need
 from stoker.record.history import History
 from stoker.sense.machine.cgroup import MemoryLimit
-from stoker.sense.machine.mounts import read_mounts
 from support.clinic import Clinic, system_env
 from support.memory_group import MemoryGroup
 
@@ -222,10 +221,10 @@ def test_a_tmpfs_counts_as_memory_and_a_file_server_is_slow() -> None:
 
 
 def test_the_file_system_is_that_of_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
-    volume = read_volume(str(tmp_path / "a/b/c"), read_mounts("self"))
+    volume = read_volume(str(tmp_path / "a/b/c"))
     assert not volume.exists
     assert volume.size > 0
-    assert volume.kind == read_volume(str(tmp_path), read_mounts("self")).kind != ""
+    assert volume.kind == read_volume(str(tmp_path)).kind != ""
 
 
 def test_a_healthy_machine_has_nothing_to_complain_of() -> None:

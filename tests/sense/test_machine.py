@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from stoker.model.samples import Pressure
 from stoker.sense.machine import machine as machine_module
 from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, memory_group
-from stoker.sense.machine.cpu import CpuReader, cpu_available, parse_cpu_lines
+from stoker.sense.machine.cpu import CpuReader, cpu_available
 from stoker.sense.machine.disk import DiskReader
 from stoker.sense.machine.gpu import GpuReader
 from stoker.sense.machine.machine import MachineReader, binding_limit
@@ -285,21 +286,21 @@ def test_a_group_of_its_own_tells_what_the_build_holds(fake: FakeMachine, tmp_pa
         made.close()
 
 
-def test_cpu_shares_between_two_reads(tmp_path: Path) -> None:
-    reader = CpuReader(tmp_path)
+def test_cpu_shares_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for a disk is idle; a guest's time is in the user's already; a core that is switched off starts anew."""
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    reader = CpuReader()
     assert reader.read() is None
     stat = tmp_path / "stat"
-    stat.write_text("cpu  100 0 100 800 0 0 0 0 50 0\ncpu0 50 0 50 400 0 0 0 0 0 0\ncpu3 50 0 50 400 0 0 0 0\nintr 1\n")
+    stat.write_text("cpu  1\ncpu0 50 0 50 400 0 0 0 0 25 0\ncpu3 50 0 50 400 0 0 0 0 0 0\nintr 1\n")
     assert reader.read() == (0.0, (0, 0))
-    stat.write_text(
-        "cpu  150 0 125 850 75 0 0 0 99 0\ncpu0 150 0 50 400 0 0 0 0 0 0\ncpu3 50 0 50 480 20 0 0 0\nintr 1\n"
-    )
-    assert reader.read() == (37.5, (100, 0))
+    stat.write_text("cpu  1\ncpu0 150 0 50 400 0 0 0 0 75 0\ncpu3 50 0 50 650 50 0 0 0 0 0\nintr 1\n")
+    assert reader.read() == (25.0, (100, 0))
     assert reader.read() == (0.0, (0, 0))
-
-
-def test_odd_cpu_lines() -> None:
-    assert parse_cpu_lines(b"cpu\ncpu0 x y z 1\ncpu1 1 2 3 4\n") == {b"cpu1": (6, 10)}
+    stat.write_text("cpu  1\ncpu0 250 0 50 400 0 0 0 0 75 0\n")
+    assert reader.read() == (0.0, (0,))
+    stat.write_text("cpu  1\ncpu0 x y z 1\n")
+    assert reader.read() is None
 
 
 def test_cores_that_may_be_used() -> None:
@@ -382,7 +383,7 @@ def test_a_folder_without_a_disk_or_none_at_all(tmp_path: Path) -> None:
     assert disk.free() is None
 
 
-def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path) -> None:
+def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.mount("cg", "cgroup2")
     fake.cgroup("0::/box\n")
     _v2(fake, "cg/box", str(4 * GIB), 3 * GIB, inactive=GIB)
@@ -390,8 +391,7 @@ def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path) -> 
         "proc/meminfo",
         f"MemTotal: {16 * 2**20} kB\nMemAvailable: {9 * 2**20} kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n",
     )
-    fake.write("proc/stat", "cpu 1 2 3 4\ncpu0 1 2 3 4\n")
-    fake.write("proc/loadavg", "1.25 0 0 1/2 3\n")
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.25, 0.0, 0.0))
     reader = MachineReader(7, str(tmp_path), fake.proc, tmp_path, GpuReader(NO_LIBRARY))
     sample = reader.read(1.0)
     assert (sample.memory_budget, sample.memory_used, sample.memory_available) == (4 * GIB, 2 * GIB, 2 * GIB)
@@ -405,7 +405,12 @@ def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path) -> 
     reader.close()
 
 
-def test_nothing_can_be_read(tmp_path: Path) -> None:
+def test_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unobtainable() -> tuple[float, float, float]:
+        raise OSError
+
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    monkeypatch.setattr(psutil, "getloadavg", unobtainable)
     reader = MachineReader(7, str(tmp_path), tmp_path, tmp_path, GpuReader(NO_LIBRARY))
     sample = reader.read(1.0)
     assert (sample.memory_budget, sample.cpu_percent, sample.cpu_cores, sample.load) == (0, 0.0, (), 0.0)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import warnings
+from collections.abc import Mapping
+
+import psutil
 
 from stoker.doctor.facts import Limits, Memory, Surroundings, Volume
 from stoker.sense.machine.cgroup import find_cgroups
 from stoker.sense.machine.cpu import cpu_available
-from stoker.sense.machine.machine import read_meminfo
-from stoker.sense.machine.mounts import Mount, read_mounts
-from stoker.sense.proc.processes import PROC
 
 LIMITS: Mapping[str, int] = {
     "open files": resource.RLIMIT_NOFILE,
@@ -30,20 +28,20 @@ _TRACES = (".ninja_log", "CMakeCache.txt", "Makefile")
 """Files that a build folder has once a build has begun in it."""
 
 
-def read_memory(pid: int | None = None, proc_root: Path = PROC) -> Memory:
-    """Memory as a build started from here would have it. Raises OSError where the kernel does not tell."""
-    info = read_meminfo(proc_root)
-    if "MemTotal" not in info:
-        raise OSError(f"{proc_root}/meminfo cannot be read")
-    own = os.getpid() if pid is None else pid
-    groups = find_cgroups(own, proc_root)
-    total = info["MemTotal"]
-    tighter = [limit for limit in groups.memory_limits() if limit.limit < total]
+def read_memory() -> Memory:
+    """Return memory as a build started from here would have it. Raises OSError where the kernel does not say."""
+    own = os.getpid()
+    groups = find_cgroups(own)
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # of figures that a kernel lacks: none of these
+        machine, swap = psutil.virtual_memory(), psutil.swap_memory()
+    tighter = [limit for limit in groups.memory_limits() if limit.limit < machine.total]
     return Memory(
-        total=total,
-        available=info.get("MemAvailable", info.get("MemFree", 0)),
-        swap_total=info.get("SwapTotal", 0),
-        swap_free=info.get("SwapFree", 0),
+        total=machine.total,
+        available=machine.available,
+        swap_total=swap.total,
+        swap_free=swap.free,
         cores=cpu_available(own, groups.cpu_quota()),
         limit=min(tighter, key=lambda limit: (limit.available, limit.limit), default=None),
         killed_as_one=str(groups.killed_as_one() or ""),
@@ -52,11 +50,10 @@ def read_memory(pid: int | None = None, proc_root: Path = PROC) -> Memory:
 
 def read_volumes(here: Surroundings) -> tuple[Volume, Volume]:
     """The file systems of the build folder and of the folder for intermediate files. Raises OSError."""
-    mounts = read_mounts("self")
-    return read_volume(here.need.build, mounts), read_volume(here.need.temporary, mounts)
+    return read_volume(here.need.build), read_volume(here.need.temporary)
 
 
-def read_volume(folder: str, mounts: Sequence[Mount]) -> Volume:
+def read_volume(folder: str) -> Volume:
     """The file system of a folder, or of its nearest parent that is there. Raises OSError."""
     real = os.path.realpath(folder)
     there = real
@@ -67,7 +64,7 @@ def read_volume(folder: str, mounts: Sequence[Mount]) -> Volume:
     return Volume(
         folder=folder,
         exists=there == real,
-        kind=_kind(there, mounts),
+        kind=_kind(there),
         size=info.f_blocks * info.f_frsize,
         free=info.f_bavail * info.f_frsize,
         inodes=info.f_favail if info.f_files else None,
@@ -76,13 +73,10 @@ def read_volume(folder: str, mounts: Sequence[Mount]) -> Volume:
     )
 
 
-def _kind(folder: str, mounts: Sequence[Mount]) -> str:
-    """The type of the file system that holds a folder: the mount with the longest path, the last one of equals."""
-    best = max(
-        (mount for mount in mounts if _holds(mount.point, folder)), key=lambda mount: len(mount.point), default=None
-    )
-    same = [mount for mount in mounts if best is not None and mount.point == best.point]
-    return same[-1].kind if same else ""
+def _kind(folder: str) -> str:
+    """Name the type of the file system that holds a folder: the mount with the longest path, the last one of equals."""
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if _holds(mount.mountpoint, folder)]
+    return max(reversed(mounts), key=lambda mount: len(mount.mountpoint)).fstype if mounts else ""
 
 
 def _holds(point: str, folder: str) -> bool:
@@ -105,10 +99,6 @@ def _finite(value: int) -> int | None:
 
 
 def _own_processes() -> int:
-    """Processes of this user; the limit counts threads too, so this is the least that counts."""
-    own, count = os.getuid(), 0
-    with contextlib.suppress(OSError), os.scandir(PROC) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                count += entry.name.isdecimal() and entry.stat().st_uid == own
-    return count
+    """Count the processes of this user; the limit counts threads too, so this is the least that counts."""
+    owners = (process.info["uids"] for process in psutil.process_iter(["uids"]))
+    return sum(owner is not None and owner.real == os.getuid() for owner in owners)

@@ -5,9 +5,10 @@ Unaware of jobs and of what is decided on these figures.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+
+import psutil
 
 from stoker.model.samples import MachineSample
 from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, held_in
@@ -19,6 +20,7 @@ from stoker.sense.machine.ramdisk import RamDiskReader
 from stoker.sense.proc.processes import PROC
 from stoker.sense.proc.procfs import Notes, read_all
 
+# psutil knows neither Dirty nor Writeback, and the file is to be read once a tick.
 _MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Dirty|Writeback):\s+(\d+)", re.MULTILINE)
 
 LOOK_AGAIN = 60
@@ -46,7 +48,7 @@ class MachineReader:
         self.pid = pid
         """The process whose control groups count; one that is gone has none."""
         self._proc = proc_root
-        self._cpu = CpuReader(proc_root)
+        self._cpu = CpuReader()
         self._disk = DiskReader(cwd, proc_root, sys_root)
         self._gpu = gpu
         self._cgroups = Cgroups()
@@ -94,7 +96,7 @@ class MachineReader:
             memory_limit_source=memory.path,
             swap_used=max(0, info.get("SwapTotal", 0) - info.get("SwapFree", 0)),
             swap_total=info.get("SwapTotal", 0),
-            load=_load(self._proc),
+            load=_load(),
             pressure_cpu=pressures["cpu"],
             pressure_memory=pressures["memory"],
             pressure_io=pressures["io"],
@@ -160,9 +162,8 @@ def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryL
     return min(candidates, key=lambda limit: limit.available, default=machine)
 
 
-def _load(proc_root: Path) -> float:
-    data = (read_all(os.path.join(proc_root, "loadavg"), 256) or b"").split()
+def _load() -> float:
     try:
-        return float(data[0])
-    except (IndexError, ValueError):
+        return psutil.getloadavg()[0]
+    except OSError:
         return 0.0
