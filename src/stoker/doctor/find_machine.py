@@ -32,9 +32,7 @@ def read_memory() -> Memory:
     """Return memory as a build started from here would have it. Raises OSError where the kernel does not say."""
     own = os.getpid()
     groups = find_cgroups(own)
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # of figures that a kernel lacks: none of these
+    with warnings.catch_warnings(action="ignore"):  # of figures that a kernel lacks: none of these
         machine, swap = psutil.virtual_memory(), psutil.swap_memory()
     tighter = [limit for limit in groups.memory_limits() if limit.limit < machine.total]
     return Memory(
