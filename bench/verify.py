@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from stoker.verify.pipeline import Wish, verify
 from stoker.verify.report import FileReport
-from stoker.verify.verify import Wish, verify
 
 HEADING = re.compile(r"^Fatbin (elf|ptx) code:", re.MULTILINE)
 ARCH = re.compile(r"^arch = sm_(\w+)", re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 
 from stoker.cli.main import main
 from stoker.doctor.check import examination, fail, ok, warn
-from stoker.show.doctor import render
+from stoker.show.doctor_text import render
 
 FAULTS = examination(
     "PyTorch",

@@ -8,7 +8,7 @@ from stoker.config.paths import data_dir
 from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import TOKENS, check_theme, load_themes
 from stoker.decide.policy.thresholds import Thresholds
-from stoker.show.tui.actions import TABLE
+from stoker.show.tui.input.actions import TABLE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 THEMES_PAGE = (DOCS / "themes.md").read_text()

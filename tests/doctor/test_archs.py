@@ -14,7 +14,7 @@ from stoker.doctor.facts import Command, Cuda, Toolkit
 from stoker.doctor.judge_archs import NAME, judge_archs
 from stoker.doctor.need import Cost, Knobs, Need
 from stoker.verify.archs import Arch, parse_arch_list
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 
 ARCHS_13 = tuple(Arch(*pair) for pair in ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)))
 ARCHS_12 = (Arch(5, 0), Arch(7, 0), *ARCHS_13)

@@ -16,7 +16,7 @@ from stoker.doctor.judge_cuda import judge_cuda
 from stoker.doctor.need import Need
 from stoker.doctor.toolkits import limits_in, limits_of
 from stoker.verify.archs import Arch
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 from support.clinic import HOST_CONFIG, Clinic, one
 
 GNU = "Copyright (C) 2026 Free Software Foundation, Inc."

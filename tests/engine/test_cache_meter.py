@@ -15,7 +15,7 @@ from stoker.decide.memory.prior_classes import Priors
 from stoker.engine.learn.cache_meter import CacheMeter, _Asked
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.state import BuildState
 from stoker.record.history import History
 from stoker.sense.caches.cache_figures import Figures

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import pytest
 
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.ramdisk import RamDisk
 from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
 from stoker.model.update import Link, Update
 from stoker.model.verification import HeldArch, JudgedDevice, Problem, RequestedArch, Verification, VerifiedFile
 from stoker.show.plain import MAX_BURST, PlainRenderer
-from stoker.show.verification import headline
+from stoker.show.verification_text import headline
 
 from .fakes import START, done, state
 

@@ -16,7 +16,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record import replay
 from stoker.record.journal import JournalError, JournalWriter, read_journal
 from stoker.record.replay import ReplaySource
-from stoker.show.source import Source
+from stoker.show.build_source import Source
 
 T0 = 1_700_000_000.0
 

@@ -26,7 +26,7 @@ from stoker.serve import connection
 from stoker.serve.client import BuildSource, EngineClient
 from stoker.serve.protocol import ProtocolError
 from stoker.serve.server import Server
-from stoker.show.source import Source
+from stoker.show.build_source import Source
 
 BEGIN = ev.BuildStarted("b-1", "torch", ("ninja",), "/src", "/log", "host", 8, 2**34, "0.1.0")
 SCHEDULER = ev.SchedulerStarted(1, "ninja", 42, "/out", "1.13", 8)

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from stoker.config.themes import Theme, load_themes, theme_folders
 from stoker.model.update import CommandRefused
-from stoker.show.source import GoOn
+from stoker.show.build_source import GoOn
 from stoker.show.tui.app import StokerApp, ThemeWatch
 
 from .builds import FakeSource

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
 from stoker.model import events as ev
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all

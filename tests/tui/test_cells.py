@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from stoker.show.tui.cells import Pen, Screen, change, dipped
+from stoker.show.tui.terminal.cells import Pen, Screen, change, dipped
 
 WIDTH, HEIGHT = 24, 6
 CODES = (

@@ -9,8 +9,8 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import CursorPosition
 
-from stoker.show.tui import driver as driver_module
-from stoker.show.tui.driver import SWITCH, CellDriver, driver_class
+from stoker.show.tui.terminal import driver as driver_module
+from stoker.show.tui.terminal.driver import SWITCH, CellDriver, driver_class
 
 FRAME = "\x1b[?2026h\x1b[1;1H\x1b[31mone {}\x1b[0m\x1b[?2026l"
 

@@ -12,11 +12,11 @@ from rich.cells import cell_len
 from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState
-from stoker.show.tui import dashboard, meters, views
-from stoker.show.tui.glyphs import UNICODE
-from stoker.show.tui.jobs import of_expected, ordered, table
-from stoker.show.tui.lines import text_of, width_of
-from stoker.show.tui.wishes import Act, Wishes
+from stoker.show.tui.input.pending import Act, Wishes
+from stoker.show.tui.pages import dashboard_page, meters, overview
+from stoker.show.tui.pages.job_table import of_expected, ordered, table
+from stoker.show.tui.pages.lines import text_of, width_of
+from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
 from .builds import GIB, MACHINE
@@ -75,7 +75,7 @@ def test_the_memory_bar_has_its_width_whatever_is_promised(
 @pytest.mark.parametrize("size", [(80, 23), (60, 19), (120, 39)])
 def test_unguarded_memory_is_a_warning_at_every_size(size: tuple[int, int]) -> None:
     state = builds.governed(level=ev.LevelSet("manual", 12, guarded=False)).state
-    page = [text(line) for line in dashboard.dashboard(at(state), *size, UNICODE, None, [])]
+    page = [text(line) for line in dashboard_page.dashboard(at(state), *size, UNICODE, None, [])]
     assert sum("memory not guarded!" in line for line in page) == 1
 
 
@@ -84,14 +84,16 @@ def test_unguarded_memory_is_a_warning_at_every_size(size: tuple[int, int]) -> N
     [("soft", "PAUSED", "paused: nothing new starts"), ("hard", "‖ FROZEN", "frozen: nothing runs")],
 )
 def test_a_pause_stands_in_the_header_and_says_what_it_means(paused: str, word: str, meaning: str) -> None:
-    page = [text(line) for line in dashboard.dashboard(at(governed("auto", 16, paused)), 80, 23, UNICODE, None, [])]
+    page = [
+        text(line) for line in dashboard_page.dashboard(at(governed("auto", 16, paused)), 80, 23, UNICODE, None, [])
+    ]
     assert word in page[0]
     assert any(line.startswith(f"! {meaning}") for line in page)
 
 
 def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
     def header(state: BuildState, wish: Paused) -> str:
-        return text(views.header(replace(at(state), wishes=Wishes(paused=wish)), 80, UNICODE))
+        return text(overview.header(replace(at(state), wishes=Wishes(paused=wish)), 80, UNICODE))
 
     assert "pausing…" in header(governed(), "soft")
     assert "freezing…" in header(governed(), "hard")
@@ -101,20 +103,20 @@ def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
 
 def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
     story = builds.governed()
-    assert "attempt" not in text(views.header(at(story.state), 80, UNICODE))
+    assert "attempt" not in text(overview.header(at(story.state), 80, UNICODE))
     story.add(3724, ev.StepStarted(1, 1, "build", ("ninja",), 99, attempt=2))
-    assert "attempt 2  running" in text(views.header(at(story.state), 80, UNICODE))
+    assert "attempt 2  running" in text(overview.header(at(story.state), 80, UNICODE))
 
 
 def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
-    hold, freeze = (text(line) for line in views.decisions(at(governed()), 80, 2, UNICODE))
+    hold, freeze = (text(line) for line in overview.decisions(at(governed()), 80, 2, UNICODE))
     assert "hold flash_bwd…sm80.cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB" in hold
     assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in freeze
 
 
 @given(texts, texts, st.integers(0, 120))
 def test_a_decision_fits_its_line(what: str, why: str, room: int) -> None:
-    first, second = views.fitted(what, why, room, UNICODE)
+    first, second = overview.fitted(what, why, room, UNICODE)
     assert cell_len(first) + cell_len(second) <= max(0, room - 2)
 
 
@@ -208,6 +210,6 @@ def test_a_memory_chart_is_as_high_as_what_it_shows() -> None:
     for i in range(20):
         small = replace(builds.MACHINE, memory_used=int((1.1 + i / 20) * builds.GIB))
         story.add(10 + i, replace(builds.sampled(0, small), build_rss=builds.GIB // 2))
-    lines = [text_of(line) for line in dashboard.timeline(at(story.state), 80, 24, UNICODE)]
+    lines = [text_of(line) for line in dashboard_page.timeline(at(story.state), 80, 24, UNICODE)]
     assert any(line.startswith(" 3.0 GiB │") for line in lines), lines
     assert any("budget 55.0 GiB" in line for line in lines), "what does not fit the chart is still told"

@@ -6,8 +6,8 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.model.update import Link
-from stoker.show.tui import hand
-from stoker.show.tui.screens.dashboard import DashboardScreen
+from stoker.show.tui.input import command_queue
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen
 from stoker.show.tui.screens.questions import KillBox, LevelBox, Question
 
 from . import builds
@@ -58,7 +58,7 @@ async def test_a_wish_goes_when_the_build_shows_it() -> None:
 
 
 async def test_a_wish_that_nothing_came_of_is_not_shown_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hand, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(command_queue, "SETTLE_SECONDS", 0.0)
     async with shown(governed(), "plus") as (app, pilot):
         app.tick()
         await settle(pilot)

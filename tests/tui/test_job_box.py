@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from stoker.model import events as ev
 from stoker.show.tui.app import StokerApp
-from stoker.show.tui.screens.job import JobBox
+from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.questions import KillBox
 
 from . import builds

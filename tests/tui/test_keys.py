@@ -12,13 +12,13 @@ from stoker.config.themes import Theme
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import Link
-from stoker.show.tui import actions
 from stoker.show.tui.app import StokerApp
-from stoker.show.tui.commands import Commands
+from stoker.show.tui.input import actions
+from stoker.show.tui.input.palette import Commands
 from stoker.show.tui.screens.boxes import HelpBox
-from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
-from stoker.show.tui.screens.failures import FailuresScreen
-from stoker.show.tui.screens.output import OutputScreen
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen, TimelineScreen
+from stoker.show.tui.screens.failures_screen import FailuresScreen
+from stoker.show.tui.screens.output_screen import OutputScreen
 from stoker.show.tui.screens.questions import GoOnBox, Question, StopBox
 
 from . import builds

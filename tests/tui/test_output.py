@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from stoker.model import events as ev
 from stoker.model.units import format_bytes
-from stoker.show.tui.screens.output import ABOVE, OutputScreen
-from stoker.show.tui.textlog import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
+from stoker.show.tui.screens.output_screen import ABOVE, OutputScreen
+from stoker.show.tui.text_log import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
 
 from . import builds
 from .apps import settle, shown
@@ -87,7 +87,7 @@ def test_words_are_found_through_colours_and_case() -> None:
 
 
 async def test_a_scan_finds_everything_across_its_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stoker.show.tui.textlog.SCAN", 7)
+    monkeypatch.setattr("stoker.show.tui.text_log.SCAN", 7)
     data = b"..needle......needleneedle......needle"
     places = [m.start() for m in re.finditer(b"needle", data)]
     forth = [hit async for part in scan(FakeLog(data), re.compile(b"needle"), 0, len(data)) for hit in part.hits]

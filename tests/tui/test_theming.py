@@ -4,7 +4,7 @@ import pytest
 from textual.color import Color
 
 from stoker.model.text import Ink
-from stoker.show.tui.theming import Palette, textual_theme
+from stoker.show.tui.terminal.theming import Palette, textual_theme
 
 from . import builds
 from .apps import THEMES, shown

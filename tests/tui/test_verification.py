@@ -18,8 +18,8 @@ from stoker.model.verification import (
     Verification,
     VerifiedFile,
 )
-from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen
-from stoker.show.tui.screens.verification import VerificationScreen
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen
+from stoker.show.tui.screens.verification_screen import VerificationScreen
 
 from . import builds
 from .apps import settle, shown

@@ -15,13 +15,24 @@ from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.ascii import to_ascii
 from stoker.show.plain import PlainRenderer
-from stoker.show.tui import cause, dashboard, meters, views
-from stoker.show.tui.chart import sample
-from stoker.show.tui.glyphs import ASCII, UNICODE
-from stoker.show.tui.jobs import details, moved, ordered
-from stoker.show.tui.lines import Line, Part, crop, elide_end, elide_middle, elide_path, fit, text_of, width_of, wrap
-from stoker.show.tui.moment import Clock, Moment
-from stoker.show.tui.screens.failures import killed_details
+from stoker.show.tui.pages import dashboard_page, failure_page, meters, overview
+from stoker.show.tui.pages.chart import sample
+from stoker.show.tui.pages.job_table import details, moved, ordered
+from stoker.show.tui.pages.lines import (
+    Line,
+    Part,
+    crop,
+    elide_end,
+    elide_middle,
+    elide_path,
+    fit,
+    text_of,
+    width_of,
+    wrap,
+)
+from stoker.show.tui.pages.moment import Clock, Moment
+from stoker.show.tui.screens.failures_screen import killed_details
+from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 
 from . import builds
 from .builds import GIB, MACHINE, START
@@ -49,10 +60,10 @@ def at(state: BuildState, now: float = 3723, **options: object) -> Moment:
 def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int, ascii_only: bool) -> None:
     m, g = at(STATES[which]), ASCII if ascii_only else UNICODE
     tail: list[Line] = [(Part("output " * 50),)] * 10
-    assert len(dashboard.dashboard(m, width, height, g, 3, tail)) <= max(height, 9)
-    for line in dashboard.dashboard(m, width, height, g, 3, tail):
+    assert len(dashboard_page.dashboard(m, width, height, g, 3, tail)) <= max(height, 9)
+    for line in dashboard_page.dashboard(m, width, height, g, 3, tail):
         assert width_of(fit(line, width)) == width
-    for make in (dashboard.timeline, dashboard.summary):
+    for make in (dashboard_page.timeline, dashboard_page.summary):
         for line in make(m, width, height, g):
             assert width_of(fit(line, width)) == width
 
@@ -62,7 +73,7 @@ def test_the_time_left_stands_still_while_a_build_is_paused(paused: ev.Paused) -
     estimate = Estimate(400.0, 300.0, 900.0, START + 100)
     for level, still in ((ev.LevelSet("manual", 12, paused), True), (ev.LevelSet("manual", 12), False)):
         state = replace(builds.governed(level=level).state, estimate=estimate)
-        page = [text_of(views.progress(at(state, now), 80, UNICODE)) for now in (100, 340)]
+        page = [text_of(overview.progress(at(state, now), 80, UNICODE)) for now in (100, 340)]
         told = [status_of(state, START + now)["eta"] for now in (100, 340)]
         update = Update(state, "live", "")
         plain = [" ".join(PlainRenderer(interval=0).update(update, START + now)) for now in (100, 340)]
@@ -78,7 +89,7 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
     assert state.over
     state = replace(state, memory_promised=GIB, memory_reserve=GIB)
     m = at(state)
-    for page in (meters.meters(m, 120, UNICODE, 12), dashboard.timeline(m, 120, 40, UNICODE)):
+    for page in (meters.meters(m, 120, UNICODE, 12), dashboard_page.timeline(m, 120, 40, UNICODE)):
         text = "\n".join(map(text_of, page))
         assert "at most" in text
         assert not any(word in text for word in ("promised", "reserve", " cores", "now ", " free", "running of"))
@@ -91,7 +102,7 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
     story = builds.running(3).add(3725, ev.StopRequested("ann", force=False))
     story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "failed", 50 * GIB))
-    page = dashboard.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
+    page = dashboard_page.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
     [*rows] = [text_of(line) for line in page if "obj/long.o" in text_of(line)]
     assert rows
     assert all(row.startswith(UNICODE.warn) for row in rows)
@@ -102,7 +113,7 @@ def test_on_a_small_screen_the_remedy_outlives_the_why(rows: int) -> None:
     found = builds.killed().state.diagnosis
     assert found is not None
     assert found.cause is not None
-    page = [text_of(line) for line in cause.details(found, found.cause, ("r", "c"), 60, rows, UNICODE)]
+    page = [text_of(line) for line in failure_page.details(found, found.cause, ("r", "c"), 60, rows, UNICODE)]
     assert len(page) <= rows
     assert any("31414" in line for line in page)
     assert [line.split(" ")[0] for line in page if line.startswith(("r ", "c "))] == ["r", "c"]
@@ -161,12 +172,12 @@ def text(line: object) -> str:
 
 
 def test_progress_with_a_known_total() -> None:
-    line = text(views.progress(at(builds.running(3).state), 80, UNICODE))
+    line = text(overview.progress(at(builds.running(3).state), 80, UNICODE))
     assert line.endswith("1204/6579  18 %  ETA 27 min (24–31 min)")
 
 
 def test_in_a_narrow_terminal_the_middle_of_the_remaining_time_stays_and_its_band_goes() -> None:
-    line = text(views.progress(at(builds.stopped_some().state), 60, UNICODE))
+    line = text(overview.progress(at(builds.stopped_some().state), 60, UNICODE))
     assert line.endswith("† 3 to run again  ETA 27 min")
     assert line.startswith("━")
 
@@ -174,7 +185,7 @@ def test_in_a_narrow_terminal_the_middle_of_the_remaining_time_stays_and_its_ban
 def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 9, "/b", "1.11.1", 8))
     story.add(6, ev.JobFinished(None, 1, "a.o", "cxx", 1, "ok"))
-    line = text(views.progress(at(story.state), 80, UNICODE))
+    line = text(overview.progress(at(story.state), 80, UNICODE))
     assert line.endswith("1 done")
     assert "%" not in line
     assert "━" not in line
@@ -183,17 +194,17 @@ def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
 def test_progress_of_make_shows_its_percent_and_no_total() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "make", 9, "/b", "4.3", 8))
     story.add(6, ev.SchedulerPlanned(1, None, "percent", percent=37.0))
-    line = text(views.progress(at(story.state), 80, UNICODE))
+    line = text(overview.progress(at(story.state), 80, UNICODE))
     assert line.endswith("0 done  37 %")
 
 
 def test_a_nearly_full_bar_is_not_full_and_100_percent_is_not_rounded_up_to() -> None:
-    bar = text(views.progress_bar(0.9999, 40, UNICODE))
+    bar = text(overview.progress_bar(0.9999, 40, UNICODE))
     assert bar.endswith("─")
 
 
 def test_failures_are_counted_with_a_mark() -> None:
-    assert "✗ 2 failed" in text(views.progress(at(builds.failed().state), 80, UNICODE))
+    assert "✗ 2 failed" in text(overview.progress(at(builds.failed().state), 80, UNICODE))
 
 
 @pytest.mark.parametrize(
@@ -207,11 +218,11 @@ def test_failures_are_counted_with_a_mark() -> None:
 )
 def test_the_remaining_time_and_its_band_run_down(estimate: Estimate | None, now: float, words: str) -> None:
     state = replace(builds.running(3).state, estimate=estimate)
-    assert words in text(views.progress(at(state, now), 80, UNICODE))
+    assert words in text(overview.progress(at(state, now), 80, UNICODE))
 
 
 def test_no_remaining_time_once_it_is_over() -> None:
-    assert "ETA" not in text(views.progress(at(builds.done().state), 80, UNICODE))
+    assert "ETA" not in text(overview.progress(at(builds.done().state), 80, UNICODE))
 
 
 def meter_lines(machine: MachineSample, width: int = 80, rows: int = 6) -> str:
@@ -267,19 +278,19 @@ def test_a_ram_disk_has_a_line_where_there_is_room_and_else_a_place_beside_the_d
 def test_the_end_tells_what_went_to_disk_and_what_was_in_memory() -> None:
     story = builds.running(0, replace(MACHINE, ramdisk=builds.RAMDISK))
     story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
-    shown = "\n".join(text(line) for line in dashboard.summary(at(story.state), 80, 24, UNICODE))
+    shown = "\n".join(text(line) for line in dashboard_page.summary(at(story.state), 80, 24, UNICODE))
     assert "written  47.0 GiB to disk, at most 717 MiB in the RAM disk" in shown
     assert "written  48.0 GiB\n" in "\n".join(
-        text(line) for line in dashboard.summary(at(builds.done().state), 80, 24, UNICODE)
+        text(line) for line in dashboard_page.summary(at(builds.done().state), 80, 24, UNICODE)
     )
 
 
 def test_a_person_and_the_governor_are_told_apart_by_a_mark() -> None:
-    lines = [text(line) for line in views.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
+    lines = [text(line) for line in overview.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
     assert lines[0].startswith("15:14:10 · 12→11 hold")
     assert "▸ ann  level 16" in lines[1]
     assert lines[2].startswith("15:14:50 ! pidfd_open")
-    wide = [text(line) for line in views.decisions(at(builds.running(3).state), 100, 3, UNICODE)]
+    wide = [text(line) for line in overview.decisions(at(builds.running(3).state), 100, 3, UNICODE)]
     assert "· governor  12→11 hold" in wide[0]
 
 
@@ -331,7 +342,7 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
             outcome: ev.JobOutcome = "failed" if n == 4 else "ok"
             story.add(3 + n, ev.JobFinished(None, 9, f"obj/unit{n}.o", "cxx", 2.0 + n, outcome, peak_rss=n << 20))
         story.add(20, *(ev.JobStarted(50 + n, 9, 500 + n, f"obj/run{n}.o", "cxx", START) for n in range(running)))
-        return [text_of(line) for line in dashboard.dashboard(at(story.state, 60), 80, 24, UNICODE, None, [])]
+        return [text_of(line) for line in dashboard_page.dashboard(at(story.state, 60), 80, 24, UNICODE, None, [])]
 
     lines = page(2)
     heading = next(i for i, line in enumerate(lines) if line.startswith("finished lately"))

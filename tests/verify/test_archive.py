@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from stoker.verify.archive import read_members
-from stoker.verify.source import BytesSource, FileSource, UnreadableError
-from stoker.verify.verify import Wish, verify
+from stoker.verify.binary.archive import read_members
+from stoker.verify.binary.byte_source import BytesSource, FileSource, UnreadableError
+from stoker.verify.pipeline import Wish, verify
 
 LONG = "a_name_that_is_longer_than_fifteen_characters.o"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.verify.archs import ArchError
-from stoker.verify.devices import device_of
+from stoker.verify.gpu.devices import device_of
 
 NAMES = {
     "3.5": [

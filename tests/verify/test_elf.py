@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.verify.elf import Dynamic, read_dynamic, read_elf
-from stoker.verify.source import BytesSource, FileSource, UnreadableError
+from stoker.verify.binary.byte_source import BytesSource, FileSource, UnreadableError
+from stoker.verify.binary.elf import Dynamic, read_dynamic, read_elf
 
 Compile = Callable[..., Path]
 

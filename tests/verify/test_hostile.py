@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stoker.verify.binary import Binary, read_binary
+from stoker.verify.binary.byte_source import BytesSource, Deadline, UnreadableError
+from stoker.verify.binary.read_binary import Binary, read_binary
+from stoker.verify.pipeline import Wish, verify
 from stoker.verify.report import to_json
-from stoker.verify.source import BytesSource, Deadline, UnreadableError
-from stoker.verify.verify import Wish, verify
 
 Compile = Callable[..., Path]
 

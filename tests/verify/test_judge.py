@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 from stoker.verify.judge import judge_device, judge_file, judge_requested, library
 from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem, Report
 

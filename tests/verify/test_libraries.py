@@ -9,10 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from stoker.verify.elf import Dynamic, read_dynamic, read_elf
-from stoker.verify.libraries import CACHE, Linker, Missing, foreign_paths, missing_in_package, provider, read_cache
-from stoker.verify.source import Deadline, FileSource
-from stoker.verify.verify import Wish, verify
+from stoker.verify.binary.byte_source import Deadline, FileSource
+from stoker.verify.binary.elf import Dynamic, read_dynamic, read_elf
+from stoker.verify.linking.libraries import (
+    CACHE,
+    Linker,
+    Missing,
+    foreign_paths,
+    missing_in_package,
+    provider,
+    read_cache,
+)
+from stoker.verify.pipeline import Wish, verify
 
 Compile = Callable[..., Path]
 LEAF = "int leaf(void) { return 1; }"

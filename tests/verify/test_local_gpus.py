@@ -17,7 +17,7 @@ from stoker.cli.main import main
 
 ASK = """
 import dataclasses, json, os, sys
-from stoker.verify.local_gpus import local_gpus
+from stoker.verify.gpu.local_gpus import local_gpus
 print(json.dumps(dataclasses.asdict(local_gpus(os.environ, float(sys.argv[1])))))
 """
 
@@ -326,7 +326,7 @@ def test_a_gpu_without_nvml_is_judged(stoker: Callable[..., tuple[int, Any]], li
 BELOW_WSL = """
 import ctypes, os, sys
 from stoker.sense.machine import gpu
-from stoker.verify import matmul, nvml
+from stoker.verify.gpu import matmul, nvml
 try:
     ctypes.CDLL("libnvidia-ml.so.1")
     sys.exit(77)

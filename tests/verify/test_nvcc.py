@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from stoker.verify.pipeline import Wish, verify
 from stoker.verify.report import FileReport
-from stoker.verify.verify import Wish, verify
 
 Compile = Callable[..., Path]
 PLAIN = {"PATH": "/usr/bin:/bin"}

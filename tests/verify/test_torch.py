@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import pytest
 
-from stoker.verify import matmul
-from stoker.verify.asking import NoAnswerError, ask, python_of
-from stoker.verify.discover import installed
-from stoker.verify.run_kernel import run_kernels
+from stoker.verify.find_files import installed
+from stoker.verify.gpu import matmul
+from stoker.verify.gpu.run_kernel import run_kernels
+from stoker.verify.pipeline import Wish, verify
+from stoker.verify.python_probe import NoAnswerError, ask, python_of
 from stoker.verify.torch_facts import ask_torch
-from stoker.verify.verify import Wish, verify
 from support.program import until
 
 PLAIN = {"PATH": "/usr/bin:/bin"}
@@ -383,12 +383,12 @@ def test_a_gpu_without_memory_for_torch_is_busy(torch: Callable[..., Path]) -> N
 
 LEFT = """
 import os, signal, sys
-from stoker.verify import asking
+from stoker.verify import python_probe
 killed = []
-kill = asking.os.killpg
-asking.os.killpg = lambda pid, number: killed.append(pid)
-asking.AFTER_KILL_SECONDS = 0.1
-print(asking.hear(sys.executable, "import time; time.sleep(600)", [], {}, 0.1))
+kill = python_probe.os.killpg
+python_probe.os.killpg = lambda pid, number: killed.append(pid)
+python_probe.AFTER_KILL_SECONDS = 0.1
+print(python_probe.hear(sys.executable, "import time; time.sleep(600)", [], {}, 0.1))
 kill(killed[0], signal.SIGKILL)
 """
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.verify.elf import Dynamic
+from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.binary.elf import Dynamic
+from stoker.verify.pipeline import Wish, verify
 from stoker.verify.report import Problem, Report
-from stoker.verify.source import BytesSource, Deadline, DeflatedSource, UnreadableError
-from stoker.verify.tags import broken_by, fitting, parse_platform, strictest
-from stoker.verify.verify import Wish, verify
+from stoker.verify.wheel.tags import broken_by, fitting, parse_platform, strictest
 
 Write = Callable[..., Path]
 Compile = Callable[..., Path]

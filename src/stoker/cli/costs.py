@@ -21,8 +21,8 @@ from stoker.doctor.switches import switch
 from stoker.record.history import MAX_ROWS, KnownJob
 from stoker.sense.machine.cgroup import find_cgroups
 from stoker.sense.machine.cpu import cpu_available
-from stoker.verify.binary import read_binary
-from stoker.verify.source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.read_binary import read_binary
 
 READ_SECONDS = 0.5
 """For one binary: libtorch_cuda.so of 975 MB took 25 ms from the page cache."""

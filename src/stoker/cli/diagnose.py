@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from stoker.diagnose.match import to_json
     from stoker.diagnose.rule import shipped_rules
-    from stoker.show.diagnosis import render
+    from stoker.show.diagnosis_text import render
 
     meant = args.file if args.file is not None else _meant()
     name = clean(meant)

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine
     from stoker.doctor.recognise import recognise
-    from stoker.show.doctor import render
+    from stoker.show.doctor_text import render
 
     if args.set and args.profile is None:
         raise CliError("--set goes with a profile, as in: stoker doctor -p pytorch --set arch=9.0")

@@ -25,7 +25,7 @@ from stoker.model.update import CommandRefused
 from stoker.record.builds import AmbiguousBuildError, is_live
 from stoker.serve.connection import EngineClient, StrangerError
 from stoker.serve.protocol import NotLetInError, ProtocolError
-from stoker.show.level import level_text
+from stoker.show.level_text import level_text
 
 NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 

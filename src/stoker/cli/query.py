@@ -31,10 +31,10 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
-from stoker.show import kills
-from stoker.show.cache import closing_lines
-from stoker.show.level import PAUSES, compilers, setting, ungoverned
-from stoker.show.verification import headline
+from stoker.show import killed_text
+from stoker.show.cache_text import closing_lines
+from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
+from stoker.show.verification_text import headline
 
 LEAST_COMMAND = 16
 """Characters of a build's command and folder in the list, in however narrow a terminal."""
@@ -156,8 +156,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
 
 def _killed_texts(state: BuildState) -> list[str]:
     """What was killed and is to run again; of a build that has ended, all that was, and what it cost."""
-    now = kills.outlook_text(state)
-    return kills.cost_lines(state) if state.over else [now] if now else []
+    now = killed_text.outlook_text(state)
+    return killed_text.cost_lines(state) if state.over else [now] if now else []
 
 
 def _governed_lines(state: BuildState) -> list[str]:
@@ -225,7 +225,7 @@ def _show(file: Any, paths: BuildPaths) -> None:
     now, before = output_told(state), output_told(state, earlier=True)
     while line := file.readline(1 << 16):
         output = (now if file.tell() > begin else before)(line)
-        mark = (Span(f"[{kills.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
+        mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
         print(sgr((*mark, *spans(line.rstrip(b"\n"))), colour=colour))
     sys.stdout.flush()
 

@@ -15,7 +15,7 @@ from stoker.cli.streams import locale_is_ascii
 from stoker.config.settings import Settings, load_settings, settings_path
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
-from stoker.show.source import GoOn, Source
+from stoker.show.build_source import GoOn, Source
 
 
 class ScreensFailedError(Exception):
@@ -34,7 +34,7 @@ class TuiOptions:
 
 def tui_options(theme_name: str | None) -> TuiOptions:
     """Read settings and themes. Faults in files are told and passed over; a theme asked for by name must be there."""
-    from stoker.show.tui.actions import TABLE
+    from stoker.show.tui.input.actions import TABLE
 
     settings, faults = load_settings(settings_path(), {action.id for action in TABLE})
     themes, theme_faults = load_themes(theme_folders())

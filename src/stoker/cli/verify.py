@@ -36,10 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; the exit status, 0 to 2. Raises CliError (2)."""
-    from stoker.show.verdict import render
+    from stoker.show.report_text import render
     from stoker.verify.archs import ArchError
+    from stoker.verify.pipeline import Wish, verify
     from stoker.verify.report import to_json
-    from stoker.verify.verify import Wish, verify
 
     wish = Wish(args.paths, args.arch_list, args.device, args.run)
     if args.driver_wait is not None:

@@ -26,9 +26,9 @@ from stoker.model.update import CommandRefused
 from stoker.record.builds import NoSuchBuildError, final_state, resolve
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
-from stoker.show import kills
-from stoker.show.closing import closing_lines
-from stoker.show.source import Source
+from stoker.show import killed_text
+from stoker.show.build_source import Source
+from stoker.show.closing_text import closing_lines
 
 
 def attach(args: argparse.Namespace) -> int:
@@ -89,7 +89,7 @@ def show_build(
         print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else FAILURE if failed else 0
     if full_screen:
-        for line in (_last_line(state), *(f"stoker: {text}" for text in kills.cost_lines(state))):
+        for line in (_last_line(state), *(f"stoker: {text}" for text in killed_text.cost_lines(state))):
             print(line, file=sys.stderr)
     if screen != "json":
         for line in closing_lines(state, lasting=lasting and Path(state.cwd).is_dir()):

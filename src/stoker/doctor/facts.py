@@ -12,7 +12,7 @@ from typing import Literal
 from stoker.doctor.need import Need, Version
 from stoker.sense.machine.cgroup import MemoryLimit
 from stoker.verify.archs import Arch
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 
 Family = Literal["gcc", "clang", "other"]
 

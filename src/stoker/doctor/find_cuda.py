@@ -15,7 +15,7 @@ from stoker.doctor.find_tools import find_compiler, find_python, version_in, whi
 from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Version
 from stoker.doctor.toolkits import limits_in, limits_of
 from stoker.verify.archs import Arch, ArchError, parse_arch
-from stoker.verify.local_gpus import local_gpus
+from stoker.verify.gpu.local_gpus import local_gpus
 
 USUAL_ROOT = "/usr/local/cuda"
 HOST_VARIABLES = ("CUDAHOSTCXX", "CMAKE_CUDA_HOST_COMPILER", "CUDA_HOST_COMPILER", "NVCC_CCBIN")

@@ -14,7 +14,7 @@ from pathlib import Path
 from stoker.doctor.command import Later, ask
 from stoker.doctor.facts import Command, Compiler, Family, Python, Surroundings, Tools
 from stoker.doctor.need import Version
-from stoker.verify.asking import python_of
+from stoker.verify.python_probe import python_of
 
 C_NAMES = ("cc", "gcc", "clang")
 CXX_NAMES = ("c++", "g++", "clang++")

@@ -14,7 +14,7 @@ from stoker.doctor.judge_tools import dotted
 from stoker.doctor.need import Need
 from stoker.doctor.switches import switch
 from stoker.verify.archs import Arch, ArchError, Wanted, cubin_runs, parse_arch, parse_arch_list, ptx_runs
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 
 NAME = "TORCH_CUDA_ARCH_LIST"
 

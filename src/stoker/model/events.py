@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.lesson import Lesson
 from stoker.model.samples import JobSample, MachineSample

@@ -12,10 +12,10 @@ from typing import Any
 
 from stoker.model import events as ev
 from stoker.model.attempts import with_broken_off, with_scheduler, with_successor, with_work_lost
+from stoker.model.ended_schedulers import lost, with_oldest_retired, without
 from stoker.model.evolve import evolve
 from stoker.model.killed import death_of, with_death, with_identity, with_lost
 from stoker.model.samples import MachineSample
-from stoker.model.schedulers import lost, with_oldest_retired, without
 from stoker.model.state import (
     MAX_DECISIONS,
     MAX_FAILURES,

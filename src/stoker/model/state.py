@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.samples import GpuSample, MachineSample, Pressure

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stoker.model.cache import CacheUse
+from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
 from stoker.model.killed import failed_steps
 from stoker.model.progress import Progress, progress_of

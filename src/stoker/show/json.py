@@ -13,8 +13,8 @@ from typing import TextIO
 
 from stoker.model.status import status_of
 from stoker.model.update import Update
+from stoker.show.build_source import Source
 from stoker.show.sink import Sink
-from stoker.show.source import Source
 
 INTERVAL = 1.0
 """Least seconds between two lines."""

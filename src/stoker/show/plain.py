@@ -18,12 +18,12 @@ from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
-from stoker.show import cache, kills
-from stoker.show.governing import MAX_NAME, GoverningTeller, newer
-from stoker.show.level import ungoverned
+from stoker.show import cache_text, killed_text
+from stoker.show.build_source import OutputLog, Source
+from stoker.show.governing_text import MAX_NAME, GoverningTeller, newer
+from stoker.show.level_text import ungoverned
 from stoker.show.sink import Sink
-from stoker.show.source import OutputLog, Source
-from stoker.show.verification import closing_lines
+from stoker.show.verification_text import closing_lines
 
 INTERVAL = 10.0
 """Seconds between two progress lines: CI systems take ten silent minutes for a hang, people get impatient sooner."""
@@ -258,8 +258,8 @@ class PlainRenderer:
         if self._told_end or not (state.over or update.link == "ended"):
             return []
         self._told_end = True
-        told = cache.closing_lines(state.cache) if state.cache is not None else []
-        told += [("killed", line) for line in kills.cost_lines(state)]
+        told = cache_text.closing_lines(state.cache) if state.cache is not None else []
+        told += [("killed", line) for line in killed_text.cost_lines(state)]
         return [*([Span(f"stoker: {title}: {text}")] for title, text in told), _ending(state)]
 
 
@@ -301,7 +301,8 @@ def _notice(notice: Notice) -> Dated:
 
 def _failure(failure: Failure) -> Dated:
     if failure.killed_by is not None:
-        words = f"not failed, whatever the output says: {_name(failure.output)} was {kills.how_text(failure.killed_by)}"
+        how = killed_text.how_text(failure.killed_by)
+        words = f"not failed, whatever the output says: {_name(failure.output)} was {how}"
         return _line(failure.time, words, _WARN)
     status = "" if failure.exit_code is None else f" (exit {failure.exit_code})"
     return _line(failure.time, f"FAILED {_name(failure.output)}{status}", _BAD)
@@ -319,7 +320,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")
-        if killed := kills.outlook_text(state):
+        if killed := killed_text.outlook_text(state):
             parts.append(killed)
     else:
         parts.append(ungoverned(state) if state.ungoverned else _name(state.activity) or state.phase)
@@ -328,7 +329,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
         if (disk := state.machine.ramdisk) is not None and not state.over:
             parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
-    if state.cache is not None and (rate := cache.rate_text(state.cache)):
+    if state.cache is not None and (rate := cache_text.rate_text(state.cache)):
         parts.append(f"{state.cache.tool} {rate} hits")
     if (left := time_left(state, now)) is not None:
         parts.append(f"ETA {format_left(*left)}")

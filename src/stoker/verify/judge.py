@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_ptx
-from stoker.verify.devices import Device
+from stoker.verify.gpu.devices import Device
 from stoker.verify.report import Code, DeviceReport, FileReport, FileVerdict, Problem, Requested, Verdict
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]

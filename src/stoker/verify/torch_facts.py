@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stoker.verify.asking import NoAnswerError, ask
+from stoker.verify.python_probe import NoAnswerError, ask
 from stoker.verify.report import TorchFacts
 
 SECONDS = 60.0

@@ -18,10 +18,10 @@ from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted
 from stoker.model.tool import Tool
 from stoker.record.jsonlines import BadLineError, parse_line
-from stoker.verify import archive
-from stoker.verify.binary import LINKED, RELOCATABLE
-from stoker.verify.elf import is_elf, read_elf
-from stoker.verify.source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary import archive
+from stoker.verify.binary.byte_source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary.elf import is_elf, read_elf
+from stoker.verify.binary.read_binary import LINKED, RELOCATABLE
 
 MAX_CANDIDATES = 200
 """Files judged, largest first: what is left out of a larger build is its small change."""

@@ -21,7 +21,7 @@ from typing import Any
 from stoker.config.paths import BuildPaths
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
-from stoker.model.cache import CacheTool, CacheUse
+from stoker.model.cache_use import CacheTool, CacheUse
 from stoker.model.state import BuildState
 from stoker.sense.caches.cache_figures import Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
 from stoker.sense.caches.cache_server import ASK, answers, ask, is_called, start

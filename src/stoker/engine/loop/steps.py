@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from stoker.decide.recovery.deaths import MAX_RERUNS
 from stoker.engine.loop.keeper_link import Run
 from stoker.model import events as ev
-from stoker.model.schedulers import lost
+from stoker.model.ended_schedulers import lost
 from stoker.model.state import BuildState
 
 

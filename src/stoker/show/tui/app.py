@@ -19,18 +19,18 @@ from textual.worker import Worker, WorkerState
 
 from stoker.config.themes import Theme
 from stoker.model.update import Update
-from stoker.show.source import GoOn, Source
-from stoker.show.tui import actions
+from stoker.show.build_source import GoOn, Source
 from stoker.show.tui.control import ControlApp
-from stoker.show.tui.glyphs import ASCII, UNICODE
-from stoker.show.tui.moment import Clock, Moment
-from stoker.show.tui.screens.base import PageScreen
+from stoker.show.tui.input import actions
+from stoker.show.tui.pages.moment import Clock, Moment
 from stoker.show.tui.screens.boxes import Box
-from stoker.show.tui.screens.dashboard import DashboardScreen, EndScreen, TimelineScreen
-from stoker.show.tui.screens.decisions import DecisionsScreen
-from stoker.show.tui.screens.failures import FailuresScreen
-from stoker.show.tui.screens.output import OutputScreen
-from stoker.show.tui.screens.verification import VerificationScreen
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen, TimelineScreen
+from stoker.show.tui.screens.decisions_screen import DecisionsScreen
+from stoker.show.tui.screens.failures_screen import FailuresScreen
+from stoker.show.tui.screens.output_screen import OutputScreen
+from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.verification_screen import VerificationScreen
+from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 
 HANG_UP = 129
 """Exit status of a viewer whose terminal went away (128 + SIGHUP)."""

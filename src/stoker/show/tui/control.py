@@ -19,15 +19,15 @@ from stoker.model.diagnosis import Action, words_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
-from stoker.show.source import GoOn, Source
-from stoker.show.tui import actions
-from stoker.show.tui.commands import Command, Commands
-from stoker.show.tui.driver import driver_class
-from stoker.show.tui.hand import Hand
-from stoker.show.tui.screens.base import PageScreen
+from stoker.show.build_source import GoOn, Source
+from stoker.show.tui.input import actions
+from stoker.show.tui.input.command_queue import Hand
+from stoker.show.tui.input.palette import Command, Commands
 from stoker.show.tui.screens.boxes import HelpBox
+from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import Answer, GoOnBox, KillBox, StopBox
-from stoker.show.tui.theming import Palette, textual_theme
+from stoker.show.tui.terminal.driver import driver_class
+from stoker.show.tui.terminal.theming import Palette, textual_theme
 
 SEEK_SECONDS = 10.0
 

@@ -12,9 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from stoker.show.tui import actions
-from stoker.show.tui.lines import Line, Part, pad, width_of, wrap
-from stoker.show.tui.widgets.page import Page
+from stoker.show.tui.input import actions
+from stoker.show.tui.pages.lines import Line, Part, pad, width_of, wrap
+from stoker.show.tui.screens.page_widget import Page
 
 if TYPE_CHECKING:
     from stoker.show.tui.app import StokerApp

@@ -15,7 +15,7 @@ from textual.events import Key
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.lines import Line, Part, elide_middle, wrap
+from stoker.show.tui.pages.lines import Line, Part, elide_middle, wrap
 from stoker.show.tui.screens.boxes import Box, labelled
 
 Answer = Literal["gracefully", "now"]

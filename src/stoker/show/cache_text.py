@@ -1,0 +1,49 @@
+"""What a compiler cache did, in words. Unaware of where they are shown."""
+
+from __future__ import annotations
+
+from stoker.model.cache_use import CacheUse
+from stoker.model.units import format_bytes, format_rough
+
+
+def rate_text(use: CacheUse) -> str:
+    """The share of hits, as the caches' own statistics have it: 83.3 %."""
+    return "" if use.rate is None else f"{100 * use.rate:.1f} %"
+
+
+def counts_text(use: CacheUse) -> str:
+    """`100 hits, 20 misses`, and errors where there are any."""
+    counts = [(use.hits, "hit"), (use.misses, "miss"), (use.errors, "error")]
+    plural = {"hit": "hits", "miss": "misses", "error": "errors"}
+    return ", ".join(
+        f"{count} {word if count == 1 else plural[word]}" for count, word in counts if count or word != "error"
+    )
+
+
+def size_text(use: CacheUse) -> str:
+    """`1.2 GiB of 25.0 GiB`, as far as that is known; empty where it is not."""
+    if use.size is None:
+        return ""
+    return format_bytes(use.size) + (f" of {format_bytes(use.size_limit)}" if use.size_limit else "")
+
+
+def saved_text(use: CacheUse) -> str:
+    """`about 12 min of compiling`, and by how many of the hits that is known; empty where nothing is known."""
+    if use.saved_seconds is None or use.saved_seconds < 1:
+        return ""
+    known = "they" if use.saved_jobs >= use.hits else f"{use.saved_jobs} of the hits"
+    return f"about {format_rough(use.saved_seconds)} of compiling, by what {known} took before"
+
+
+def use_text(use: CacheUse) -> str:
+    """Hits, misses and size on one line, without the cache's name."""
+    rate, size = rate_text(use), size_text(use)
+    parts = [f"{counts_text(use)} ({rate} hits)" if rate else counts_text(use), f"holds {size}" if size else ""]
+    shared = "" if use.exact else "other builds' included"
+    return "; ".join(part for part in (*parts, shared) if part)
+
+
+def closing_lines(use: CacheUse) -> list[tuple[str, str]]:
+    """What is told in the end: titles and texts."""
+    saved = saved_text(use)
+    return [(use.tool, use_text(use)), *([("saved", saved)] if saved else [])]

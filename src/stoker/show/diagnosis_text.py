@@ -1,0 +1,39 @@
+"""Known failures as plain text, the first cause in full. Unaware of how they were found."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stoker.model.diagnosis import MAX_PROSE, Cause
+from stoker.model.text import clean
+from stoker.show.closing_text import place_of
+
+_WIDTH = 80
+_IN_FULL = 3
+"""Failures told with why and remedy; of the others, which are mostly consequences, the title is enough."""
+
+_WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
+"""Commands and paths stay whole, so that they can be copied."""
+
+
+def render(causes: Sequence[Cause]) -> str:
+    """All of them, ending with a newline. Nothing in it can harm a terminal."""
+    blocks = ["\n".join(_in_full(cause)) for cause in causes[:_IN_FULL]]
+    rest = [f"{place_of(cause) or 'not in the output'}: {clean(cause.title)}" for cause in causes[_IN_FULL:]]
+    return "\n\n".join([*blocks, "\n".join(["Also:", *rest])] if rest else blocks) + "\n"
+
+
+def _in_full(cause: Cause) -> Iterator[str]:
+    yield f"{clean(cause.title)}  [{clean(cause.rule)}]"
+    place = place_of(cause)
+    yield f"  {place}:" if place else "  the output does not tell of it"
+    if cause.text:
+        yield f"    {clean(cause.text)}"
+    yield from _paragraph("why", clean(cause.why, MAX_PROSE))
+    yield from _paragraph("remedy", clean(cause.remedy, MAX_PROSE))
+
+
+def _paragraph(head: str, text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {head:<8}", subsequent_indent=" " * 10, **_WHOLE)

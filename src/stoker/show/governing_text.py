@@ -1,0 +1,115 @@
+"""What the plain client tells of governing: level, pauses and decisions, without flooding a log that nobody cleans.
+
+Unaware of streams, colours and of how the state was obtained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+from stoker.model.state import BuildState, Decision, Level
+from stoker.model.text import clean
+from stoker.show.level_text import level_text
+
+MAX_NAME = 240
+"""Characters of a name, command or reason in a narration line."""
+
+SUMMARY_SECONDS = 60.0
+"""Between two lines about what the governor does all the time: short of memory, it holds and starts jobs for hours."""
+
+ROUTINE = {"admit": "started", "hold": "held back", "thaw": "thawed"}
+"""Decisions of the governor that are counted and not told one by one, by their first word."""
+
+SPOKEN_FOR_SECONDS = 2.0
+"""A level that changes so soon after a person's word is what the person asked for, and told already."""
+
+T = TypeVar("T")
+
+
+class GoverningTeller:
+    """Remembers what was told. Each line comes with the Unix time that it is about."""
+
+    def __init__(self) -> None:
+        self._last: Decision | None = None
+        self._level: Level | None = None
+        self._routine: Counter[str] = Counter()
+        self._newest: Decision | None = None
+        self._summary_at = 0.0
+
+    def level(self, state: BuildState) -> list[tuple[float, str]]:
+        """The level and the pause, if they are news."""
+        level = state.level
+        told = self._level
+        if level.target is None or _same(level, told):
+            return []
+        self._level = level
+        person = next((d for d in reversed(state.decisions) if is_person(d)), None)
+        if told is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
+            return []
+        return [(state.time, level_text(state))]
+
+    def decisions(self, state: BuildState, now: float) -> list[tuple[float, str]]:
+        """New decisions: a person's and the grave ones each, the governor's routine as a sum now and then."""
+        new = newer(state.decisions, self._last)
+        self._last = state.decisions[-1] if state.decisions else None
+        lines = []
+        for decision in new:
+            if is_routine(decision):
+                self._routine[decision.what.split(" ", 1)[0]] += 1
+                self._newest = decision
+            else:
+                lines.append((decision.time, _line(decision)))
+        return lines + self._summary(now)
+
+    def _summary(self, now: float) -> list[tuple[float, str]]:
+        if self._newest is None or now < self._summary_at:
+            return []
+        self._summary_at = now + SUMMARY_SECONDS
+        newest, counts = self._newest, self._routine
+        self._newest, self._routine = None, Counter()
+        if counts.total() == 1:
+            return [(newest.time, _line(newest))]
+        sums = ", ".join(f"{counts[verb]} {word}" for verb, word in ROUTINE.items() if counts[verb])
+        return [(newest.time, f"{_name(newest.who)}: {sums}; last: {_what(newest)}")]
+
+
+def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
+    """The items behind `last`; all of them if it is not there any more."""
+    for index in range(len(items) - 1, -1, -1):
+        if items[index] == last:
+            return items[index + 1 :]
+    return items
+
+
+def is_person(decision: Decision) -> bool:
+    """Whether a person decided, and not stoker itself."""
+    return decision.who not in ("governor", "engine")
+
+
+def _same(level: Level, told: Level | None) -> bool:
+    """Whether two levels say the same; how wide the scheduler is does not count."""
+    return told is not None and (level.mode, level.target, level.paused, level.guarded) == (
+        told.mode,
+        told.target,
+        told.paused,
+        told.guarded,
+    )
+
+
+def is_routine(decision: Decision) -> bool:
+    """Whether it is one of the many that a build short of memory takes."""
+    return not is_person(decision) and decision.what.split(" ", 1)[0] in ROUTINE
+
+
+def _line(decision: Decision) -> str:
+    return f"{_name(decision.who)}: {_what(decision)}"
+
+
+def _what(decision: Decision) -> str:
+    return f"{_name(decision.what)} ({_name(decision.why)})"
+
+
+def _name(text: str) -> str:
+    return clean(text, MAX_NAME)

@@ -1,0 +1,1 @@
+"""What a person asks for: keys, the palette, and commands on their way to the build."""

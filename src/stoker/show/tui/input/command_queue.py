@@ -1,0 +1,154 @@
+"""Carries out what a person asks for by a key: commands go out in order, one at a time, while keys go on being heard.
+
+What the build does not show yet is held as wishes, for screens to draw at once. Unaware of widgets and sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from stoker.model.state import BuildState
+from stoker.model.update import CommandRefused
+from stoker.show.build_source import Source
+from stoker.show.level_text import MAX_LEVEL
+from stoker.show.tui.input.pending import Act, Matter, Wishes
+
+SETTLE_SECONDS = 3.0
+"""How long a wish is still shown after the engine has said yes: what it did is seen at its next look."""
+
+
+@dataclass(slots=True)
+class _Order:
+    """A command that has not gone out yet."""
+
+    matter: Matter
+    verb: str
+    arguments: dict[str, object]
+    change: int = 0
+    """For a level: by how much, so that a burst of keys goes out as one command."""
+
+
+class Hand:
+    """Takes wishes and sends them. `refused` is called with the engine's reason, `changed` whenever wishes change."""
+
+    def __init__(
+        self,
+        source: Source,
+        refused: Callable[[str], None],
+        changed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.wishes = Wishes()
+        self._source = source
+        self._refused = refused
+        self._changed = changed
+        self._clock = clock
+        self._waiting: Counter[Matter] = Counter()
+        self._until: dict[Matter, float] = {}
+        self._orders: deque[_Order] = deque()
+        self._ordered = asyncio.Event()
+
+    # -- what a person may ask for -----------------------------------------------------------------------------
+
+    def change_level(self, by: int, state: BuildState) -> None:
+        """More or fewer jobs, counted from what was asked for last. Memory stays as guarded as it is."""
+        now = self.wishes.level if isinstance(self.wishes.level, int) else state.level.target
+        if now is None:
+            self._refused("this build has no level: stoker does not govern it")
+            return
+        wished = max(1, min(MAX_LEVEL, now + by))
+        if wished == now:
+            self._refused("one job runs at least; to run nothing, pause" if by < 0 else f"{now} is the highest level")
+            return
+        self.wishes = replace(self.wishes, level=wished)
+        last = self._orders[-1] if self._orders else None
+        if last is not None and last.change:
+            last.change += wished - now
+        else:
+            self._order(_Order("level", "level", {}, wished - now), guarded=state.level.guarded)
+        self._changed()
+
+    def set_level(self, jobs: int, state: BuildState) -> None:
+        """So many jobs. Memory stays as guarded as it is."""
+        self.wishes = replace(self.wishes, level=jobs)
+        self._order(_Order("level", "level", {"jobs": jobs}), guarded=state.level.guarded)
+        self._changed()
+
+    def level_automatic(self) -> None:
+        """As many jobs as there are cores and memory for; memory is guarded again."""
+        self.wishes = replace(self.wishes, level="auto")
+        self._order(_Order("level", "level", {"jobs": None}))
+        self._changed()
+
+    def pause(self, state: BuildState, *, now: bool) -> None:
+        """Pause softly or `now`; go on if the build is paused so, or is frozen."""
+        present = self.wishes.paused or state.level.paused
+        if present == "hard" or (present == "soft" and not now):
+            self.wishes = replace(self.wishes, paused="no")
+            self._order(_Order("pause", "resume", {}))
+        else:
+            self.wishes = replace(self.wishes, paused="hard" if now else "soft")
+            self._order(_Order("pause", "pause", {"now": now}))
+        self._changed()
+
+    def act(self, jid: int, act: Act) -> None:
+        """Freeze, thaw (or start), run alone or beside others again, or kill one job."""
+        self.wishes = replace(self.wishes, acts={**self.wishes.acts, jid: act})
+        self._order(_Order(jid, "job", {"jid": jid, "act": act}))
+        self._changed()
+
+    # -- what becomes of it ------------------------------------------------------------------------------------
+
+    def look(self, state: BuildState) -> None:
+        """Forget the wishes that `state` shows, and those that nothing came of."""
+        for matter, until in list(self._until.items()):
+            if self._waiting[matter] == 0 and (self.wishes.fulfilled(matter, state) or self._clock() >= until):
+                self._forget(matter)
+
+    async def work(self) -> None:
+        """Send orders for ever."""
+        while True:
+            await self._ordered.wait()
+            while self._orders:
+                await self._send(self._orders.popleft())
+            self._ordered.clear()
+
+    def _order(self, order: _Order, *, guarded: bool = True) -> None:
+        if not guarded:
+            order.arguments["ignore_memory"] = True
+        self._waiting[order.matter] += 1
+        self._orders.append(order)
+        self._ordered.set()
+
+    async def _send(self, order: _Order) -> None:
+        if order.change:
+            order.arguments["change"] = order.change
+        elif order.verb == "level" and "jobs" not in order.arguments:
+            self._answered(order.matter)  # as many steps up as down: nothing is left to ask for
+            return
+        try:
+            await self._source.command(order.verb, **order.arguments)
+        except CommandRefused as refusal:
+            self._drop(order.matter)
+            self._refused(str(refusal))
+            self._changed()
+        else:
+            self._answered(order.matter)
+
+    def _answered(self, matter: Matter) -> None:
+        self._waiting[matter] -= 1
+        self._until[matter] = self._clock() + SETTLE_SECONDS
+
+    def _drop(self, matter: Matter) -> None:
+        """What was asked for later about the same matter was meant on top of it."""
+        self._orders = deque(o for o in self._orders if o.matter != matter)
+        self._forget(matter)
+
+    def _forget(self, matter: Matter) -> None:
+        self.wishes = self.wishes.without(matter)
+        self._waiting.pop(matter, None)
+        self._until.pop(matter, None)

@@ -1,0 +1,109 @@
+"""Charts of block columns: areas over time under a limit line, as lines of inked text. Pure.
+
+Unaware of builds: series are plain numbers, inks are theme tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stoker.show.tui.pages.lines import Line, Part, pad
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+AXIS_WIDTH = 10
+"""Cells left of the columns: a figure of at most eight cells, a blank and the axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """One series: a value for each column, drawn as a filled area. Areas given first lie in front."""
+
+    values: Sequence[float]
+    ink: str
+    line: bool = False
+    """Only its upper edge is drawn, so that it is told apart without colour."""
+
+
+def sample(times: Sequence[float], values: Sequence[float], columns: int, start: float, end: float) -> list[float]:
+    """One value per column: the largest in its span of time, else the last one before it; 0 before the first."""
+    if columns <= 0:
+        return []
+    result = [-1.0] * columns
+    span = max(end - start, 1e-9)
+    for time, value in zip(times, values, strict=True):
+        at = min(columns - 1, max(0, int((time - start) / span * columns)))
+        result[at] = max(result[at], value)
+    last = 0.0
+    for i, value in enumerate(result):
+        last = result[i] = value if value >= 0 else last
+    return result
+
+
+def chart(
+    areas: Sequence[Area],
+    top: float,
+    rows: int,
+    g: Glyphs,
+    top_label: str,
+    limit: float | None = None,
+    limit_ink: str = "rule",
+) -> list[Line]:
+    """`rows` lines, the axis at the left; `top` is the value at the upper edge, `limit` a dashed line."""
+    columns = len(areas[0].values) if areas else 0
+    limit_row = None if limit is None else min(rows - 1, max(0, int((1 - limit / top) * rows)))
+    lines: list[Line] = []
+    for row in range(rows):
+        floor = top * (rows - 1 - row) / rows
+        label = top_label if row == 0 else "0" if row == rows - 1 else ""
+        axis = Part(pad(label, AXIS_WIDTH - 2, right=True) + f" {g.axis}", "text_dim")
+        cells = [_cell(areas, i, floor, top / rows, g, row == limit_row, limit_ink) for i in range(columns)]
+        lines.append((axis, *_merged(cells)))
+    return lines
+
+
+def _cell(
+    areas: Sequence[Area], column: int, floor: float, height: float, g: Glyphs, on_limit: bool, limit_ink: str
+) -> Part:
+    for area in areas:
+        share = (area.values[column] - floor) / height
+        if share <= 0:
+            continue
+        if area.line:
+            if share <= 1:
+                return Part(g.edges[min(len(g.edges) - 1, int(share * len(g.edges)))], area.ink)
+            continue
+        level = min(len(g.levels) - 1, round(share * (len(g.levels) - 1)))
+        if level:
+            return Part(g.levels[level], area.ink)
+    return Part(g.dash, limit_ink) if on_limit else Part(" ")
+
+
+def _merged(cells: Sequence[Part]) -> list[Part]:
+    merged: list[Part] = []
+    for cell in cells:
+        if merged and merged[-1].ink == cell.ink:
+            merged[-1] = Part(merged[-1].text + cell.text, cell.ink)
+        else:
+            merged.append(cell)
+    return merged
+
+
+def time_axis(columns: int, labels: Sequence[tuple[float, str]], g: Glyphs) -> list[Line]:
+    """The line below a chart and its labels, each centred at its share (0..1) of the width."""
+    row = [" "] * columns
+    for share, label in labels:
+        start = min(max(0, round(share * columns) - len(label) // 2), max(0, columns - len(label)))
+        if all(c == " " for c in row[max(0, start - 1) : start + len(label) + 1]):
+            row[start : start + len(label)] = label
+    line = Part(" " * (AXIS_WIDTH - 1) + g.corner + g.rule * columns, "text_dim")
+    return [(line,), (Part(" " * AXIS_WIDTH + "".join(row[:columns]), "text_dim"),)]
+
+
+def marks(label: str, columns: int, places: Sequence[tuple[float, str, str]]) -> Line:
+    """Marks (share of the width, glyph, ink) on one labelled line; a later one covers an earlier one."""
+    cells = [Part(" ")] * columns
+    for share, glyph, ink in places:
+        if 0 <= share <= 1 and columns:
+            cells[min(columns - 1, int(share * columns))] = Part(glyph, ink)
+    return (Part(pad(label, AXIS_WIDTH), "text_dim"), *_merged(cells))

@@ -1,0 +1,153 @@
+"""The diagnosis as lines: the causes that can be picked, and everything about the picked one. Pure.
+
+Unaware of Textual, and of how a cause is found and mended.
+"""
+
+from __future__ import annotations
+
+from stoker.model.diagnosis import Cause, Diagnosis, words_of
+from stoker.model.text import clean
+from stoker.show.closing_text import place_of
+from stoker.show.tui.pages import overview
+from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_middle, fit, pad, width_of, wrap
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+LABEL = 8
+"""Cells of `why`, `remedy` and their like."""
+
+FACT_LINES = 2
+SHARES = (
+    (9, 2, 4, 4),
+    (9, 2, 2, 4),
+    (9, 2, 1, 2),
+    (2, 2, 1, 2),
+    (1, 2, 1, 2),
+    (1, 2, 1, 1),
+    (1, 1, 0, 1),
+    (0, 0, 0, 1),
+)
+"""How many figures are told, in how many lines each, and lines of why and of remedy: the first that fit."""
+
+LEAST_CONTEXT = 3
+"""Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
+
+HERE_LINES = 3
+ROOMY = 30
+"""Screen height from which there are blank lines between the parts."""
+
+MAX_TEXT = 500
+MAX_PROSE = 2000
+
+
+def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool) -> Line:
+    """One cause in the list."""
+    tail = "" if cause.line is None else f"  line {cause.line}"
+    tail += f" and {cause.count - 1} more" if cause.count > 1 else ""
+    mark = Part(f"{g.fail} ", "error bold") if first else Part(f"{g.dot} ", "text_dim")
+    title = elide_end(clean(cause.title), width - 4 - len(tail), g.ellipsis)
+    text = Part(title, "text bold" if first else "text")
+    line = fit((Part(f"{g.pointer if chosen else ' '} "), mark, text), width - len(tail))
+    line = (*line, Part(tail, "text_dim"))
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
+    """The first cause in one line; `tail` stays whole."""
+    cause = found.cause
+    text = clean(cause.title) if cause is not None else "The output tells no cause that is known"
+    text = elide_end(text, width - 2 - len(tail), g.ellipsis)
+    ink = "error bold" if cause is not None else "text"
+    return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
+
+
+def told_lines(found: Diagnosis, width: int) -> list[Line]:
+    """The line of the output that tells of the first cause: which file, which name."""
+    text = clean(found.cause.text, MAX_TEXT).strip() if found.cause is not None else ""
+    return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
+
+
+def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
+    """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
+
+    What can be done is kept whatever the size; of the output as much is shown as there is room for.
+    """
+    first = found.cause is cause
+    gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
+    above, tail = [*gap, _place_line(cause, width, g)], [*gap, *_keys(found, keys, width, g)] if first else []
+    least = len(above) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
+    for share in SHARES:
+        told = _told(cause, found.facts if first else (), share, width)
+        if least + len(gap) + len(told) <= rows:
+            break
+    below = [*gap, *told, *tail]
+    context = _context(cause, width, max(LEAST_CONTEXT, rows - len(above) - len(below)), g)
+    lines = [*above, *context, *below]
+    if len(lines) > rows and first:  # the keys are the last thing to go
+        lines = [*lines[: max(0, rows - len(tail))], *tail]
+    return lines[: max(0, rows)]
+
+
+def _told(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
+    """The figures, why, and what to do, in about so many lines each."""
+    figures, each, why, remedy = share
+    lines: list[Line] = []
+    for number, fact in enumerate(facts[:figures]):
+        lines += _labelled("" if number else "figures", wrap(clean(fact, MAX_TEXT), width - LABEL, each))
+    for label, text, most in (("why", cause.why, why), ("remedy", cause.remedy, remedy)):
+        lines += _labelled(label, wrap(clean(text, MAX_PROSE), width - LABEL, most))
+    return lines
+
+
+def _place_line(cause: Cause, width: int, g: Glyphs) -> Line:
+    place = elide_middle(place_of(cause), max(0, width - 24), g.ellipsis)
+    return overview.section("in the output", width, g, (Part(f" {place}", "text_dim"),) if place else ())
+
+
+def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """The lines around the place, the place among them whatever is left out."""
+    if not cause.context or cause.line is None:
+        text = clean(cause.text, MAX_TEXT)
+        return [(Part(elide_end(text, width, g.ellipsis)),)] if text else []
+    at = cause.line - cause.context_line
+    numbers = len(str(cause.context_line + len(cause.context)))
+    head = f"{g.pointer} {pad(str(cause.line), numbers, right=True)}  "
+    here = _here(head, clean(cause.context[at], MAX_TEXT), width) if 0 <= at < len(cause.context) else []
+    rows = max(1, rows - max(0, len(here) - 1))
+    first = max(0, min(at - rows // 3, len(cause.context) - rows))
+    shown = enumerate(cause.context[first : first + rows], first)
+    lines: list[Line] = []
+    for i, text in shown:
+        if i == at:
+            lines += here
+        else:
+            head = f"  {pad(str(cause.context_line + i), numbers, right=True)}  "
+            body = elide_end(clean(text, MAX_TEXT), width - width_of((Part(head),)), g.ellipsis)
+            lines.append((Part(head, "text_dim"), Part(body)))
+    return lines
+
+
+def _here(head: str, text: str, width: int) -> list[Line]:
+    """The line that tells of the cause, over several lines of the screen: what matters may stand behind a long path."""
+    room = width - width_of((Part(head),))
+    pieces = wrap(text, room, HERE_LINES) or [""]
+    heads = [head, *[" " * (width - room)] * len(pieces)]
+    return [(Part(heads[n], "error bold"), Part(piece, "error bold")) for n, piece in enumerate(pieces)]
+
+
+def _labelled(label: str, pieces: list[str]) -> list[Line]:
+    heads = [label, *[""] * len(pieces)]
+    return [(Part(pad(heads[i], LABEL), "accent"), Part(piece)) for i, piece in enumerate(pieces)]
+
+
+def _keys(found: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) -> list[Line]:
+    """What a key does about it; without keys (a replay, a viewer that only looks), what could be done."""
+    remedy, go_on = keys
+    lines: list[Line] = []
+    if found.action is not None:
+        words = wrap(clean(words_of(found.action), MAX_TEXT), width - LABEL, FACT_LINES)
+        label = remedy or "safe"
+        lines += [(Part(pad(label if not n else "", LABEL), "accent bold"), Part(w)) for n, w in enumerate(words)]
+    if go_on:
+        words_on = "go on as it was: the same command, from the step that failed"
+        lines.append((Part(pad(go_on, LABEL), "accent bold"), Part(elide_end(words_on, width - LABEL, g.ellipsis))))
+    return lines

@@ -1,0 +1,388 @@
+"""The dashboard's meters as lines: memory, CPU, GPUs, RAM disk, disk and level. Pure: moment and width in, lines out.
+
+Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+
+from stoker.model.cache_use import CacheUse
+from stoker.model.progress import progress_of
+from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import GpuSample, MachineSample
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.model.units import format_bytes, format_rough
+from stoker.show.cache_text import counts_text, rate_text
+from stoker.show.level_text import MODES, compilers
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+LABEL_WIDTH = 8
+VALUE_WIDTH = 17
+"""Cells for a meter's main figure: "22.9 of 55.0 GiB" and one to spare."""
+
+NO_EDGE = Part(" ")
+"""What stands behind most bars; behind that of the memory stands the budget's line."""
+
+LEAST_ROWS = 3
+"""Lines that the meters have at least: memory, CPU and jobs."""
+
+UNGUARDED = "memory not guarded! An automatic level guards it again."
+
+LONG_LIMIT_WIDTH = 110
+"""Screen width from which the memory limit's cgroup is named."""
+
+DISK_LOW = 5 * 2**30
+"""Bytes free below which the disk is worth a warning: a CUDA build writes a few GiB in its last links."""
+
+RAMDISK_LOW = 0.1
+"""Share of a RAM disk's size that its file system has left at least while all is well."""
+
+STALL_PERCENT = 1.0
+"""Share of time stalled on memory from which it is worth a word; below it PSI is noise."""
+
+STALL_WARN_PERCENT = 10.0
+"""Share of time stalled from which it is a warning: systemd-oomd, for one, acts at 60 % (oomd.conf(5))."""
+
+
+def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
+    """Memory, CPU, GPUs, cache, disk and level: at most `rows` lines, the least important left out first."""
+    state, machine = m.state, m.state.machine
+    if state.over:
+        return _taken(state, width, g)[:rows]
+    if machine is None:
+        return [fit((Part("waiting for the first measurement", "text_dim"),), width), *[BLANK] * (rows - 1)]
+    bar = bar_width(width)
+    gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
+    told = explained(state, rows)
+    cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + told else []
+    apart = machine.ramdisk is not None and rows >= 5 + told + len(cache) + (len(gpus) or bool(machine.gpu_note))
+    level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
+    lines = [_memory(state, machine, width, bar, g, explained_below=told)]
+    lines += [_memory_legend(state, machine, width, g)] if told else []
+    lines.append(_cpu(machine, width, bar, g))
+    room = rows - len(lines) - 1 - len(cache)
+    if not gpus and machine.gpu_note and room >= 2:
+        gpus = [_row("gpu", (Part(clean(machine.gpu_note, 200), "text_dim"),), width)]
+    lines += gpus[: max(0, room - 1) if len(gpus) >= room else len(gpus)]
+    lines += [_ramdisk(state, machine.ramdisk, width, bar, g)] if apart and machine.ramdisk is not None else []
+    lines += cache
+    if len(lines) + 1 < rows:
+        lines.append(disk)
+    return [*lines, level][:rows]
+
+
+def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
+    """What a build has taken that has ended: what was measured last is nobody's any more."""
+    facts = (("memory", most_memory(state)), ("written", written(state)))
+    cache = [_cache(state.cache, width, bar_width(width), g)] if state.cache is not None else []
+    return [*(_row(label, (Part(text),), width) for label, text in facts), *cache]
+
+
+def most_memory(state: BuildState) -> str:
+    """The peaks of the memory."""
+    return f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all"
+
+
+def written(state: BuildState) -> str:
+    """What went to disks, and what was kept from them."""
+    in_memory = f" to disk, at most {format_bytes(state.ramdisk_peak)} in the RAM disk" if state.ramdisk_peak else ""
+    return format_bytes(state.build_written) + in_memory
+
+
+def meter_rows(state: BuildState, height: int) -> int:
+    """How many lines the meters deserve on a screen of `height` lines."""
+    machine = state.machine
+    gpus = 0 if machine is None else len(machine.gpus) or bool(machine.gpu_note)
+    wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
+    most = 3 if height < 22 else 5 if height < 30 else height // 4
+    cache = state.cache is not None and machine is not None and height >= 22
+    return max(3, min(wanted, most)) + cache + (is_governed(state) and machine is not None and height >= 22)
+
+
+def is_governed(state: BuildState) -> bool:
+    """Whether stoker holds jobs back, and does not only watch."""
+    return state.level.target is not None
+
+
+def explained(state: BuildState, rows: int) -> bool:
+    """Whether `rows` lines of meters hold one that tells what of the memory is spoken for."""
+    return is_governed(state) and state.machine is not None and rows > LEAST_ROWS
+
+
+def bar_width(width: int) -> int:
+    """Cells of a meter's bar."""
+    return max(10, min(60, width // 4))
+
+
+def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
+    """The build's own memory, all other, what is promised beyond it; at the right end the reserve and the budget."""
+    budget = max(1, machine.memory_budget)
+    own = min(state.build_rss, machine.memory_used)
+    shares = [
+        (own / budget, g.full, "memory_build"),
+        ((machine.memory_used - own) / budget, g.other, "memory"),
+        (still_to_come(state) / budget, g.promised, "memory"),
+    ]
+    filled = meter_bar(shares, width, g)
+    empty = len(filled[-1].text)
+    reserve = min(empty, max(state.memory_reserve > 0, round(state.memory_reserve / budget * width)))
+    free = filled[-1]._replace(text=g.empty * (empty - reserve))
+    return (*filled[:-1], free, Part(g.reserve * reserve, "memory_limit"))
+
+
+def still_to_come(state: BuildState) -> int:
+    """Bytes that started jobs are expected to take beyond what they hold."""
+    held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
+    return max(0, state.memory_promised - held)
+
+
+def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -> Line:
+    """A bar of shares (0..1, glyph, ink) one after the other; what is left is empty."""
+    parts: list[Part] = []
+    used = 0
+    total = 0.0
+    for share, glyph, ink in shares:
+        total += max(0.0, share)
+        cells = min(width, round(total * width)) - used
+        if share > 0 and cells <= 0 and used < width:
+            cells = 1  # something is never drawn as nothing
+        if cells > 0:
+            parts.append(Part(glyph * cells, ink))
+            used += cells
+    return (*parts, Part(g.empty * (width - used), "bar_empty"))
+
+
+def _row(label: str, rest: Iterable[Part], width: int) -> Line:
+    return fit((Part(pad(label, LABEL_WIDTH), "text_dim"), *rest), width)
+
+
+def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: int, edge: Part = NO_EDGE) -> Line:
+    """A meter: label, bar and what stands at its edge, main figure, then each detail that still fits whole."""
+    value = pad(value, max(VALUE_WIDTH, cell_len(value) + 1))
+    parts: list[Part] = [*bar, edge, Part(" "), Part(value, "text")]
+    used = LABEL_WIDTH + width_of(parts)
+    for detail in details:
+        needed = width_of(detail)
+        if used + needed <= width:
+            parts += [*detail, GAP]
+            used += needed + 2
+    return _row(label, parts, width)
+
+
+def of_total(used: float, total: float) -> str:
+    """Two sizes in the unit of the whole, so that they fit and compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
+    whole = format_bytes(total)
+    number, _, unit = whole.partition(" ")
+    first, _, own_unit = format_bytes(used).partition(" ")
+    if own_unit != unit and (total or used):
+        scale = total / float(number) if float(number) else 1.0
+        first = f"{used / scale:.1f}" if used else "0"
+    return f"{first} of {whole}"
+
+
+def _memory(
+    state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs, *, explained_below: bool
+) -> Line:
+    """`explained_below`: what else the bar shows has a line of its own."""
+    budget = max(1, machine.memory_budget)
+    details: list[Line] = [(Part(f"{g.full} build ", "memory_build"), Part(format_bytes(state.build_rss), "text"))]
+    stall = machine.pressure_memory
+    if stall is not None and stall.some >= STALL_PERCENT:
+        ink = "warn bold" if stall.some >= STALL_WARN_PERCENT else "text"
+        others = machine.stalls_by_others(state.memory_reserve)
+        words = f"others stall {stall.some:.0f} %" if others else f"stalled {stall.some:.0f} %"
+        details.append((Part(f"{g.warn} {words}", "text" if others else ink),))
+    if machine.swap_used:
+        details.append((Part("swap ", "text_dim"), Part(format_bytes(machine.swap_used), "text")))
+    details.append((Part("peak ", "text_dim"), Part(format_bytes(state.build_peak_rss), "text")))
+    if machine.memory_limit_source not in ("", "machine"):
+        words = _limit_words(clean(machine.memory_limit_source, 200), width, g)
+        details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
+    if not explained_below:
+        details.append((Part(f"{g.other} others ", "memory"), Part(format_bytes(_foreign(state, machine)), "text")))
+    value, edge = of_total(machine.memory_used, budget), Part(g.mark, "memory_limit")
+    return _metered("memory", memory_bar(state, machine, bar, g), value, details, width, edge)
+
+
+def _limit_words(source: str, width: int, g: Glyphs) -> str:
+    """What limits the memory: a cgroup by its path, or a person's own word."""
+    if not source.startswith("/"):
+        return f"{elide_middle(source, 20, g.ellipsis)} limit"
+    return f"limit of {elide_middle(source, width - 90, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup limit"
+
+
+def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
+    """What of the memory is spoken for, with the bar's own signs; or that nobody looks after it."""
+    if not state.level.guarded:
+        return _row("", (Part(f"{g.warn} {UNGUARDED}", "warn bold"),), width)
+    more = still_to_come(state)
+    free = max(0, machine.memory_budget - machine.memory_used - more - state.memory_reserve)
+    shares = (
+        (g.other, "memory", _foreign(state, machine)),
+        (g.promised, "memory", more),
+        (g.reserve, "memory_limit", state.memory_reserve),
+        (g.empty, "text_dim", free),
+    )
+    limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
+    long = (*_shares(shares, ("other programs", "more promised", "in reserve", "for more jobs")), *limit)
+    short = _shares(shares, ("others", "promised", "kept", "free"))
+    fitting = [line for line in (long, (*short, *limit)) if width_of(line) <= width - LABEL_WIDTH]
+    return _row("", (fitting or [tuple(short)])[0], width)
+
+
+def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> list[Part]:
+    """Each share's sign, ink and bytes, with its word."""
+    parts: list[Part] = []
+    for (sign, ink, size), word in zip(shares, words, strict=True):
+        parts += [Part(f"{sign} ", ink), Part(format_bytes(size)), Part(f" {word}  ", "text_dim")]
+    return parts
+
+
+def _foreign(state: BuildState, machine: MachineSample) -> int:
+    """Bytes that count against the budget and are not the build's."""
+    return machine.memory_used - min(state.build_rss, machine.memory_used)
+
+
+def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
+    available = max(0.1, machine.cpu_available)
+    value = f"{machine.cpu_percent:.0f} % of {available:.3g} cores"
+    details: list[Line] = []
+    stall = machine.pressure_io
+    if stall is not None and stall.some >= STALL_WARN_PERCENT:
+        details.append((Part(f"{g.warn} stalled on disk {stall.some:.0f} %", "warn"),))
+    cores = machine.cpu_cores
+    room = width - LABEL_WIDTH - bar - 2 - VALUE_WIDTH - 2
+    if cores and len(cores) <= room:
+        details.append((Part("".join(column(c / 100, g) for c in cores), "cpu"),))
+    details.append((Part("load ", "text_dim"), Part(f"{machine.load:.1f}", "text")))
+    return _metered("cpu", meter_bar([(machine.cpu_percent / 100, g.full, "cpu")], bar, g), value, details, width)
+
+
+def column(share: float, g: Glyphs) -> str:
+    """One growing column for a share of 0..1."""
+    top = len(g.levels) - 1
+    return g.levels[min(top, max(0, round(share * top)))]
+
+
+def _gpu(gpu: GpuSample, width: int, bar: int, g: Glyphs, *, several: bool) -> Line:
+    use = gpu.utilisation
+    details: list[Line] = []
+    if gpu.memory_used is not None and gpu.memory_total:
+        details.append((Part(of_total(gpu.memory_used, gpu.memory_total), "text"),))
+    if gpu.temperature is not None:
+        degree = " C" if g.ascii else " °C"
+        details.append((Part(f"{gpu.temperature:.0f}{degree}", "text_dim"),))
+    if gpu.power_watts is not None:
+        details.append((Part(f"{gpu.power_watts:.0f} W", "text_dim"),))
+    details.append((Part(clean(gpu.name, 40), "text_dim"),))
+    label = f"gpu {gpu.index}" if several or gpu.index else "gpu"
+    value = "use unknown" if use is None else f"{use:.0f} %"
+    return _metered(label, meter_bar([((use or 0) / 100, g.full, "gpu")], bar, g), value, details, width)
+
+
+def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) -> Line:
+    """What temporary files take of the memory; the file system itself may be smaller than what it may hold."""
+    details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk_peak), "text"))]
+    if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
+        details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
+    if state.ramdisk_reserve:
+        details.append((Part(format_bytes(state.ramdisk_reserve), "text"), Part(" kept for it", "text_dim")))
+    shares = [(disk.used / max(1, disk.size), g.full, "disk")]
+    return _metered("ramdisk", meter_bar(shares, bar, g), of_total(disk.used, disk.size), details, width)
+
+
+def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk, width: int, g: Glyphs) -> Line:
+    """Both in one line, for small screens: what does not fit whole is left out."""
+    facts: list[tuple[str, str, str]] = []
+    if machine.disk_free is not None:
+        ink = "warn bold" if machine.disk_free < DISK_LOW else "text"
+        facts.append((format_bytes(machine.disk_free), ink, " free"))
+    facts.append((of_total(disk.used, disk.size), "text", " in RAM"))
+    if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
+        facts.append((f"{g.warn} {format_bytes(disk.free)} left", "warn bold", ""))
+    facts.append((format_bytes(state.build_written), "text", " written"))
+    if machine.disk_write_rate is not None:
+        facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", ""))
+    parts: list[Part] = []
+    for figure, ink, words in facts:
+        fact = [Part(figure, ink), Part(words, "text_dim"), GAP]
+        if LABEL_WIDTH + width_of(parts) + width_of(fact[:2]) <= width:
+            parts += fact
+    return _row("disk", parts, width)
+
+
+def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyphs | None) -> Line:
+    """The disk that is built on; `for_both`, the RAM disk too, which has no line of its own."""
+    if for_both is not None and machine.ramdisk is not None:
+        return _disk_with_ramdisk(state, machine, machine.ramdisk, width, for_both)
+    parts: list[Part] = []
+    if machine.disk_write_rate is not None:
+        parts += [Part(f"{format_bytes(machine.disk_write_rate)}/s", "disk"), Part(" written", "text_dim"), GAP]
+    if machine.disk_free is not None:
+        low = machine.disk_free < DISK_LOW
+        parts += [Part(format_bytes(machine.disk_free), "warn bold" if low else "text"), Part(" free", "text_dim"), GAP]
+    if state.build_written:
+        parts += [Part(format_bytes(state.build_written), "text"), Part(" by the build", "text_dim")]
+    return _row("disk", parts or [Part("unknown", "text_dim")], width)
+
+
+def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:
+    """What share of the compilations the compiler cache has answered."""
+    details: list[Line] = [(Part(counts_text(use), "text"),)]
+    if use.size is not None:
+        size = of_total(use.size, use.size_limit) if use.size_limit else format_bytes(use.size)
+        details.append((Part(f"holds {size}", "text_dim"),))
+    if use.saved_seconds is not None and use.saved_seconds >= 1:
+        details.append((Part(f"saved about {format_rough(use.saved_seconds)}", "text_dim"),))
+    value = f"{rate_text(use)} hits" if use.rate is not None else "no hits yet"
+    return _metered(use.tool, meter_bar([(use.rate or 0.0, g.full, "ok")], bar, g), value, details, width)
+
+
+def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
+    """How many jobs run of how many that may; how many wait on deck or are frozen; who sets the level."""
+    if not is_governed(m.state):
+        return _ungoverned(m.state, width, bar, g)
+    p, level = progress_of(m.state), m.state.level
+    scale = max(level.target or 0, p.running + p.frozen, 1)
+    shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
+    wish = m.wishes.level
+    wished = f"{g.becomes}{wish}" if isinstance(wish, int) and wish != level.target else ""
+    details: list[Line] = [
+        _mode(m, width, g),
+        (Part(f"{g.on_deck} {p.on_deck} on deck", "on_deck" if p.on_deck else "text_dim"),),
+    ]
+    if p.frozen:
+        details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
+    if level.window is not None:
+        details.append((Part("window ", "text_dim"), Part(str(level.window), "text")))
+    value = f"{p.running} running of {level.target}{wished}"
+    if m.state.ungoverned:
+        shares, value = [], f"{compilers(m.state)}, not governed"
+        details = [_mode(m, width, g)]
+    return _metered("jobs", meter_bar(shares, bar, g), value, details, width)
+
+
+def _mode(m: Moment, width: int, g: Glyphs) -> Line:
+    """Who sets the level; what was asked for just now stands out until it is so."""
+    level, wish = m.state.level, m.wishes.level
+    automatic = MODES["auto"] if width >= LONG_LIMIT_WIDTH else "auto"
+    if wish == "auto" and level.mode != "auto":
+        return (Part(f"{g.becomes}{automatic}", "person bold"),)
+    by_hand = level.mode == "manual" or isinstance(wish, int)
+    return (Part(MODES["manual"], "person"),) if by_hand else (Part(automatic, "text_dim"),)
+
+
+def _ungoverned(state: BuildState, width: int, bar: int, g: Glyphs) -> Line:
+    """How many jobs run of how many the scheduler may start by itself."""
+    p, window = progress_of(state), state.level.window
+    scale = max(window or 0, p.running + p.frozen + p.on_deck, state.cores, 1)
+    details: list[Line] = [] if window is None else [(Part("window ", "text_dim"), Part(str(window), "text"))]
+    details.append((Part("watching", "text_dim"),))
+    shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
+    return _metered("jobs", meter_bar(shares, bar, g), f"{p.running} running", details, width)

@@ -1,0 +1,73 @@
+"""What screens are drawn from: the newest update, the time it is now by the build's own clock, and open wishes.
+
+Unaware of screens and sources. The local clock is an argument everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stoker.model.state import BuildState
+from stoker.model.update import Link, Update
+from stoker.show.tui.input.actions import BY_ID, key_names
+from stoker.show.tui.input.pending import Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One instant to draw. `now` is in Unix seconds of the machine that builds."""
+
+    update: Update
+    now: float
+    read_only: bool = False
+    wishes: Wishes = field(default_factory=Wishes)
+    keymap: Mapping[str, str] = field(default_factory=dict)
+
+    def key(self, action: str) -> str:
+        """The first key of an action, as a person reads it."""
+        return key_names(BY_ID[action], self.keymap)[0]
+
+    @property
+    def state(self) -> BuildState:
+        """The build."""
+        return self.update.state
+
+    @property
+    def link(self) -> Link:
+        """How the build is linked to this screen."""
+        return self.update.link
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the build started, up to its end."""
+        end = self.state.ended if self.state.ended is not None else self.now
+        return max(0.0, end - self.state.started) if self.state.started else 0.0
+
+
+class Clock:
+    """The build's clock as seen from here: ticks between updates, and never steps back while a build goes on.
+
+    A record's time is at most its transport's delay behind; so the largest difference to the local monotonic clock
+    that was ever seen is the best estimate.
+    """
+
+    def __init__(self) -> None:
+        self._offset: float | None = None
+        self._build = ""
+
+    def now(self, update: Update, monotonic: float) -> float:
+        """The build's Unix time at local monotonic time `monotonic`."""
+        state = update.state
+        if update.link == "replay" or state.over:
+            return state.ended if state.over and state.ended is not None else state.time
+        offset = state.time - monotonic
+        if self._offset is None or state.id != self._build or offset > self._offset:
+            self._offset, self._build = offset, state.id
+        return monotonic + self._offset
+
+
+def time_of_day(unix: float) -> str:
+    """A Unix time as the local time of day, 14:03:59."""
+    return time.strftime("%H:%M:%S", time.localtime(unix))

@@ -1,0 +1,259 @@
+"""The verification screen as lines: GPUs, architectures, problems and files, and everything about the picked row. Pure.
+
+Unaware of Textual, and of how binaries are read and judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+from stoker.model.verification import HeldArch, JudgedDevice, Verification, VerifiedFile
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, width_of, wrap
+from stoker.show.tui.pages.overview import section
+from stoker.show.tui.pages.verification_details import Arch, Device, Picked, details
+from stoker.show.tui.terminal.glyphs import Glyphs
+from stoker.show.verification_text import (
+    FILE_VERDICTS,
+    STANDINGS,
+    VERDICTS,
+    ProblemGroup,
+    Standing,
+    device_name,
+    distinct,
+    headline,
+    problem_groups,
+    short_name,
+)
+
+STANDING_INKS = {"good": "ok", "warn": "warn", "bad": "error"}
+SEVERITY_INKS = {"error": "error", "warning": "warn", "info": "text_dim"}
+COLUMN = 9
+"""Cells of a file's verdict on one capability: "PTX-JIT", "others" and a blank."""
+
+ARCHS_FROM = 100
+"""Screen width from which a file's row names its architectures."""
+
+ROOMY = 36
+"""Screen height from which there are blank lines between the sections."""
+
+MAX_NAME = 300
+_NUMBER = re.compile(r"(\D*)(\d*)(.*)", re.DOTALL)
+
+
+class Entry(NamedTuple):
+    """A row that can be picked, or a heading or remark between rows."""
+
+    picked: Picked | None
+    line: Line = BLANK
+
+
+def standing_mark(standing: Standing, g: Glyphs) -> Part:
+    """The verdict at a glance."""
+    return Part({"good": g.ok, "warn": g.warn, "bad": g.fail}[standing] + " ", f"{STANDING_INKS[standing]} bold")
+
+
+def verdict_line(found: Verification, width: int, g: Glyphs, tail: str = "") -> Line:
+    """The verdict in one line; `tail` stays whole."""
+    standing, text = headline(found)
+    room = width - 2 - len(tail)
+    text = elide_end(clean(text, MAX_NAME), room, g.ellipsis)
+    return standing_mark(standing, g), Part(text, f"{STANDING_INKS[standing]} bold"), Part(tail, "text_dim")
+
+
+def rows(found: Verification) -> list[Picked]:
+    """All that can be picked, in the order of the screen."""
+    devices = [Device(device, count) for _, device, count in distinct(found)]
+    return [*devices, *problem_groups(found), *archs(found), *found.files]
+
+
+def archs(found: Verification) -> list[Arch]:
+    """Every architecture that was asked for or found, machine code before PTX."""
+    asked = {r.arch: r.state for r in found.requested}
+    held: dict[str, list[HeldArch]] = {}
+    for arch in (a for f in found.files for a in f.code):
+        held.setdefault(arch.arch, []).append(arch)
+    said = found.torch.arch_list if found.torch is not None and not found.torch.error else None
+    return [
+        Arch(
+            name,
+            asked.get(name),
+            sum(a.bytes for a in held.get(name, ())),
+            len(held.get(name, ())),
+            None if said is None else name in said,
+        )
+        for name in sorted({*asked, *held, *(said or ())}, key=_arch_order)
+    ]
+
+
+def _arch_order(name: str) -> tuple[bool, int, str]:
+    match = _NUMBER.fullmatch(name)
+    number = match[2] if match is not None else ""
+    return not name.startswith("sm_"), int(number[:9] or 0), name
+
+
+def verification(found: Verification, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
+    """The whole page below the header, in exactly `height` lines; row `chosen` is picked."""
+    lines = [verdict_line(found, width, g)]
+    torch = found.torch
+    if torch is not None and not torch.error and height >= 14:
+        built = clean(" ".join(torch.arch_list), MAX_NAME) or "no GPU"
+        text = f"torch {clean(torch.version, 40)} with CUDA {clean(torch.cuda, 20) or 'none'} says: built for {built}"
+        lines.append((Part(elide_end(text, width, g.ellipsis), "text_dim"),))
+    lines += [BLANK] * (height >= 22)
+    every = rows(found)
+    picked = every[chosen] if chosen < len(every) else None
+    # The list's height does not depend on the picked row, or rows would jump as one walks through them.
+    room = max(3, height - len(lines) - max(4, height // 3))
+    lines += _window(found, every, width, g, chosen, room, roomy=height >= ROOMY)
+    below = [BLANK] * (height >= ROOMY) + (details(picked, found, width, g) if picked is not None else [])
+    return [*lines, *below[: max(0, height - len(lines))]]
+
+
+def _window(
+    found: Verification, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
+) -> list[Line]:
+    """The part of the list around the picked row, in at most `room` lines."""
+    entries = _entries(found, every, width, g, roomy=roomy)
+    places = [i for i, e in enumerate(entries) if e.picked is not None]
+    at = places[chosen] if chosen < len(places) else 0
+    first = max(0, min(at - room // 2, len(entries) - room))
+    columns = capabilities(found, width)
+    return [
+        e.line if e.picked is None else row_line(e.picked, found, columns, width, g, chosen=i == at)
+        for i, e in enumerate(entries[first : first + room], first)
+    ]
+
+
+def _entries(found: Verification, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[Entry]:
+    gap = [Entry(None)] * roomy
+    devices = [p for p in every if isinstance(p, Device)]
+    problems = [p for p in every if isinstance(p, ProblemGroup)]
+    kinds = [p for p in every if isinstance(p, Arch)]
+    entries = [Entry(None, section("GPUs", width, g)), *map(Entry, devices)]
+    if not devices:
+        text = "none here; for another machine: stoker verify --device H100 PATH"
+        entries.append(Entry(None, (Part(f"  {elide_end(text, width - 2, g.ellipsis)}", "text_dim"),)))
+    if problems:
+        entries += [*gap, Entry(None, section(f"problems {len(problems)}", width, g)), *map(Entry, problems)]
+    if kinds:
+        entries += [*gap, Entry(None, section("architectures", width, g, _arch_heads(found))), *map(Entry, kinds)]
+    if found.files:
+        title = f"files {len(found.files)}" + (f" of {len(found.files) + found.left_out}" if found.left_out else "")
+        heads = tuple(Part(pad(f" {c}", COLUMN), "text_dim") for c, _ in capabilities(found, width))
+        entries += [*gap, Entry(None, section(title, width, g, heads)), *map(Entry, found.files)]
+    return entries
+
+
+def _arch_heads(found: Verification) -> Line:
+    torch = pad(" torch", 7) if found.torch is not None and not found.torch.error else ""
+    asked = pad(" asked for", 11) if found.requested else ""
+    return (Part(f"{asked}{torch}{pad('size', 10, right=True)}{pad('files', 9, right=True)}", "text_dim"),)
+
+
+def capabilities(found: Verification, width: int) -> list[tuple[str, int]]:
+    """The capabilities that get a column, each with its first device's place."""
+    first: dict[str, int] = {}
+    for place, device in enumerate(found.devices):
+        first.setdefault(clean(device.capability, COLUMN - 2), place)
+    return list(first.items())[: max(0, (width - 30) // COLUMN)]
+
+
+def row_line(
+    picked: Picked, found: Verification, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
+) -> Line:
+    """One row of the list."""
+    if isinstance(picked, Device):
+        line = _device_line(picked.device, picked.count, width, g)
+    elif isinstance(picked, Arch):
+        line = _arch_line(picked, found, width, g)
+    elif isinstance(picked, ProblemGroup):
+        line = _problem_line(picked, width, g)
+    else:
+        line = _file_line(picked, columns, width, g)
+    line = fit(line, width)
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def _device_line(device: JudgedDevice, count: int, width: int, g: Glyphs) -> Line:
+    standing = STANDINGS[device.verdict]
+    name = device_name(device) if count == 1 else f"{count} {device_name(device)}"
+    verdict = VERDICTS[device.verdict]
+    columns = min(40, width // 2 - 2)
+    room = width - 2 - columns - 1
+    text = elide_end(clean(name, MAX_NAME), columns, g.ellipsis)
+    why = elide_end(clean(device.why, MAX_NAME), room - len(verdict) - 2, g.ellipsis)
+    ink = f"{STANDING_INKS[standing]} bold"
+    return (
+        standing_mark(standing, g), Part(pad(text, columns + 1)), Part(elide_end(verdict, room, g.ellipsis), ink),
+        GAP, Part(why, "text_dim"),
+    )  # fmt: skip
+
+
+def _problem_line(group: ProblemGroup, width: int, g: Glyphs) -> Line:
+    mark = {"error": g.fail, "warning": g.warn, "info": g.info}[group.severity]
+    more = f" and {len(group.files) - 1} more" if len(group.files) > 1 else ""
+    name = clean(short_name(group.files[0]), MAX_NAME) if group.files else ""
+    place = elide_path(name, max(12, width // 3 - len(more)), g.ellipsis) + more
+    text = f"{place}: {clean(group.what, MAX_NAME)}" if place else clean(group.what, MAX_NAME)
+    return Part(f"{mark} ", f"{SEVERITY_INKS[group.severity]} bold"), Part(elide_end(text, width - 2, g.ellipsis))
+
+
+def _arch_line(arch: Arch, found: Verification, width: int, g: Glyphs) -> Line:
+    mark, ink = {"present": (g.ok, "ok"), "missing": (g.fail, "error"), "extra": (g.dot, "text_dim"), None: (" ", "")}[
+        arch.state
+    ]
+    cells = []
+    if found.requested:
+        words = {"present": "yes", "missing": "MISSING", "extra": "no", None: "no"}[arch.state]
+        cells.append(Part(pad(f" {words}", 11), ink or "text_dim"))
+    if arch.torch is not None:
+        cells.append(Part(pad(" yes" if arch.torch else " no", 7), "text" if arch.torch else "text_dim"))
+    cells.append(Part(pad(format_bytes(arch.bytes) if arch.files else g.dash, 10, right=True)))
+    cells.append(Part(pad(f"{arch.files} of {len(found.files)}", 9, right=True), "text_dim"))
+    room = width - 2 - width_of(cells)
+    return Part(f"{mark} ", f"{ink or 'text'} bold"), Part(pad(clean(arch.name, 40), room)), *cells
+
+
+def _file_line(file: VerifiedFile, columns: Sequence[tuple[str, int]], width: int, g: Glyphs) -> Line:
+    own = [file.verdicts[place] if place < len(file.verdicts) else "" for _, place in columns]
+    inks = {"native": "ok", "ptx-jit": "warn", "partly": "warn", "no": "error", "other": "text_dim", "": "text_dim"}
+    cells = [Part(pad(f" {FILE_VERDICTS[v]}", COLUMN), inks[v]) for v in own]
+    mark = standing_mark("bad" if "no" in own else "warn" if {"ptx-jit", "partly"} & {*own} else "good", g)
+    if not own:
+        mark = Part("  ")
+    held = format_bytes(sum(a.bytes for a in file.code)) if file.code else "no code"
+    cells.insert(0, Part(pad(held, 10, right=True), "text_dim"))
+    if width >= ARCHS_FROM:
+        names = clean(" ".join(a.arch for a in file.code), MAX_NAME)
+        cells.insert(0, Part(pad(elide_end(names, width // 3, g.ellipsis), width // 3), "text_dim"))
+    room = width - 2 - width_of(cells) - 1
+    return mark, Part(pad(elide_path(clean(file.path, MAX_NAME), room, g.ellipsis), room + 1)), *cells
+
+
+def no_report(state: BuildState, width: int, g: Glyphs) -> list[Line]:
+    """What will be verified and when, or why nothing was, and how to do it by hand."""
+    nvcc = state.tool_stats.get("nvcc")
+    if not state.over:
+        count = f" So far {nvcc.count} CUDA compilations are done." if nvcc is not None else ""
+        text = (
+            "Nothing is verified yet. When the build has ended well, the files that it linked or archived and that "
+            f"hold CUDA device code are judged, for the GPUs of its machine and for TORCH_CUDA_ARCH_LIST.{count}"
+        )
+    elif state.outcome != "done":
+        text = "Nothing was verified: the build did not end well."
+    elif nvcc is not None:
+        text = "Nothing was verified, though CUDA code was compiled; decisions and notices (d) say why."
+    else:
+        text = "Nothing was verified: no file that ninja or make linked holds CUDA device code."
+    hand = (
+        "By hand, for any file, wheel, folder or installed package:",
+        "  stoker verify PATH",
+        "  stoker verify --device H100 --arch-list '8.0;9.0+PTX' PATH",
+    )
+    lines: list[Line] = [(Part(piece),) for piece in wrap(text, width, 12)]
+    return [*lines, BLANK, *((Part(elide_end(line, width, g.ellipsis), "text_dim"),) for line in hand)]

@@ -1,0 +1,195 @@
+"""The dashboard, the timeline and the end screen: pages made by pure functions.
+
+Unaware of how the lines are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from stoker.model.state import Job
+from stoker.model.text import spans
+from stoker.show.tui.input import actions
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import dashboard_page, failure_page, verification_page
+from stoker.show.tui.pages.job_table import moved, ordered
+from stoker.show.tui.pages.lines import Line, from_spans
+from stoker.show.tui.screens.job_box import ACTS, JobBox
+from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.questions import LevelBox
+from stoker.show.tui.text_log import TextLog
+
+JOB_PAGE = 10
+TAIL_COLUMNS = 500
+
+
+class DashboardScreen(PageScreen):
+    """The first screen: what a person looks at for hours."""
+
+    SCOPE = "dashboard"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("dashboard"),
+        *(Binding(digit, f"level_type('{digit}')", show=False) for digit in "123456789"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cursor: int | None = None
+        self._row = 0
+        self._tail: list[Line] = []
+        self._tail_size = -1
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The dashboard, and the output's end while no job runs."""
+        m = self.moment
+        jobs = ordered(m.state)
+        self._follow_cursor(jobs_ids=[job.jid for job in jobs])
+        tail = self._output_tail(height) if not jobs or height >= dashboard_page.TALL else []
+        return dashboard_page.dashboard(m, width, height, self.glyphs, self.cursor, tail)
+
+    def _follow_cursor(self, jobs_ids: list[int]) -> None:
+        """The cursor stays on its job; when that ends, on the one that takes its row."""
+        if self.cursor is None:
+            return
+        if self.cursor in jobs_ids:
+            self._row = jobs_ids.index(self.cursor)
+        else:
+            self.cursor = jobs_ids[min(self._row, len(jobs_ids) - 1)] if jobs_ids else None
+
+    def _output_tail(self, rows: int) -> list[Line]:
+        log = TextLog(self.stoker.source.log)
+        size = log.size()
+        if size != self._tail_size:
+            self._tail_size = size
+            self._tail = [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
+        return self._tail
+
+    def _move(self, by: int) -> None:
+        jobs = ordered(self.moment.state)
+        self.cursor = moved(jobs, self.cursor, by, self._row)
+        self.redraw()
+
+    def action_job_down(self) -> None:
+        """Pick the next job."""
+        self._move(1)
+
+    def action_job_up(self) -> None:
+        """Pick the job before."""
+        self._move(-1)
+
+    def action_job_page_down(self) -> None:
+        """Pick a job further down."""
+        self._move(JOB_PAGE)
+
+    def action_job_page_up(self) -> None:
+        """Pick a job further up."""
+        self._move(-JOB_PAGE)
+
+    def action_job_first(self) -> None:
+        """Pick the oldest job."""
+        self._move(-len(self.moment.state.jobs))
+
+    def action_job_last(self) -> None:
+        """Pick the newest job."""
+        self._move(len(self.moment.state.jobs))
+
+    @property
+    def picked(self) -> Job | None:
+        """The job under the cursor."""
+        return self.moment.state.jobs.get(self.cursor) if self.cursor is not None else None
+
+    def action_job_details(self) -> None:
+        """Show all about the picked job, or pick one."""
+        job = self.picked
+        if job is None:
+            self._move(0)
+            return
+        self.app.push_screen(JobBox(job))
+
+    def _picked_or_told(self) -> Job | None:
+        """The picked job; where there is none, say how to pick one, and do nothing to any."""
+        if self.picked is None:
+            key = actions.key_names(actions.BY_ID["job.down"], self.stoker.keymap)[0]
+            self.stoker.tell(f"pick a job first, with the key {key}")
+        return self.picked
+
+    def action_job_freeze(self) -> None:
+        """Freeze the picked job; thaw it if it is frozen, start it if it waits on deck."""
+        self._act("job.freeze")
+
+    def action_job_alone(self) -> None:
+        """Run only the picked job, or let the others go on."""
+        self._act("job.alone")
+
+    def action_job_kill(self) -> None:
+        """Ask whether to kill the picked job."""
+        self._act("job.kill")
+
+    def _act(self, action: str) -> None:
+        job = self._picked_or_told()
+        if job is not None:
+            self.stoker.act_on(job, action)
+
+    def action_level_type(self, begun: str = "") -> None:
+        """Ask for a level."""
+
+        def answered(jobs: int | None) -> None:
+            if jobs is not None:
+                self.stoker.hand.set_level(jobs, self.moment.state)
+
+        self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
+
+    def relevant(self, action: actions.Action) -> bool:
+        """What acts on a job is worth a place while one is picked."""
+        acts = action.id in ACTS
+        return super().relevant(action) and (not acts or (self.picked is not None and self.stoker.governs_job(action)))
+
+    def label(self, action: actions.Action) -> str:
+        """What freezes one job thaws or starts another."""
+        job = self.picked
+        return self.stoker.job_label(action, job) if action.id in ACTS and job is not None else super().label(action)
+
+    def forget_cursor(self) -> bool:
+        """Drop the cursor; False if there was none."""
+        had, self.cursor = self.cursor is not None, None
+        self.redraw()
+        return had
+
+
+class TimelineScreen(PageScreen):
+    """Memory, jobs and CPU over time."""
+
+    SCOPE = "timeline"
+    BINDINGS = bindings("timeline")
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The charts."""
+        return dashboard_page.timeline(self.moment, width, height, self.glyphs)
+
+
+class EndScreen(PageScreen):
+    """What came of it; stays until the person leaves."""
+
+    SCOPE = "end"
+    BINDINGS = bindings("end")
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The summary."""
+        verdict = self._verdict(width)
+        lines = dashboard_page.summary(self.moment, width, height - len(verdict), self.glyphs)
+        return [lines[0], *verdict, *lines[1:]]
+
+    def _verdict(self, width: int) -> list[Line]:
+        """What the binaries are good for in one line, or why there are none, in the tool's own words too."""
+        state, g, keymap = self.moment.state, self.glyphs, self.stoker.keymap
+        if state.verification is not None:
+            key = actions.key_names(actions.BY_ID["verification"], keymap)[0]
+            return [verification_page.verdict_line(state.verification, width, g, f"  ({key}: details)")]
+        if state.diagnosis is not None and state.outcome == "failed":
+            key = actions.key_names(actions.BY_ID["failures"], keymap)[0]
+            verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
+            return [verdict, *failure_page.told_lines(state.diagnosis, width)]
+        return []

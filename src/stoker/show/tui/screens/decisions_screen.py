@@ -1,0 +1,58 @@
+"""All decisions and notices, whole and wrapped, newest last.
+
+Unaware of who decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import overview
+from stoker.show.tui.pages.lines import Line, Part
+from stoker.show.tui.screens.page_screen import PageScreen
+
+PAGE = 10
+
+
+class DecisionsScreen(PageScreen):
+    """Why things are as they are."""
+
+    SCOPE = "decisions"
+    BINDINGS = bindings("decisions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._up = 0
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The newest entries that fit, or earlier ones after scrolling up."""
+        g = self.glyphs
+        lines: list[Line] = []
+        for entry in overview.entries(self.moment.state):
+            lines += overview.entry_lines(entry, width, g)
+        room = max(1, height - 2)
+        self._up = max(0, min(self._up, len(lines) - room))
+        end = len(lines) - self._up
+        shown = lines[max(0, end - room) : end] or [(Part("none yet", "text_dim"),)]
+        return [overview.header(self.moment, width, g), overview.section("decisions and notices", width, g), *shown]
+
+    def _scroll(self, by: int) -> None:
+        self._up += by
+        self.redraw()
+
+    def action_entry_down(self) -> None:
+        """One line towards the newest."""
+        self._scroll(-1)
+
+    def action_entry_up(self) -> None:
+        """One line towards the oldest."""
+        self._scroll(1)
+
+    def action_entry_page_down(self) -> None:
+        """A page towards the newest."""
+        self._scroll(-PAGE)
+
+    def action_entry_page_up(self) -> None:
+        """A page towards the oldest."""
+        self._scroll(PAGE)

@@ -1,0 +1,212 @@
+"""Why the build failed, and what: the causes and the failed steps as one list, and all about the chosen one below.
+
+Unaware of how causes and failures are recognised, and of how a remedy is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.model.diagnosis import Cause, Diagnosis
+from stoker.model.killed import failed_steps, is_last_word, same_output
+from stoker.model.state import BuildState, Failure, KilledJob
+from stoker.model.text import clean
+from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
+from stoker.show.tui.input import actions
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import failure_page, overview
+from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_path, fit, wrap
+from stoker.show.tui.pages.moment import time_of_day
+from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+COMMAND_LINES = 6
+"""Lines of a failing command; an nvcc command of PyTorch takes 60, and its end tells the least."""
+
+
+Item = Cause | Failure | KilledJob
+"""What can be chosen: why the build failed, a step that failed, or a job that was killed and did not fail."""
+
+MAX_OUTPUT = 1000
+MAX_UNHEARD = 10
+"""Failed jobs that are named before the output tells of them: it takes a while until nothing more begins."""
+
+
+class FailuresScreen(PageScreen):
+    """The failures of this build."""
+
+    SCOPE = "failures"
+    BINDINGS = bindings("failures")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen = 0
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """A list on top, the chosen cause or failure below."""
+        state, g = self.moment.state, self.glyphs
+        head = overview.header(self.moment, width, g)
+        items = self._items()
+        if not items:
+            return [head, BLANK, *self._nothing(width)]
+        self.chosen = max(0, min(self.chosen, len(items) - 1))
+        lines = [head, *self._list(width, max(2, height // 3))]
+        picked, rows = items[self.chosen], height - len(lines)
+        if isinstance(picked, Failure):
+            return [*lines, BLANK, *failure_details(picked, width, rows - 1, g)]
+        if isinstance(picked, KilledJob):
+            return [*lines, BLANK, *killed_details(picked, state, width, rows - 1, g)]
+        found = state.diagnosis or Diagnosis()
+        return [*lines, *failure_page.details(found, picked, self._keys(), width, rows, g)]
+
+    def _items(self) -> list[Item]:
+        """All that can be chosen, in the order of the screen: what was killed last, newest first."""
+        state = self.moment.state
+        causes = state.diagnosis.causes if state.diagnosis is not None else ()
+        return [*causes, *failed_steps(state), *reversed(state.killed)]
+
+    def _nothing(self, width: int) -> list[Line]:
+        """What is said where there is nothing to choose from."""
+        if self.moment.state.outcome != "failed":
+            return self._unheard(width) or [(Part("Nothing has failed.", "text_dim"),)]
+        text = "The output tells no cause that is known; its end may (o), or its first error (o, then e)."
+        if self.moment.state.diagnosis is None:
+            name = clean(self.moment.state.id)
+            text = f"No engine was there at its end to find out why. See its output (o), or: stoker diagnose {name}"
+        lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
+        go_on = self._keys()[1]
+        return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("go on as it was"))] if go_on else [])
+
+    def _unheard(self, width: int) -> list[Line]:
+        """Jobs that have failed although the output does not say so yet."""
+        failed = [job.output for job in self.moment.state.recent if job.outcome == "failed"]
+        if not failed:
+            return []
+        text = "What failed has said nothing yet: pip and some scripts show what a tool wrote only when that has ended."
+        named: list[Line] = [(Part(elide_path(clean(output), width), "error"),) for output in failed[-MAX_UNHEARD:]]
+        return [*((Part(piece, "text_dim"),) for piece in wrap(text, width, 4)), BLANK, *named]
+
+    def _list(self, width: int, rows: int) -> list[Line]:
+        """Causes and failures, each kind below its heading; the chosen one in view."""
+        g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
+        for number, item in enumerate(self._items()):
+            chosen = number == self.chosen
+            kind = type(item) if number == 0 or type(item) is not type(self._items()[number - 1]) else None
+            if kind is not None:
+                headings.add(len(lines))
+                lines.append(self._heading(item, width))
+            if isinstance(item, Failure):
+                lines.append(failure_line(item, width, g, chosen=chosen))
+            elif isinstance(item, KilledJob):
+                lines.append(killed_line(item, width, g, chosen=chosen))
+            else:
+                lines.append(failure_page.cause_line(item, width, g, first=number == 0, chosen=chosen))
+            at = len(lines) - 1 if chosen else at
+        first = max(0, min(at - rows + 1 if at >= rows else 0, len(lines) - rows))
+        end = first + rows
+        return lines[first : end - 1 if end - 1 in headings else end]
+
+    def _heading(self, item: Item, width: int) -> Line:
+        if isinstance(item, Failure):
+            return overview.section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
+        if isinstance(item, KilledJob):
+            state = self.moment.state
+            title = "killed" if any(is_last_word(state, death) for death in state.killed) else "killed, not failed"
+            return overview.section(f"{title} {len(state.killed)}", width, self.glyphs)
+        found = self.moment.state.diagnosis
+        partly = found is not None and not found.complete
+        tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
+        return overview.section("cause", width, self.glyphs, tail)
+
+    def _keys(self) -> tuple[str, str]:
+        """The keys of the remedy and of going on, as far as they do something."""
+        remedy, go_on = (actions.BY_ID[name] for name in ("remedy", "go-on"))
+        app = self.stoker
+        first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
+        return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
+
+    def _choose(self, by: int) -> None:
+        self.chosen += by
+        self.redraw()
+
+    def action_failure_next(self) -> None:
+        """Choose the next one."""
+        self._choose(1)
+
+    def action_failure_previous(self) -> None:
+        """Choose the one before."""
+        self._choose(-1)
+
+    def action_failure_show(self) -> None:
+        """Show its place in the output."""
+        items = self._items()
+        if not items:
+            return
+        picked = items[min(self.chosen, len(items) - 1)]
+        offset = self._place_of(picked)
+        if offset is not None:
+            self.stoker.show_output(offset)
+
+    def _place_of(self, item: Item) -> int | None:
+        """Where the output tells of it, by byte."""
+        if isinstance(item, Cause):
+            return item.offset
+        if isinstance(item, Failure):
+            return item.log_start
+        told = (f.log_start for f in self.moment.state.failures if same_output(f.output, item.output))
+        return next(told, None)
+
+
+def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
+    """One failure in the list."""
+    status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
+    tail = f"{status}  {time_of_day(failure.time)}"
+    text = elide_path(clean(failure.output) or clean(failure.command), width - 4 - len(tail), g.ellipsis)
+    line = fit(
+        (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.fail} ", "error bold"), Part(text)), width - len(tail)
+    )
+    line = (*line, Part(tail, "text_dim"))
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Line:
+    """One killed job in the list."""
+    tail = f"  {how_text(death.by, death.who)}  {time_of_day(death.time)}"
+    text = elide_path(clean(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
+    line = fit(
+        (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.killed} ", "killed bold"), Part(text)), width - len(tail)
+    )
+    line = (*line, Part(tail, "text_dim"))
+    return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """How one job was killed, why, and what becomes of it."""
+    texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", _what_came_of(death, state)]
+    if death.output and any(same_output(f.output, death.output) for f in state.failures):
+        texts.append("The build tool calls it FAILED in the output, since it sees a command that was killed.")
+    lines = [overview.section("killed", width, g)]
+    lines += [(Part(piece),) for text in texts if text for piece in wrap(text, width, 6)]
+    return lines[: max(0, rows)]
+
+
+def _what_came_of(death: KilledJob, state: BuildState) -> str:
+    if death in killed_now(state):
+        return f"It has not failed: {fate_text(state)}."
+    if is_last_word(state, death):
+        return "Nobody runs it again: the build has failed of it."
+    return "It has not failed: the step has run again since."
+
+
+def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """The command and the first lines of output of one failure."""
+    lines = [overview.section("command", width, g)]
+    command = wrap(clean(failure.command) or "not known", width, min(COMMAND_LINES, max(1, rows // 3)))
+    lines += [(Part(piece, "text_dim"),) for piece in command]
+    lines.append(overview.section("its output", width, g))
+    for text in failure.excerpt:
+        ink = "error" if "error" in text.lower() or text.startswith("FAILED") else "text"
+        lines.append((Part(elide_end(clean(text), width, g.ellipsis), ink),))
+    if not failure.excerpt:
+        lines.append((Part("none", "text_dim"),))
+    return lines[: max(0, rows)]

@@ -1,0 +1,353 @@
+"""The build's output: a window over a log of any size, with search, errors and following.
+
+Unaware of where the log lies; it is asked for bytes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Label
+
+from stoker.diagnose.dropped import output_told
+from stoker.model.text import PLAIN_INK, spans
+from stoker.model.units import format_bytes
+from stoker.show import killed_text
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import overview
+from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, spread, text_of
+from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_widget import Page
+from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
+
+SIDE_STEP = 20
+"""Columns that one key scrolls to the side."""
+
+MAX_ERRORS = 2000
+"""Error lines that are listed; a build with more has a first one that matters."""
+
+DOUBTFUL = 8192
+"""Bytes kept of a line that tells of a failed job."""
+
+ABOVE = 3
+"""Lines shown above a place that was jumped to."""
+
+
+class OutputScreen(PageScreen):
+    """Output, followed or not. `top` is the byte offset of the first line shown."""
+
+    SCOPE = "output"
+    BINDINGS = bindings("output")
+    DEFAULT_CSS = """
+    OutputScreen #search { height: 1; dock: bottom; display: none; }
+    OutputScreen Label { width: 2; background: $surface; color: $accent; text-style: bold; }
+    OutputScreen Input { height: 1; border: none; padding: 0; background: $surface; color: $foreground; }
+    OutputScreen Input:focus { border: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = 0
+        self.follow = True
+        self.left = 0
+        self.words = ""
+        self.note = ""
+        self.errors: list[int] = []
+        self.only_errors = False
+        self._errors_at = 0
+        self._doubtful: dict[int, LogLine] = {}
+        self._pattern: re.Pattern[bytes] | None = None
+        self._found = -1
+
+    def compose(self) -> ComposeResult:
+        """The page, and the search line that is hidden at first."""
+        yield Page(id="page", ascii_only=self.glyphs.ascii)
+        with Horizontal(id="search"):
+            yield Label("/", markup=False)
+            entry = Input(
+                placeholder="words to find, then Enter; Esc leaves", id="words", select_on_focus=True, compact=True
+            )
+            entry.cursor_blink = False
+            yield entry
+
+    @property
+    def _log(self) -> TextLog:
+        return TextLog(self.stoker.source.log)
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The window over the log, and a status line."""
+        log = self._log
+        rows = max(1, height - 1)
+        if self.only_errors:
+            shown = [log.line_at(at) for at in self._visible_errors(rows)]
+        else:
+            if self.follow:
+                self.top = log.tail(rows)
+            shown = log.lines(self.top, rows)
+        limit = self.left + width + 8
+        drawn = [inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line)) for line in shown]
+        drawn = [(*self._ours(raw), *line) for raw, line in zip(shown, drawn, strict=True)]
+        lines = [crop(self._marked(line), self.left, width) for line in drawn]
+        lines += [()] * (rows - len(lines))
+        end = shown[-1].next if shown else 0
+        return [*lines, self._status(width, end, log.size())]
+
+    def _visible_errors(self, rows: int) -> list[int]:
+        errors = self._counted_errors()
+        at = next((i for i, offset in enumerate(errors) if offset >= self.top), len(errors))
+        if self.follow:
+            at = len(errors)
+        return errors[max(0, min(at, len(errors) - rows)) :][:rows]
+
+    def _counted_errors(self) -> list[int]:
+        """The error lines without those of dropped jobs, as far as it is known by now which those are."""
+        return [start for start in self.errors if start not in self._doubtful or self._counts(self._doubtful[start])]
+
+    def _counts(self, line: LogLine) -> bool:
+        """Whether a line that looks like an error is one: not if it only says that a job was killed or dropped."""
+        return not self._ours(line)
+
+    def _ours(self, line: LogLine) -> Line:
+        """What stands before a line that calls a job failed which was killed or dropped; nothing before others."""
+        state = self.moment.state
+        begin = state.step.log_start if state.step is not None else 0
+        output_of = output_told(state, earlier=line.start < begin)
+        output = output_of(line.raw[:DOUBTFUL]) if maybe_failed(line.raw) else ""
+        return (
+            (Part(f"{self.glyphs.killed} {killed_text.mark_text(state, output)}: ", "killed bold"),) if output else ()
+        )
+
+    def _counts_at(self, hit: int) -> bool:
+        return self._counts(self._log.line_at(self._log.start_of(hit)))
+
+    def _marked(self, line: Line) -> Line:
+        """The words that were searched for, reversed."""
+        if not self.words:
+            return line
+        text = text_of(line)
+        found, words = (text, self.words) if self.words != self.words.lower() else (text.lower(), self.words)
+        at = found.find(words) if len(found) == len(text) else -1
+        marked: list[Part] = []
+        done = 0
+        while at >= 0:
+            marked += crop_text(line, done, at)
+            marked.append(Part(text[at : at + len(words)], "cursor_text on cursor"))
+            done = at + len(words)
+            at = found.find(words, done)
+        return (*marked, *crop_text(line, done, len(text)))
+
+    def _status(self, width: int, end: int, size: int) -> Line:
+        outcome = self.moment.state.outcome
+        following = f"the build has ended: {outcome}" if outcome else "follows the build"
+        place = following if self.follow else f"{100 * end // size if size else 100} %"
+        if self.only_errors:
+            count = len(self._counted_errors())
+            place = "1 line that looks like an error" if count == 1 else f"{count} lines that look like errors"
+        right = [
+            Part(f"{self.note}  " if self.note else "", "accent"),
+            Part(f"{place}  {format_bytes(size)}", "text_dim"),
+        ]
+        title = "errors only" if self.only_errors else "output"
+        if self.left:
+            title += f", from column {self.left + 1}"
+        return spread(overview.section(title, width, self.glyphs), [Part(" "), *right], width)
+
+    # Moving about. Any move upwards ends following; only the end begins it again.
+
+    def _rows(self) -> int:
+        return max(1, self.size.height - 2)
+
+    def _step(self, by: int) -> None:
+        log = self._log
+        if self.only_errors:
+            self._step_errors(by)
+        elif by < 0:
+            self.top = log.back(self.top, -by)
+            self.follow = False
+        elif not self.follow:
+            last = log.tail(self._rows())
+            self.top = min(last, next(iter(log.lines(self.top, by + 1)[by:]), log.line_at(self.top)).start)
+            self.follow = self.top >= last
+        self.redraw()
+
+    def _step_errors(self, by: int) -> None:
+        shown, errors = self._visible_errors(self._rows()), self._counted_errors()
+        if shown:
+            at = max(0, min(len(errors) - 1, errors.index(shown[0]) + by))
+            self.top, self.follow = errors[at], False
+
+    def action_log_down(self) -> None:
+        """One line down."""
+        self._step(1)
+
+    def action_log_up(self) -> None:
+        """One line up."""
+        self._step(-1)
+
+    def action_log_page_down(self) -> None:
+        """One page down."""
+        self._step(self._rows())
+
+    def action_log_page_up(self) -> None:
+        """One page up."""
+        self._step(-self._rows())
+
+    def action_log_first(self) -> None:
+        """The beginning."""
+        self.top, self.follow = 0, False
+        self.redraw()
+
+    def action_log_last(self) -> None:
+        """The end; follow it."""
+        self.follow = True
+        self.redraw()
+
+    def action_log_left(self) -> None:
+        """To the left."""
+        self.left = max(0, self.left - SIDE_STEP)
+        self.redraw()
+
+    def action_log_right(self) -> None:
+        """To the right."""
+        self.left += SIDE_STEP
+        self.redraw()
+
+    def jump(self, offset: int) -> None:
+        """Show the line at a byte offset, with a few lines above it. May be called before the screen is shown."""
+        self.only_errors = False
+        log = self._log
+        start = log.start_of(offset)
+        self._found = offset
+        self.top, self.follow = log.back(start, ABOVE), False
+        self.redraw()
+
+    # Searching. Every scan is a worker that reads portions and lets keys through in between.
+
+    def action_log_search(self) -> None:
+        """Ask for words."""
+        self.query_one("#search").display = True
+        # At once, unlike Input.focus(): letters that come in the same burst are words, not keys.
+        self.set_focus(self.query_one("#words", Input))
+
+    def undo(self) -> bool:
+        """Take back the innermost thing: the search line, a running search, marked words; False if there was none."""
+        row = self.query_one("#search")
+        if row.display:
+            row.display = False
+            self.set_focus(None)
+        elif self.note or self.words or self.only_errors:
+            self.workers.cancel_node(self)
+            self.note, self.words, self.only_errors = "", "", False
+        else:
+            return False
+        self.redraw()
+        return True
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search for what was typed, from the top of the window on."""
+        event.stop()
+        self.undo()
+        self.words = event.value[:200]
+        self._pattern = pattern_of(self.words) if self.words else None
+        self._found = self.top - 1
+        self.action_log_next()
+
+    def action_log_next(self) -> None:
+        """The next place; after the last one, the first."""
+        if self._pattern is not None:
+            self.run_worker(self._search(self._pattern, forward=True), exclusive=True, group="search")
+
+    def action_log_previous(self) -> None:
+        """The place before; before the first one, the last."""
+        if self._pattern is not None:
+            self.run_worker(self._search(self._pattern, forward=False), exclusive=True, group="search")
+
+    def action_log_next_error(self) -> None:
+        """The next line that looks like an error, after the one shown."""
+        self.only_errors = False
+        self.run_worker(self._search(ERRORS, forward=True), exclusive=True, group="search")
+
+    async def _search(self, pattern: re.Pattern[bytes], *, forward: bool) -> None:
+        """Look from the last place found to the end, then from the other end up to it."""
+        size, source = self._log.size(), self.stoker.source.log
+        origin = self._found if self._found >= 0 or forward else self.top
+        if forward and pattern is ERRORS and self._found >= 0:
+            origin = self._log.line_at(self._log.start_of(self._found)).next - 1
+        spans_to_scan = [(origin + 1, size), (0, origin + 1)] if forward else [(0, origin), (origin, size)]
+        for wrapped, (start, end) in enumerate(spans_to_scan):
+            portions = scan(source, pattern, start, end) if forward else scan_back(source, pattern, start, end)
+            async for portion in portions:
+                hits = iter(portion.hits if forward else reversed(portion.hits))
+                hit = next((hit for hit in hits if pattern is not ERRORS or self._counts_at(hit)), None)
+                if hit is not None:
+                    self.note = ("began anew at the top" if forward else "began anew at the end") if wrapped else ""
+                    self.jump(hit)
+                    return
+                await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
+        what = "no error found" if pattern is ERRORS else "not found"
+        self.note = f"{what} in {format_bytes(size)}" + ("" if self.moment.state.over else " so far")
+        self.redraw()
+
+    def action_log_errors(self) -> None:
+        """Only the lines that look like errors, or all lines again."""
+        self.only_errors = not self.only_errors
+        self.follow = False
+        if self.only_errors:
+            self.top = 0
+            self.run_worker(self._collect_errors(), exclusive=True, group="search")
+        self.redraw()
+
+    async def _collect_errors(self) -> None:
+        """Find error lines from where the last scan ended."""
+        log, size = self._log, self._log.size()
+        async for portion in scan(self.stoker.source.log, ERRORS, self._errors_at, size):
+            for hit in portion.hits:
+                start = log.start_of(hit)
+                if not self.errors or start > self.errors[-1]:
+                    self.errors.append(start)
+                    self._note_doubtful(log.line_at(start))
+            self._errors_at = portion.at
+            if len(self.errors) >= MAX_ERRORS:
+                break
+            await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
+        self.note = ""
+        self.redraw()
+
+    def _note_doubtful(self, line: LogLine) -> None:
+        """Keep what a scheduler says of a failed job: it may turn out later that stoker had dropped it."""
+        if maybe_failed(line.raw):
+            self._doubtful[line.start] = replace(line, raw=line.raw[:DOUBTFUL])
+
+    async def _breathe(self, note: str) -> None:
+        """Let keys and frames through, and say how far the search is once it takes long."""
+        self.note = note
+        await asyncio.sleep(0)
+
+
+def maybe_failed(raw: bytes) -> bool:
+    """Whether a line may be a scheduler's word on a failed job."""
+    return b"FAILED: " in raw or b"*** [" in raw
+
+
+def inked(raw: bytes, limit: int, *, error: bool) -> Line:
+    """A line as the build coloured it; one that looks like an error stands out even if the build did not colour it."""
+    line = from_spans(spans(raw, limit))
+    plain = all(part.ink == PLAIN_INK for part in line)
+    return tuple(part._replace(ink="error bold") for part in line) if plain and error else line
+
+
+def crop_text(line: Line, start: int, end: int) -> list[Part]:
+    """The characters start..end of a line, in their inks."""
+    parts: list[Part] = []
+    at = 0
+    for part in line:
+        text = part.text[max(0, start - at) : max(0, end - at)]
+        if text:
+            parts.append(part._replace(text=text))
+        at += len(part.text)
+    return parts

@@ -1,0 +1,61 @@
+"""What the build's binaries are good for: a list to walk through, and all about the picked row below.
+
+Unaware of how they were judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import overview, verification_page
+from stoker.show.tui.pages.lines import BLANK, Line
+from stoker.show.tui.screens.page_screen import PageScreen
+
+PAGE = 10
+
+
+class VerificationScreen(PageScreen):
+    """Requested, found and judged, GPU by GPU."""
+
+    SCOPE = "verification"
+    BINDINGS = bindings("verification")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen = 0
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The report, or why there is none."""
+        state, g = self.moment.state, self.glyphs
+        head = overview.header(self.moment, width, g)
+        found = state.verification
+        if found is None:
+            return [
+                head,
+                overview.section("verification", width, g),
+                BLANK,
+                *verification_page.no_report(state, width, g),
+            ]
+        self.chosen = max(0, min(self.chosen, len(verification_page.rows(found)) - 1))
+        return [head, *verification_page.verification(found, width, height - 1, g, self.chosen)]
+
+    def _choose(self, by: int) -> None:
+        self.chosen += by
+        self.redraw()
+
+    def action_verdict_next(self) -> None:
+        """Pick the next row."""
+        self._choose(1)
+
+    def action_verdict_previous(self) -> None:
+        """Pick the row before."""
+        self._choose(-1)
+
+    def action_verdict_page_down(self) -> None:
+        """Pick a row further down."""
+        self._choose(PAGE)
+
+    def action_verdict_page_up(self) -> None:
+        """Pick a row further up."""
+        self._choose(-PAGE)

@@ -1,0 +1,1 @@
+"""The terminal itself: its cells, its characters, its colours."""

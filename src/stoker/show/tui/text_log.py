@@ -1,0 +1,159 @@
+"""The build's output as lines, found by byte offsets: nothing is indexed, so a log of many GiB opens at once.
+
+Like less(1): a place is the offset where a line starts; lines before and after it are found by looking for line ends
+near it. Unaware of screens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from stoker.show.build_source import OutputLog
+
+CHUNK = 64 * 1024
+"""Bytes read at once when looking for line ends."""
+
+SHOWN = 64 * 1024
+"""Bytes kept of one line; the sanitiser shows far fewer."""
+
+LONGEST = 32 * 2**20
+"""Bytes after which a line that has no end is taken as ended, so that no key press reads for ever."""
+
+SCAN = 256 * 1024
+"""Bytes searched at once: about 10 ms, after which keys are answered."""
+
+_COLOUR = rb"(?:\x1b\[[0-9;:]*[mK])*"
+"""Colour escapes that compilers put between the letters we look for."""
+
+ERRORS = re.compile(
+    rb"FAILED:|(?:(?<![A-Za-z_])|(?<=\x1b\[K)|(?<=[0-9]m))(?:fatal )?[Ee]rror"
+    + _COLOUR
+    + rb":|undefined reference|\bKilled\b|ninja: build stopped"
+    rb"|CMake Error|\*\*\* \[|Traceback \(most recent|died due to signal|\b[A-Za-z]+Error: "
+)
+"""What a line of trouble looks like in the output of ninja, make, CMake, GCC, Clang, nvcc and Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line: where it starts, where the next one starts, and its first bytes without the line end."""
+
+    start: int
+    next: int
+    raw: bytes
+
+
+class TextLog:
+    """Lines of an OutputLog."""
+
+    def __init__(self, log: OutputLog) -> None:
+        self._log = log
+
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._log.size()
+
+    def line_at(self, start: int) -> LogLine:
+        """The line that starts at `start`, which lies before the log's end."""
+        raw = b""
+        at = start
+        while at - start < LONGEST:
+            chunk = self._log.read(at, CHUNK)
+            if not chunk:
+                break
+            end = chunk.find(b"\n")
+            if len(raw) < SHOWN:
+                raw += chunk if end < 0 else chunk[:end]
+            if end >= 0:
+                return LogLine(start, at + end + 1, raw[:SHOWN])
+            at += len(chunk)
+        return LogLine(start, max(at, start + 1), raw[:SHOWN])
+
+    def lines(self, start: int, count: int) -> list[LogLine]:
+        """Up to `count` lines from `start` on."""
+        found: list[LogLine] = []
+        size = self.size()
+        data, base = b"", start
+        while start < size and len(found) < count:
+            end = data.find(b"\n", start - base) if data else -1
+            if end < 0 and (start > base or not data):
+                data, base = self._log.read(start, CHUNK), start
+                end = data.find(b"\n")
+            if end >= 0:
+                line = LogLine(start, base + end + 1, data[start - base : end])
+            else:
+                line, data = self.line_at(start), b""
+            found.append(line)
+            start = line.next
+        return found
+
+    def start_of(self, offset: int) -> int:
+        """The start of the line that holds the byte at `offset`."""
+        at = min(max(0, offset), self.size())
+        lowest = max(0, at - LONGEST)
+        while at > lowest:
+            begin = max(lowest, at - CHUNK)
+            end = self._log.read(begin, at - begin).rfind(b"\n")
+            if end >= 0:
+                return begin + end + 1
+            at = begin
+        return lowest
+
+    def back(self, start: int, count: int) -> int:
+        """The start of the line `count` lines before the one at `start`, or of the first line."""
+        for _ in range(count):
+            if start <= 0:
+                return 0
+            start = self.start_of(start - 1)
+        return start
+
+    def tail(self, count: int) -> int:
+        """Where the last `count` lines start."""
+        size = self.size()
+        if size and self._log.read(size - 1, 1) != b"\n":
+            return self.back(self.start_of(size), count - 1)
+        return self.back(size, count)
+
+
+def pattern_of(words: str) -> re.Pattern[bytes]:
+    """What finds `words` in raw output: colours in between are skipped, capitals matter only if there are any."""
+    letters = [re.escape(c.encode("utf-8", "replace")) for c in words]
+    return re.compile(_COLOUR.join(letters), 0 if words != words.lower() else re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """How far a scan has come: the byte offsets of what it found just now, and the place it has reached."""
+
+    hits: tuple[int, ...]
+    at: int
+
+
+OVERLAP = 4096
+"""Bytes that neighbouring portions share, so that nothing at their border is missed."""
+
+
+async def scan(log: OutputLog, pattern: re.Pattern[bytes], start: int, end: int) -> AsyncIterator[Scanned]:
+    """Matches that begin in start..end, in order, portion by portion."""
+    at = start
+    while at < end:
+        stop = min(at + SCAN, end)
+        data = log.read(at, stop - at + OVERLAP)
+        if not data:
+            return
+        hits = tuple(at + m.start() for m in pattern.finditer(data) if m.start() < stop - at)
+        at = stop
+        yield Scanned(hits, at)
+
+
+async def scan_back(log: OutputLog, pattern: re.Pattern[bytes], start: int, end: int) -> AsyncIterator[Scanned]:
+    """Matches that begin in start..end, the last portion first; within a portion in order."""
+    at = end
+    while at > start:
+        begin = max(start, at - SCAN)
+        data = log.read(begin, at - begin + OVERLAP)
+        hits = tuple(begin + m.start() for m in pattern.finditer(data) if m.start() < at - begin)
+        at = begin
+        yield Scanned(hits, at)

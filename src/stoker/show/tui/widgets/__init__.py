@@ -1,1 +1,0 @@
-"""The few widgets: each draws lines that others have made."""

@@ -1,0 +1,1 @@
+"""Reading binaries: files by offset, ELF, archives, and the device code inside."""

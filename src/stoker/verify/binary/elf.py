@@ -1,0 +1,245 @@
+"""The few fields of an ELF file that say where it runs and what it needs. Unaware of CUDA and of the file system.
+
+Reads 32 and 64 bit, both byte orders. Nothing in the file is trusted: every size is checked against the file and
+against a bound before it is used. Field layout: System V ABI, gABI 4.1; symbol versions: the LSB's "Symbol Versioning".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stoker.verify.binary.byte_source import Source, UnreadableError, exactly
+
+MAGIC = b"\x7fELF"
+
+ET_REL = 1
+EM_CUDA = 190
+SHT_NOBITS = 8
+SHF_COMPRESSED = 1 << 11
+PT_LOAD, PT_DYNAMIC = 1, 2
+
+MACHINES = {
+    3: "i686",
+    21: "ppc64le",
+    22: "s390x",
+    40: "armv7l",
+    62: "x86_64",
+    183: "aarch64",
+    190: "cuda",
+    243: "riscv64",
+}
+"""ELF machine numbers and the names that platform tags and `uname -m` use."""
+
+_DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 10, 14, 15, 29
+_DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
+
+_MAX_SECTIONS = 200_000
+"""An object of -ffunction-sections may hold tens of thousands."""
+_MAX_SEGMENTS = 4096
+_MAX_STRINGS = 64 << 20
+"""libtorch_cpu.so has 30 MB of dynamic strings: long C++ names."""
+_MAX_DYNAMIC = 1 << 13
+_MAX_VERSIONS = 1 << 13
+_MAX_NAME = 4096
+_MAX_SECTION_NAME = 64
+"""Characters of a name that are kept: what is compared is shorter, and many headers may point at one long name."""
+
+
+class Section(NamedTuple):
+    """One section header; offset and size in bytes."""
+
+    name: str
+    type: int
+    flags: int
+    offset: int
+    size: int
+
+
+class Segment(NamedTuple):
+    """One program header; offsets and sizes in bytes."""
+
+    type: int
+    offset: int
+    address: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """An ELF file's headers."""
+
+    bits: int
+    order: str
+    abi_version: int
+    type: int
+    machine: int
+    flags: int
+    sections: tuple[Section, ...]
+    segments: tuple[Segment, ...]
+
+    @property
+    def machine_name(self) -> str:
+        """The machine as platform tags call it."""
+        return MACHINES.get(self.machine, f"machine {self.machine}")
+
+    def named(self, name: str) -> tuple[Section, ...]:
+        """The sections of this name that hold bytes."""
+        return tuple(s for s in self.sections if s.name == name and s.type != SHT_NOBITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """What the dynamic linker is told. Search paths as written, split at colons; versions by library."""
+
+    needed: tuple[str, ...] = ()
+    soname: str = ""
+    rpath: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
+    versions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+def is_elf(source: Source) -> bool:
+    """True when the first four bytes say so."""
+    return source.read(0, 4) == MAGIC
+
+
+def read_elf(source: Source) -> Elf:
+    """Headers of an ELF file; raises UnreadableError."""
+    if not is_elf(source):
+        raise UnreadableError("not an ELF file" if source.size else "empty")
+    ident = exactly(source, 0, 16, "the ELF header")
+    if ident[4] not in (1, 2) or ident[5] not in (1, 2):
+        raise UnreadableError(f"ELF class {ident[4]}, byte order {ident[5]}: neither 32 nor 64 bit of either order")
+    wide, order = ident[4] == 2, "<" if ident[5] == 1 else ">"
+    form = order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH")
+    fields = struct.unpack(form, exactly(source, 16, struct.calcsize(form), "the ELF header"))
+    kind, machine, _, _, phoff, shoff, flags, _, phentsize, phnum, shentsize, shnum, shstrndx = fields
+    sections = _sections(source, wide, order, (shoff, shentsize, shnum, shstrndx))
+    segments = _segments(source, wide, order, (phoff, phentsize, phnum))
+    return Elf(64 if wide else 32, order, ident[8], kind, machine, flags, sections, segments)
+
+
+def _sections(source: Source, wide: bool, order: str, table: tuple[int, int, int, int]) -> tuple[Section, ...]:
+    offset, entry, count, names_at = table
+    if offset == 0:
+        return ()
+    form = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
+    if entry < form.size:
+        raise UnreadableError(f"section headers of {entry} bytes; they have at least {form.size}")
+    first = form.unpack(exactly(source, offset, form.size, "the first section header"))
+    # Beyond 65279 sections, the first header holds the numbers that do not fit.
+    count = count or first[5]
+    names_at = first[6] if names_at == 0xFFFF else names_at
+    if count > _MAX_SECTIONS:
+        raise UnreadableError(f"{count} sections; at most {_MAX_SECTIONS} are read")
+    data = exactly(source, offset, count * entry, "the section headers")
+    rows = [form.unpack_from(data, i * entry) for i in range(count)]
+    names = b""
+    if names_at < len(rows):
+        if rows[names_at][5] > _MAX_STRINGS:
+            raise UnreadableError("the section names are larger than any compiler writes")
+        names = exactly(source, rows[names_at][4], rows[names_at][5], "the section names")
+    return tuple(Section(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
+
+
+def _segments(source: Source, wide: bool, order: str, table: tuple[int, int, int]) -> tuple[Segment, ...]:
+    offset, entry, count = table
+    if offset == 0 or count == 0:
+        return ()
+    form = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
+    if entry < form.size:
+        raise UnreadableError(f"program headers of {entry} bytes; they have at least {form.size}")
+    if count > _MAX_SEGMENTS:
+        raise UnreadableError(f"{count} program headers; at most {_MAX_SEGMENTS} are read")
+    data = exactly(source, offset, count * entry, "the program headers")
+    rows = (form.unpack_from(data, i * entry) for i in range(count))
+    if wide:
+        return tuple(Segment(r[0], r[2], r[3], r[5]) for r in rows)
+    return tuple(Segment(r[0], r[1], r[2], r[4]) for r in rows)
+
+
+def read_dynamic(source: Source, elf: Elf) -> Dynamic | None:
+    """What the file tells the dynamic linker, found as the linker finds it (by segments); None without any.
+
+    Raises UnreadableError.
+    """
+    segment = next((s for s in elf.segments if s.type == PT_DYNAMIC), None)
+    if segment is None:
+        return None
+    tags = _tags(source, elf, segment)
+    values = dict(tags)
+    strings = _dynamic_strings(source, elf, values)
+    return Dynamic(
+        needed=tuple(_string(strings, value) for tag, value in tags if tag == _DT_NEEDED),
+        soname=_string(strings, values[_DT_SONAME]) if _DT_SONAME in values else "",
+        rpath=_paths(strings, values.get(_DT_RPATH)),
+        runpath=_paths(strings, values.get(_DT_RUNPATH)),
+        versions=_versions(source, elf, values, strings),
+    )
+
+
+def _tags(source: Source, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
+    form = struct.Struct(elf.order + ("qQ" if elf.bits == 64 else "iI"))
+    data = source.read(segment.offset, min(segment.size, _MAX_DYNAMIC * form.size))
+    tags: list[tuple[int, int]] = []
+    for offset in range(0, len(data) - form.size + 1, form.size):
+        tag, value = form.unpack_from(data, offset)
+        if tag == 0:
+            return tags
+        tags.append((tag, value))
+    raise UnreadableError("the dynamic section has no end")
+
+
+def _dynamic_strings(source: Source, elf: Elf, values: dict[int, int]) -> bytes:
+    if _DT_STRTAB not in values:
+        return b""
+    size = values.get(_DT_STRSZ, 0)
+    if size > _MAX_STRINGS:
+        raise UnreadableError("the dynamic strings are larger than any linker writes")
+    return exactly(source, _file_offset(elf, values[_DT_STRTAB]), size, "the dynamic strings")
+
+
+def _paths(strings: bytes, index: int | None) -> tuple[str, ...]:
+    return tuple(_string(strings, index).split(":")) if index is not None else ()
+
+
+def _versions(
+    source: Source, elf: Elf, values: dict[int, int], strings: bytes
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
+    if _DT_VERNEED not in values:
+        return ()
+    need, aux = struct.Struct(elf.order + "HHIII"), struct.Struct(elf.order + "IHHII")
+    at = _file_offset(elf, values[_DT_VERNEED])
+    found: list[tuple[str, tuple[str, ...]]] = []
+    left = _MAX_VERSIONS
+    for _ in range(min(values.get(_DT_VERNEEDNUM, 0), _MAX_VERSIONS)):
+        _, count, library, first, following = need.unpack(exactly(source, at, need.size, "a needed version"))
+        names, place = [], at + first
+        for _ in range(min(count, left)):
+            _, _, _, name, onward = aux.unpack(exactly(source, place, aux.size, "a needed version"))
+            names.append(_string(strings, name))
+            place += onward
+        left -= len(names) + 1
+        found.append((_string(strings, library), tuple(names)))
+        if following == 0 or left <= 0:
+            break
+        at += following
+    return tuple(found)
+
+
+def _file_offset(elf: Elf, address: int) -> int:
+    for s in elf.segments:
+        if s.type == PT_LOAD and s.address <= address < s.address + s.size:
+            return s.offset + address - s.address
+    raise UnreadableError(f"address {address:#x} of the dynamic section is in no part of the file")
+
+
+def _string(table: bytes, start: int, limit: int = _MAX_NAME) -> str:
+    """The string at `start`, cut at `limit` bytes. Looks no further: many names may begin in one place."""
+    end = table.find(b"\0", start, start + limit + 1) if start < len(table) else start
+    if end < 0:
+        end = start + limit if start + limit < len(table) else start
+    return table[start:end].decode("utf-8", "replace")

@@ -1,0 +1,240 @@
+"""One binary to one report: device code by architecture, and what the dynamic linker needs. Unaware of devices."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from stoker.verify.archs import Arch
+from stoker.verify.binary import archive
+from stoker.verify.binary.byte_source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary.elf import ET_REL, SHF_COMPRESSED, Dynamic, Elf, is_elf, read_dynamic, read_elf
+from stoker.verify.binary.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, read_images
+from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem
+
+LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
+"""Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
+and static libraries; what of it a linked file can run has been copied to the first. The third points at either."""
+
+_MAX_CHOICES = 10_000
+
+Sibling = Callable[[str], FileSource]
+"""Opens a file beside the archive by name; for thin archives."""
+
+
+class Binary(NamedTuple):
+    """A file's report, and its headers where it is one ELF file."""
+
+    report: FileReport
+    elf: Elf | None
+    dynamic: Dynamic | None
+
+
+@dataclass(slots=True)
+class _Module:
+    """The images of one container seen so far."""
+
+    codes: set[Code] = field(default_factory=set)
+    hollow: set[Code] = field(default_factory=set)
+    doubtful: Counter[Code] = field(default_factory=Counter)
+
+    def add(self, image: Image) -> None:
+        """Note what this image offers."""
+        code = Code(image.kind, image.arch, image.version)
+        if image.doubtful:
+            self.doubtful[code] += 1
+        elif not image.empty:
+            self.codes.add(code)
+        elif image.kind == "cubin":
+            self.hollow.add(code)
+
+    def empty_after_all(self) -> Counter[Code]:
+        """The doubtful ones, counted, where no larger machine code is beside them."""
+        return Counter() if any(c.kind == "cubin" for c in self.codes) else self.doubtful
+
+    def codes_of_all(self) -> frozenset[Code]:
+        """The choice that this module offers.
+
+        PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel. Other
+        PTX beside it has kernels: those of a source that defines them from some architecture on.
+        """
+        empty = self.empty_after_all()
+        codes = self.codes | (self.doubtful.keys() - empty.keys())
+        hollow = self.hollow | empty.keys()
+        if not hollow or any(c.kind == "cubin" for c in codes):
+            return frozenset(codes)
+        bare = {c.arch.capability for c in hollow}
+        codes = {c for c in codes if c.arch.capability not in bare}
+        return frozenset(codes | {replace(c, kind="empty") for c in hollow}) if codes else frozenset()
+
+
+@dataclass(slots=True)
+class _Inventory:
+    """Images seen so far."""
+
+    count: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    size: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    empty: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    kernels: Counter[tuple[str, Arch]] = field(default_factory=Counter)
+    hidden: set[tuple[str, Arch]] = field(default_factory=set)
+    other: Counter[str] = field(default_factory=Counter)
+    modules: Counter[frozenset[Code]] = field(default_factory=Counter)
+
+    def add(self, images: Iterator[Image]) -> None:
+        """Count a run of containers; each container is one module. What was counted before a break stays."""
+        module, number = _Module(), -1
+        try:
+            for image in images:
+                if image.container != number:
+                    self._end_module(module)
+                    module, number = _Module(), image.container
+                if image.kind not in ("cubin", "ptx"):
+                    self.other[image.kind] += 1
+                    continue
+                self._count(image)
+                module.add(image)
+        finally:
+            self._end_module(module)
+
+    def _end_module(self, module: _Module) -> None:
+        for code, count in module.empty_after_all().items():
+            self.empty["cubin", code.arch] += count
+        if codes := module.codes_of_all():
+            self.modules[codes] += 1
+
+    def _count(self, image: Image) -> None:
+        key = image.kind, image.arch
+        self.count[key] += 1
+        self.size[key] += image.size
+        if image.kernels is None:
+            self.hidden.add(key)
+        else:
+            self.kernels[key] += image.kernels
+        if image.empty:
+            self.empty[key] += 1
+        if len(self.count) > _MAX_CHOICES or len(self.modules) > _MAX_CHOICES or len(self.other) > _MAX_CHOICES:
+            raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
+
+    def archs(self) -> tuple[ArchUse, ...]:
+        """By kind, then by architecture."""
+        return tuple(
+            ArchUse(kind, arch, self.count[key], self.size[key], None if key in self.hidden else self.kernels[key],
+                    self.empty[key])
+            for key in sorted(self.count)
+            for kind, arch in [key]
+        )  # fmt: skip
+
+
+def recognised(source: Source) -> bool:
+    """True when the first bytes are those of a binary that this module reads."""
+    return source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES) or archive.is_archive(source)
+
+
+def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
+    """The report of one binary. Never raises for what is in the file: that becomes a problem of the report."""
+    inventory = _Inventory()
+    problems: list[Problem] = []
+    elf: Elf | None = None
+    dynamic: Dynamic | None = None
+    try:
+        if archive.is_archive(source):
+            problems += _read_archive(path, source, inventory, deadline, sibling)
+        elif is_cubin(source):
+            inventory.add(iter([read_cubin(source)]))
+        elif source.read(0, 4) == CONTAINER_BYTES:
+            inventory.add(read_images(source, deadline))
+        else:
+            elf = read_elf(source)
+            problems += _read_elf(path, source, elf, inventory, deadline)
+            dynamic = read_dynamic(source, elf)
+    except (UnreadableError, OSError) as err:
+        problems.append(Problem("error", path, str(err), "build or copy the file again", unreadable=True))
+    report = FileReport(
+        path=path,
+        size=source.size,
+        machine=elf.machine_name if elf else "",
+        archs=inventory.archs(),
+        modules=tuple(Modules(codes, count) for codes, count in inventory.modules.most_common()),
+        other=dict(inventory.other),
+        needed=dynamic.needed if dynamic else (),
+        problems=tuple(problems),
+    )
+    return Binary(report, elf, dynamic)
+
+
+def _read_elf(path: str, source: Source, elf: Elf, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
+    if not elf.sections and elf.type != ET_REL:
+        return [
+            Problem("warning", path, "its section headers were stripped: device code in it cannot be found",
+                    "strip with `strip`, which keeps them")
+        ]  # fmt: skip
+    names = (LINKED, RELOCATABLE) if elf.type == ET_REL else (LINKED,)
+    for section in (s for name in names for s in elf.named(name)):
+        if section.flags & SHF_COMPRESSED:
+            raise UnreadableError(f"the section {section.name} is compressed as a whole")
+        if section.offset + section.size > source.size:
+            raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
+        inventory.add(read_images(Part(source, section.offset, section.size), deadline))
+    if elf.type != ET_REL and elf.named(RELOCATABLE) and not _device_linked(source, elf):
+        return [
+            Problem("error", path, "has device code that was compiled with -rdc=true and never linked: it cannot start",
+                    "link with nvcc, or add a device link step (CUDA_RESOLVE_DEVICE_SYMBOLS in CMake)")
+        ]  # fmt: skip
+    return []
+
+
+_WRAPPER = struct.Struct("<IIQQ")
+_WRAPPER_MAGIC, _LINKED_WRAPPER = 0x466243B1, 2
+_MAX_WRAPPERS = 100_000
+
+
+def _device_linked(source: Source, elf: Elf) -> bool:
+    """True when a device link has taken place: it registers its result by a wrapper of version 2, others have 1.
+
+    The wrappers are those of the toolkit's fatbinary_section.h: magic, version, and two addresses.
+    """
+    versions: set[int] = set()
+    for section in elf.named(WRAPPERS):
+        data = source.read(section.offset, min(section.size, _MAX_WRAPPERS * _WRAPPER.size))
+        whole = len(data) - len(data) % _WRAPPER.size
+        versions |= {v for magic, v, _, _ in _WRAPPER.iter_unpack(data[:whole]) if magic == _WRAPPER_MAGIC}
+    return _LINKED_WRAPPER in versions if versions else bool(elf.named(LINKED))
+
+
+_MAX_MEMBER_PROBLEMS = 10
+
+
+def _read_archive(
+    path: str, source: Source, inventory: _Inventory, deadline: Deadline, sibling: Sibling | None
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for member in archive.read_members(source):
+        deadline.check()
+        where = f"{path}({member.name})"
+        try:
+            if member.offset is not None:
+                problems += _read_member(where, Part(source, member.offset, member.size), inventory, deadline)
+            else:
+                with _beside(member.name, sibling) as body:
+                    problems += _read_member(where, body, inventory, deadline)
+        except (UnreadableError, OSError) as err:
+            problems.append(Problem("error", where, str(err), "build the library again", unreadable=True))
+        if len(problems) >= _MAX_MEMBER_PROBLEMS:
+            problems.append(Problem("error", path, "too many broken members; gave up on the rest", unreadable=True))
+            break
+    return problems
+
+
+def _beside(name: str, sibling: Sibling | None) -> FileSource:
+    if sibling is None:
+        raise UnreadableError("a thin library's member, which is not in the package")
+    return sibling(name)
+
+
+def _read_member(where: str, body: Source, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
+    if not is_elf(body) or is_cubin(body):
+        return []
+    return _read_elf(where, body, read_elf(body), inventory, deadline)

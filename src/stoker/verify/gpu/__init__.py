@@ -1,0 +1,1 @@
+"""GPUs: which there are, what they are called, and a kernel run on each."""

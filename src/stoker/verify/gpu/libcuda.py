@@ -1,0 +1,60 @@
+"""The GPUs as the CUDA driver tells of them: where NVML is missing or of no use (containers without the driver's
+tools, Jetson, WSL2), programs run all the same. Asked in a subprocess: a library that crashes or hangs takes only that
+along. Unaware of binaries and of NVML.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stoker.verify.archs import parse_arch
+from stoker.verify.gpu.devices import Device
+from stoker.verify.gpu.run_kernel import PROGRAM
+from stoker.verify.python_probe import NoAnswerError, ask
+
+_STUB, _NO_DEVICE = 34, 100
+"""CUDA_ERROR_STUB_LIBRARY and CUDA_ERROR_NO_DEVICE: the library of a toolkit, or a machine without a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The devices that a CUDA program finds, in CUDA's order; sentences on those that do not answer; why there is none.
+
+    `broken` when there is a driver that does not answer as it should; all is empty where there is no driver.
+    """
+
+    devices: tuple[Device, ...] = ()
+    lost: tuple[str, ...] = ()
+    why: str = ""
+    broken: bool = False
+
+
+def ask_libcuda(environment: Mapping[str, str], seconds: float) -> Found:
+    """What the CUDA driver tells a program in this environment, in so many seconds. Never raises."""
+    try:
+        answer = ask(sys.executable, PROGRAM.read_text(encoding="utf-8"), ["list"], environment, seconds)
+        return _found(answer)
+    except (NoAnswerError, OSError) as err:
+        return Found(why=f"the CUDA driver does not answer: {err}", broken=True)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return Found(why="the CUDA driver's answer makes no sense", broken=True)
+
+
+def _found(answer: Any) -> Found:
+    if answer.get("absent"):
+        return Found()
+    if answer.get("error"):
+        return Found(why=str(answer["error"]), broken=answer["status"] not in (_STUB, _NO_DEVICE))
+    number = answer["cuda"]
+    cuda = None if number is None else (int(number) // 1000, int(number) % 1000 // 10)
+    told = list(enumerate(answer["devices"]))
+    devices = tuple(
+        Device(str(d["name"]), parse_arch(d["capability"]), d["memory"], "", cuda)
+        for _, d in told
+        if not d.get("error")
+    )
+    lost = tuple(f"GPU {i} does not answer: {d['error']}; it was not judged" for i, d in told if d.get("error"))
+    return Found(devices, lost, "" if devices else "the CUDA driver knows no GPU")

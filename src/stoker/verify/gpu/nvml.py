@@ -1,0 +1,74 @@
+"""The GPUs as NVIDIA's management library (NVML) tells of them, each by itself: what one does not answer, or the
+driver as a whole does not tell, costs no other GPU anything. Asked in a subprocess: a library that crashes or hangs
+takes only that along. Unaware of binaries and of CUDA_VISIBLE_DEVICES."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stoker.verify.archs import Arch
+from stoker.verify.gpu.devices import Device
+from stoker.verify.python_probe import NoAnswerError, hear
+
+LIBRARY = "libnvidia-ml.so.1"
+WSL = "/usr/lib/wsl/lib"
+"""Where the driver's libraries are below WSL2; ld.so is not always told of it."""
+
+PROGRAM = Path(__file__).with_name("list_gpus.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of this machine. `index` is NVML's, which counts by PCI bus; `uuid` (GPU-...) is empty if not told."""
+
+    index: int
+    device: Device
+    uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What NVML has said.
+
+    `lost` has the index of each GPU that does not answer, and the reason; `why` says why nothing, or nothing more, was
+    heard. It is `broken` when there is a driver that does not answer as it should: no driver is the normal case.
+    """
+
+    gpus: list[Gpu] = field(default_factory=list)
+    lost: list[tuple[int, str]] = field(default_factory=list)
+    why: str = ""
+    broken: bool = False
+
+
+def ask_nvml(environment: Mapping[str, str], seconds: float) -> Heard:
+    """What NVML tells a program in this environment, in so many seconds. Never raises."""
+    places = [LIBRARY, f"{WSL}/{LIBRARY}"]
+    try:
+        facts, ended = hear(sys.executable, PROGRAM.read_text(encoding="utf-8"), places, environment, seconds)
+        return _heard(facts, ended)
+    except (NoAnswerError, OSError) as err:
+        return Heard(why=f"the NVIDIA driver (NVML): {err}", broken=True)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return Heard(why="NVML's answer makes no sense", broken=True)
+
+
+def _heard(facts: Sequence[Any], ended: str) -> Heard:
+    """`ended` counts where the program was cut off before it had said that this was all."""
+    gpus, lost, driver, cuda = list[Gpu](), list[tuple[int, str]](), "", None
+    for fact in facts:
+        if "why" in fact:
+            return Heard(gpus, lost, str(fact["why"]), bool(fact["broken"]))
+        if "lost" in fact:
+            lost.append((int(fact["gpu"]), str(fact["lost"])))
+        elif "gpu" in fact:
+            major, minor = fact["capability"]
+            device = Device(str(fact["name"]), Arch(int(major), int(minor)), fact["memory"], driver, cuda)
+            gpus.append(Gpu(int(fact["gpu"]), device, str(fact["uuid"])))
+        else:
+            driver, number = str(fact["driver"]), fact["cuda"]
+            cuda = None if number is None else (int(number) // 1000, int(number) % 1000 // 10)
+    return Heard(gpus, lost, f"the NVIDIA driver (NVML): {ended}", broken=True)

@@ -1,0 +1,70 @@
+"""A small matrix product on every GPU, in a subprocess: the last proof. Never raises, never crashes the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stoker.verify.python_probe import NoAnswerError, hear
+from stoker.verify.report import KernelRun
+
+SECONDS = 180.0
+"""A first start that compiles all of torch's PTX took minutes; a hung device takes for ever."""
+
+BUSY, SKIPPED = "is busy; not tested", "was not tested"
+"""How the error of a run begins that was none."""
+
+PROGRAM = Path(__file__).with_name("matmul.py")
+
+
+def run_kernels(
+    python: str, folder: Path | None, environment: Mapping[str, str], seconds: float = SECONDS
+) -> tuple[tuple[KernelRun, ...], str]:
+    """One run for each device, and why there is none when there is none.
+
+    When the subprocess dies or its time is over, that is the result of the device whose turn it was.
+    """
+    try:
+        script = PROGRAM.read_text(encoding="utf-8")
+        facts, ended = hear(python, script, ["run", str(folder) if folder else ""], environment, seconds)
+        runs, why = _runs(facts, ended)
+    except (NoAnswerError, OSError) as err:
+        return (), str(err)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return (), "its answer makes no sense"
+    return runs, "" if runs else why
+
+
+def untested(run: KernelRun) -> bool:
+    """True where the error is no fault of device or code: nothing was run."""
+    return run.error.startswith((BUSY, SKIPPED))
+
+
+def _runs(facts: Sequence[Any], ended: str) -> tuple[tuple[KernelRun, ...], str]:
+    runs: list[KernelRun] = []
+    place: Any = None
+    why = ended
+    for fact in facts:
+        if "starting" in fact:
+            place = fact["starting"]
+        elif "run" in fact:
+            runs.append(_run(fact["run"], _error(fact["run"])))
+            place = None
+        elif "done" in fact:
+            why = str(fact["done"]) or "there is no CUDA device"
+    if place is not None:
+        runs.append(_run(place, ended))
+        for index in range(int(place["index"]) + 1, int(place["count"])):
+            after = {**place, "device": f"GPU {index}", "capability": ""}
+            runs.append(_run(after, f"{SKIPPED}, since the run ended at GPU {place['index']}"))
+    return tuple(runs), why
+
+
+def _error(run: Any) -> str:
+    return f"{BUSY} ({run['error']})" if run["busy"] else str(run["error"])
+
+
+def _run(place: Any, error: str) -> KernelRun:
+    seconds = float(place.get("seconds", 0.0))
+    return KernelRun(str(place["device"]), str(place["capability"]), str(place["how"]), seconds, error)

@@ -1,0 +1,224 @@
+"""From paths to one report: reads everything, then judges it. Unaware of builds and of how a report is shown."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from stoker.verify.archs import Arch, Wanted, parse_arch_list
+from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.read_binary import Binary, read_binary
+from stoker.verify.find_files import files_in, installed
+from stoker.verify.gpu.devices import Device, device_of
+from stoker.verify.gpu.local_gpus import DRIVER_SECONDS, local_gpus
+from stoker.verify.gpu.run_kernel import run_kernels, untested
+from stoker.verify.judge import judge_device, judge_file, judge_requested, library
+from stoker.verify.linking.libraries import Linker
+from stoker.verify.linking.link_report import Linked, link_problems
+from stoker.verify.python_probe import python_of
+from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, Severity, TorchFacts
+from stoker.verify.torch_facts import ask_torch
+from stoker.verify.wheel.wheel_report import read_wheel
+
+Progress = Callable[[str], None]
+"""Told the file that is being read."""
+
+MAX_FILES = 100_000
+
+
+@dataclass(slots=True)
+class Wish:
+    """What to verify: paths or names of installed packages; against an architecture list and devices.
+
+    `driver_wait`: seconds that the driver of this machine's GPUs may take to tell of them.
+    """
+
+    paths: Sequence[str]
+    arch_list: str = ""
+    devices: Sequence[str] = ()
+    run: bool = False
+    since: float | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    driver_wait: float = DRIVER_SECONDS
+
+
+def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
+    """Verify what is wished for. Raises ArchError for a list or device that makes no sense, and nothing else."""
+    started = time.monotonic()
+    wanted = parse_arch_list(wish.arch_list) if wish.arch_list.strip() else ()
+    named = [device_of(text) for text in wish.devices]
+    python = python_of(wish.environment)
+    files, problems = _read_all(wish, python, progress)
+    if _blind(files, problems):
+        wanted, named = (), []
+    requested, more = judge_requested(files, wanted) if wanted else ([], [])
+    problems += more
+    gpus, more = _devices(wish, files, named, wanted)
+    problems += more
+    devices, more = _judge_devices(files, gpus)
+    problems += more
+    files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
+    torch, runs, more = _ask(wish, files, python, progress)
+    problems += more
+    return Report(
+        paths=tuple(wish.paths),
+        files=tuple(files),
+        requested=tuple(requested),
+        devices=tuple(devices),
+        problems=tuple(problems),
+        torch=torch,
+        runs=runs,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _blind(files: Sequence[FileReport], problems: Sequence[Problem]) -> bool:
+    """True without any code where something could not be read: who knows what is in that."""
+    told = [*problems, *(p for f in files for p in f.problems)]
+    return not any(f.has_code for f in files) and any(p.unreadable for p in told)
+
+
+def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[FileReport], list[Problem]]:
+    files: list[FileReport] = []
+    linked: list[Linked] = []
+    problems: list[Problem] = []
+    for path in _expand(wish, python, problems):
+        progress(str(path))
+        if path.name.endswith(".whl"):
+            found, more = read_wheel(path)
+            files += found
+            problems += more
+        else:
+            binary = _read_file(path)
+            files.append(binary.report)
+            if binary.elf is not None and binary.dynamic is not None:
+                linked.append(Linked(path, binary.elf, binary.dynamic))
+        if len(files) > MAX_FILES:
+            problems.append(Problem("error", str(path), f"more than {MAX_FILES} binaries; gave up on the rest",
+                                    "name fewer", unreadable=True))  # fmt: skip
+            break
+    if not files and not problems:
+        remedy = "name a .so, a wheel or a folder"
+        problems.append(Problem("error", "", "no binary was found in what was given", remedy, unreadable=True))
+    found_by = link_problems(linked, Linker(wish.environment))
+    files = [replace(f, problems=(*f.problems, *found_by.get(f.path, ()))) for f in files]
+    return _forgive_other_builds(files), problems
+
+
+def _expand(wish: Wish, python: str, problems: list[Problem]) -> Iterable[Path]:
+    for text in wish.paths:
+        # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
+        known = "/" in text or os.path.exists(text)
+        places = [Path(text)] if known else installed(text, python, wish.environment)
+        if not places:
+            problems.append(
+                Problem("error", text, "is neither a file, a folder nor an installed package",
+                        "give a path, or the name of a package that is installed in the active environment",
+                        unreadable=True)
+            )  # fmt: skip
+        for place in places:
+            if not os.path.isdir(place):
+                yield place
+                continue
+            try:
+                found = files_in(place, wish.since)
+            except UnreadableError as err:
+                problems.append(Problem("error", str(place), str(err), unreadable=True))
+                continue
+            if not found and wish.since is None:
+                problems.append(Problem("error", str(place), "holds no binary and no wheel", unreadable=True))
+            yield from found
+
+
+def _read_file(path: Path) -> Binary:
+    try:
+        with FileSource(path) as source:
+            return read_binary(str(path), source, Deadline(), lambda name: FileSource(path.parent / name))
+    except (OSError, UnreadableError) as err:
+        reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
+        problem = Problem("error", str(path), f"cannot be read: {reason}", unreadable=True)
+        return Binary(FileReport(str(path), 0, problems=(problem,)), None, None)
+
+
+def _forgive_other_builds(files: list[FileReport]) -> list[FileReport]:
+    """Of several builds of one library only one is loaded: what the others lack is no error if one lacks nothing."""
+    whole = {library(f.path) for f in files if not any(p.severity == "error" for p in f.problems)}
+    return [
+        replace(f, problems=tuple(p if p.unreadable or p.severity != "error" else replace(p, severity="info")
+                                  for p in f.problems)) if library(f.path) in whole else f
+        for f in files
+    ]  # fmt: skip
+
+
+def _devices(
+    wish: Wish, files: list[FileReport], named: list[Device], wanted: Sequence[Wanted]
+) -> tuple[list[Device], list[Problem]]:
+    """The devices named, else this machine's where there is code for a GPU at all."""
+    if named or not any(f.has_code for f in files):
+        return named, []
+    found = local_gpus(wish.environment, wish.driver_wait)
+    problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
+    problems += [Problem("info", "", text) for text in found.notes]
+    # A list of architectures is something to judge by; a driver that does not answer is worth a word all the same.
+    if found.why and (found.broken or not wanted):
+        remedy = "name the GPU it is meant for: --device H100"
+        severity: Severity = "warning" if found.broken else "info"
+        problems.append(Problem(severity, "", f"no GPU to judge for: {found.why}", remedy))
+    return list(found.devices), problems
+
+
+def _judge_devices(files: list[FileReport], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
+    problems: list[Problem] = []
+    reports: list[DeviceReport] = []
+    judged: dict[tuple[Arch, object, str], None] = {}
+    for device in devices:
+        report, more = judge_device(files, device)
+        reports.append(report)
+        # Eight equal GPUs make one list of problems, not eight.
+        key = device.arch, device.cuda, device.name
+        problems += more if key not in judged else []
+        judged[key] = None
+    return reports, problems
+
+
+def _ask(
+    wish: Wish, files: list[FileReport], python: str, progress: Progress
+) -> tuple[TorchFacts | None, tuple[KernelRun, ...], list[Problem]]:
+    """Torch's own answers where torch itself is verified, and the kernel run where it is wished for."""
+    folder = _torch_folder(files)
+    problems: list[Problem] = []
+    facts: TorchFacts | None = None
+    runs: tuple[KernelRun, ...] = ()
+    if folder is not None:
+        progress("torch's own answers")
+        facts = ask_torch(python, folder, wish.environment)
+        if facts.error:
+            problems.append(Problem("error", str(folder / "torch"), f"torch cannot be imported: {facts.error}"))
+    if wish.run:
+        progress("a kernel on every GPU")
+        runs, why = run_kernels(python, folder, wish.environment)
+        if why:
+            problems.append(
+                Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")
+            )
+        problems += [_run_problem(index, r) for index, r in enumerate(runs) if r.error]
+    return facts, runs, problems
+
+
+def _run_problem(index: int, run: KernelRun) -> Problem:
+    gpu = f"GPU {index}" if run.device == f"GPU {index}" else f"GPU {index} ({run.device})"
+    if untested(run):
+        return Problem("warning", "", f"{gpu} {run.error}")
+    return Problem("error", "", f"a matrix product on {gpu} failed: {run.error}")
+
+
+def _torch_folder(files: list[FileReport]) -> Path | None:
+    """The folder that holds the `torch` package some verified file belongs to."""
+    for file in files:
+        for parent in Path(file.path).absolute().parents if "::" not in file.path else ():
+            if parent.name == "torch" and (parent / "__init__.py").is_file():
+                return parent.parent
+    return None

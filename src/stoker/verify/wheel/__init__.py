@@ -1,0 +1,1 @@
+"""Wheels: members, tags, RECORD, and what they bring."""

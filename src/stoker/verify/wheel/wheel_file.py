@@ -1,0 +1,242 @@
+"""A wheel as a zip file of members: its names and tags, its members as byte sources, and its RECORD.
+
+Nothing is unpacked to disk. Unaware of ELF and of CUDA.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import hashlib
+import re
+import struct
+import zipfile
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path, PurePosixPath
+
+from stoker.verify.binary.byte_source import (
+    Deadline,
+    DeflatedSource,
+    FileSource,
+    Part,
+    Source,
+    UnreadableError,
+    exactly,
+)
+from stoker.verify.report import Severity
+
+MAX_MEMBERS = 100_000
+MAX_DIRECTORY = 32 << 20
+"""Bytes of the central directory that are read: a wheel of 16,000 members has 3 MB."""
+_MAX_TEXT = 1 << 20
+_RECORD_LINE = 4096
+"""Bytes of RECORD for each member, at most: a path, a digest and a size have a few hundred."""
+_HASHES = ("sha256", "sha384", "sha512")
+"""What PEP 376 and its successors allow in a RECORD: nothing weaker than sha256."""
+
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    struct.error,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    EOFError,
+    NotImplementedError,
+)
+"""What `zipfile` raises for a directory that makes no sense."""
+
+_FILENAME = re.compile(
+    r"(?P<name>[^-]+)-(?P<version>[^-]+)(?:-(?P<build>\d[^-]*))?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One line of a RECORD; the digest is None for files that have none by design."""
+
+    algorithm: str
+    digest: bytes | None
+    size: int | None
+
+
+class Wheel:
+    """An open wheel. Raises UnreadableError and OSError when it is no zip file that can be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = FileSource(path)
+        try:
+            _check_directory(self._file)
+            with zipfile.ZipFile(path) as archive:
+                self.members = [m for m in archive.infolist() if not m.filename.endswith("/")]
+            self._check_members()
+        except _ZIP_ERRORS as err:
+            self._file.close()
+            raise UnreadableError(f"not a zip file that can be read ({err})") from err
+        self._by_name = {m.filename: m for m in self.members}
+        self.info_folder = next((n.split("/")[0] for n in self._by_name if n.endswith(".dist-info/WHEEL")), "")
+
+    def __enter__(self) -> Wheel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _check_members(self) -> None:
+        packed = sum(m.compress_size for m in self.members)
+        if packed > self._file.size:
+            # Members that share their bytes: the way to write a bomb that no single member betrays.
+            raise UnreadableError(f"its members claim {packed} packed bytes, the file has {self._file.size}")
+
+    def open(self, member: zipfile.ZipInfo, deadline: Deadline) -> Source:
+        """A member's bytes, wherever they start; raises UnreadableError."""
+        if member.flag_bits & 0x1:
+            raise UnreadableError("encrypted")
+        head = exactly(self._file, member.header_offset, 30, "a member's header")
+        magic, name, extra = head[:4], *struct.unpack_from("<HH", head, 26)
+        if magic != b"PK\x03\x04":
+            raise UnreadableError(f"no member at {member.header_offset}, where the directory says")
+        body = Part(self._file, member.header_offset + 30 + name + extra, member.compress_size)
+        if body.size < member.compress_size:
+            raise UnreadableError(f"cut off: {member.compress_size} bytes are promised, {body.size} are there")
+        if member.compress_type == zipfile.ZIP_STORED:
+            return body
+        if member.compress_type == zipfile.ZIP_DEFLATED:
+            return DeflatedSource(body, member.file_size, deadline)
+        raise UnreadableError(f"compressed by method {member.compress_type}; wheels use 0 and 8")
+
+    def text(self, name: str, limit: int = _MAX_TEXT) -> str:
+        """A file of the info folder as text, "" when it is not there; raises UnreadableError."""
+        member = self._by_name.get(f"{self.info_folder}/{name}")
+        if member is None:
+            return ""
+        if member.file_size > limit:
+            raise UnreadableError(f"its {name} has {member.file_size} bytes")
+        return self.open(member, Deadline()).read(0, member.file_size).decode("utf-8", "replace")
+
+    def field(self, name: str, of: str) -> list[str]:
+        """All values of one field of METADATA or WHEEL."""
+        head = self.text(of).split("\n\n")[0]
+        return [value.strip() for key, _, value in (li.partition(":") for li in head.splitlines()) if key == name]
+
+    def record(self) -> dict[str, Recorded]:
+        """The RECORD by path; raises UnreadableError."""
+        count = len(self.members)
+        text = self.text("RECORD", min(MAX_DIRECTORY, _MAX_TEXT + _RECORD_LINE * count))
+        # Lines beyond the members are wrong in any case; a few are enough to say so.
+        lines = text.split("\n", 2 * count + 100)[: 2 * count + 100]
+        try:
+            return {row[0]: _recorded(row) for row in csv.reader(lines) if row}
+        except csv.Error as err:
+            raise UnreadableError(f"its RECORD is no table ({err})") from err
+
+
+def _recorded(row: list[str]) -> Recorded:
+    algorithm, _, digest = (row[1] if len(row) > 1 else "").partition("=")
+    size = row[2] if len(row) > 2 else ""
+    return Recorded(algorithm, _decoded(digest), int(size) if size.isdecimal() and len(size) < 20 else None)
+
+
+def _decoded(digest: str) -> bytes | None:
+    try:
+        return base64.urlsafe_b64decode(digest + "=" * (-len(digest) % 4)) if digest else None
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _check_directory(file: FileSource) -> None:
+    """Refuse a central directory that would not fit in memory, before anything reads it."""
+    tail = file.read(max(0, file.size - 65557), 65557)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) < at + 22:
+        raise UnreadableError("not a zip file: it has no directory at its end")
+    claims = [struct.unpack_from("<HI", tail, at + 10)]
+    if at >= 20 and tail[at - 20 : at - 16] == b"PK\x06\x07":
+        # zip64: the record is where its locator says, or (for readers that do not look) right before the locator.
+        (offset,) = struct.unpack_from("<Q", tail, at - 12)
+        records = (file.read(place, 56) for place in (offset, file.size - len(tail) + at - 76))
+        claims += [struct.unpack_from("<QQ", r, 32) for r in records if len(r) == 56 and r[:4] == b"PK\x06\x06"]
+    count, size = (max(numbers) for numbers in zip(*claims, strict=True))
+    if size == 0xFFFFFFFF or count == 0xFFFF:
+        count, size = (max((c[i] for c in claims[1:]), default=0) for i in (0, 1))
+    if count > MAX_MEMBERS or size > min(MAX_DIRECTORY, file.size):
+        raise UnreadableError(f"its directory claims {count} members in {size} bytes")
+
+
+def scan(
+    source: Source, member: zipfile.ZipInfo, algorithm: str, deadline: Deadline, *, keep: bool
+) -> tuple[int, bytes]:
+    """A member's true size and digest, by one run through it; raises UnreadableError."""
+    digest = hashlib.new(algorithm if algorithm in _HASHES else "sha256")
+    if isinstance(source, DeflatedSource):
+        size = source.scan(digest.update, keep=keep)
+    else:
+        size = 0
+        while chunk := source.read(size, 1 << 20):
+            deadline.check()
+            digest.update(chunk)
+            size += len(chunk)
+    if size > member.file_size:
+        raise UnreadableError(f"unpacks to more than the {member.file_size} bytes it claims")
+    return size, digest.digest()
+
+
+def record_problem(name: str, recorded: Recorded | None, size: int, digest: bytes) -> str:
+    """How a member disagrees with its RECORD line; "" when it agrees, or is a file that needs no line."""
+    if recorded is None:
+        signature = PurePosixPath(name).name in ("RECORD.jws", "RECORD.p7s")
+        return "" if signature else "is not in RECORD: pip installs it and never removes it"
+    if PurePosixPath(name).name == "RECORD":
+        return ""
+    if recorded.size is not None and recorded.size != size:
+        return f"has {size} bytes, RECORD says {recorded.size}"
+    if recorded.digest is None or recorded.algorithm not in _HASHES:
+        return f"has no usable hash in RECORD ({recorded.algorithm or 'none'})"
+    return "" if recorded.digest == digest else f"does not have the {recorded.algorithm} that RECORD says"
+
+
+def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:
+    """How the wheel's file name, its info folder and its WHEEL file disagree, and how grave that is."""
+    if not wheel.info_folder:
+        return [("error", "has no .dist-info folder with a WHEEL file: pip will refuse it")]
+    match = _FILENAME.fullmatch(wheel.path.name)
+    if match is None:
+        return [("error", f"is not named as a wheel must be ({wheel.path.name})")]
+    found: list[tuple[Severity, str]] = []
+    if _normal(wheel.info_folder) != _normal(f"{match['name']}-{match['version']}.dist-info"):
+        what = f"is named {match['name']}-{match['version']} and holds {wheel.info_folder}: pip will refuse it"
+        found.append(("error", what))
+    named = {"-".join(t) for t in product(*(match[k].split(".") for k in ("python", "abi", "platform")))}
+    inside = set(wheel.field("Tag", "WHEEL"))
+    if named != inside:
+        # pip goes by the name alone; other tools do not.
+        found.append(("warning", f"is tagged {_list(named)} by its name and {_list(inside)} by its WHEEL file"))
+    return found
+
+
+def platforms(wheel: Wheel) -> list[str]:
+    """The platform tags in the file name."""
+    match = _FILENAME.fullmatch(wheel.path.name)
+    return match["platform"].split(".") if match else []
+
+
+def abi(wheel: Wheel) -> str:
+    """The ABI tag in the file name: cp311, abi3, none."""
+    match = _FILENAME.fullmatch(wheel.path.name)
+    return match["abi"] if match else ""
+
+
+def unsafe_name(name: str) -> bool:
+    """True for a member that would be unpacked outside the folder meant for it."""
+    path = PurePosixPath(name)
+    return not name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _list(tags: set[str]) -> str:
+    return ", ".join(sorted(tags)[:4]) or "nothing"

@@ -1,0 +1,213 @@
+"""A wheel's report: its binaries, its RECORD, its tags, and whether it brings what it needs. Unaware of devices."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.binary.read_binary import Binary, read_binary, recognised
+from stoker.verify.find_files import binary_name
+from stoker.verify.linking.libraries import foreign_paths, missing_in_package
+from stoker.verify.report import FileReport, Problem, Severity
+from stoker.verify.wheel import tags
+from stoker.verify.wheel.wheel_file import (
+    Recorded,
+    Wheel,
+    abi,
+    name_problems,
+    platforms,
+    record_problem,
+    scan,
+    unsafe_name,
+)
+
+SEPARATOR = "::"
+"""Between a wheel and its member, as in `x.whl::torch/lib/libtorch.so`."""
+
+WHEEL_SECONDS = 600.0
+"""For a whole wheel; the largest on PyPI (torch, 0.9 GB packed, 1.7 GB unpacked) takes under half a minute on two
+busy cores."""
+
+_THREADS = 4
+_WHOLE = 8 << 20
+"""Members up to this many bytes are held in memory while they are read, one for each thread."""
+
+_MAX_PROBLEMS = 20
+"""Problems of one kind that are listed one by one."""
+
+
+def read_wheel(path: Path) -> tuple[list[FileReport], list[Problem]]:
+    """The reports of a wheel's binaries, and the problems of the wheel as such. Never raises."""
+    try:
+        with Wheel(path) as wheel:
+            return _Reader(wheel).read()
+    except (UnreadableError, OSError) as err:
+        return [], [Problem("error", str(path), f"cannot be read: {err}", "build or copy it again", unreadable=True)]
+
+
+class _Reader:
+    """One pass through a wheel."""
+
+    def __init__(self, wheel: Wheel) -> None:
+        self.wheel = wheel
+        self.path = str(wheel.path)
+        self.deadline = Deadline(WHEEL_SECONDS)
+        self.problems: list[Problem] = []
+        self.kinds: Counter[str] = Counter()
+        self.binaries: list[Binary] = []
+
+    def read(self) -> tuple[list[FileReport], list[Problem]]:
+        try:
+            for severity, what in name_problems(self.wheel):
+                self._problem("name", severity, self.path, what)
+            record = self.wheel.record()
+            self._members(record)
+            self._check_record_names(record)
+            reports = self._finish()
+        except UnreadableError as err:
+            self.problems.append(Problem("error", self.path, str(err), "build or copy it again", unreadable=True))
+            reports = [b.report for b in self.binaries]
+        for kind, count in self.kinds.items():
+            if count > _MAX_PROBLEMS:
+                self.problems.append(Problem("info", self.path, f"{count - _MAX_PROBLEMS} more problems like: {kind}"))
+        return reports, self.problems
+
+    def _problem(
+        self, kind: str, severity: Severity, file: str, what: str, remedy: str = "", *, bad: bool = False
+    ) -> None:
+        self.kinds[kind] += 1
+        if self.kinds[kind] <= _MAX_PROBLEMS:
+            self.problems.append(Problem(severity, file, what, remedy, unreadable=bad))
+
+    def _members(self, record: dict[str, Recorded]) -> None:
+        seen: set[str] = set()
+        for member in self.wheel.members:
+            where = f"{self.path}{SEPARATOR}{member.filename}"
+            if member.filename in seen:
+                self._problem(
+                    "twice", "error", where, "is in the wheel twice: which one is installed depends on the tool"
+                )
+            if unsafe_name(member.filename):
+                self._problem("unsafe", "error", where, "would be unpacked outside the folder meant for it")
+            seen.add(member.filename)
+        # Inflating and hashing leave the interpreter lock to others, and are all that takes time.
+        with ThreadPoolExecutor(max_workers=min(_THREADS, os.cpu_count() or 1)) as pool:
+            for findings, binary in pool.map(lambda m: self._member(m, record.get(m.filename)), self.wheel.members):
+                for kind, problem in findings:
+                    self._problem(
+                        kind, problem.severity, problem.file, problem.what, problem.remedy, bad=problem.unreadable
+                    )
+                if binary is not None:
+                    self.binaries.append(binary)
+
+    def _member(
+        self, member: zipfile.ZipInfo, line: Recorded | None
+    ) -> tuple[list[tuple[str, Problem]], Binary | None]:
+        """One member's problems by kind, and its report if it is a binary. Runs in a thread: touches nothing shared."""
+        where = f"{self.path}{SEPARATOR}{member.filename}"
+        found: list[tuple[str, Problem]] = []
+        binary: Binary | None = None
+        try:
+            self.deadline.check()
+            source = self.wheel.open(member, self.deadline)
+            if isinstance(source, DeflatedSource) and member.file_size <= _WHOLE:
+                source = BytesSource(source.whole())
+            recognisable = binary_name(PurePosixPath(member.filename).name) and recognised(source)
+            size, digest = scan(source, member, line.algorithm if line else "", self.deadline, keep=recognisable)
+            if size < member.file_size:
+                what = f"unpacks to {size} of the {member.file_size} bytes it claims"
+                found.append(("short", Problem("error", where, what, unreadable=True)))
+            disagreement = record_problem(member.filename, line, size, digest)
+            if disagreement:
+                remedy = "pack the wheel again: `wheel pack` rewrites RECORD"
+                found.append(("record", Problem("error", where, disagreement, remedy)))
+            if recognisable:
+                # The wheel's deadline, not one of its own: a wheel of many slow members must end too.
+                binary = read_binary(where, source, self.deadline)
+        except UnreadableError as err:
+            remedy = "build or copy the wheel again"
+            found.append(("unreadable", Problem("error", where, str(err), remedy, unreadable=True)))
+        return found, binary
+
+    def _check_record_names(self, record: dict[str, Recorded]) -> None:
+        if not record:
+            self._problem("record", "error", self.path, "has no RECORD: pip will refuse it")
+        for name in record.keys() - {m.filename for m in self.wheel.members}:
+            self._problem("record", "error", f"{self.path}{SEPARATOR}{name}", "is in RECORD and not in the wheel")
+
+    def _finish(self) -> list[FileReport]:
+        members: dict[str, list[str]] = {}
+        for member in self.wheel.members:
+            members.setdefault(PurePosixPath(member.filename).name, []).append(member.filename)
+        promises = [p for p in map(tags.parse_platform, platforms(self.wheel)) if p is not None]
+        self._check_purity(promises)
+        self._check_linux_tag(promises, frozenset(members))
+        requires = "\n".join(self.wheel.field("Requires-Dist", "METADATA"))
+        return [self._link(b, promises, members, requires) for b in self.binaries]
+
+    def _check_purity(self, promises: list[tags.Promise]) -> None:
+        linked = [b for b in self.binaries if b.dynamic is not None]
+        if linked and not promises and "any" in platforms(self.wheel):
+            what = "is tagged for any platform and holds a shared library for one"
+            self._problem("tag", "warning", self.path, what, "tag it: wheel tags --platform-tag")
+
+    def _check_linux_tag(self, promises: list[tags.Promise], own: frozenset[str]) -> None:
+        """A word on what the tag could be: what the symbols of all binaries together need."""
+        linux = next((p for p in promises if p.kind == "linux"), None)
+        if linux is None:
+            return
+        needed = [v for b in self.binaries if b.dynamic is not None for v in tags.needs(b.dynamic, own)]
+        tag = tags.fitting(needed, linux.machine)
+        what, remedy = "has a linux tag: good for this machine, refused by PyPI", "to publish it, auditwheel repair"
+        if tag:
+            remedy = f"{remedy}; by its symbols alone: wheel tags --platform-tag {tag}"
+        else:
+            what = f"{what}; its symbols are newer than those of any manylinux tag"
+        self.problems.append(Problem("info", self.path, what, remedy))
+
+    def _link(
+        self, binary: Binary, promises: list[tags.Promise], members: dict[str, list[str]], requires: str
+    ) -> FileReport:
+        elf, dynamic, report = binary.elf, binary.dynamic, binary.report
+        if elf is None or dynamic is None:
+            return report
+        path = report.path.partition(SEPARATOR)[2]
+        found: list[Problem] = []
+        machines = {p.machine for p in promises}
+        if machines and elf.machine_name not in machines:
+            what = f"is for {elf.machine_name}, the wheel is tagged for {', '.join(sorted(machines))}"
+            found.append(Problem("error", report.path, what, "build it on the machine that the tag names"))
+        promise = tags.strictest(promises)
+        beyond = tags.broken_by(promise, dynamic, frozenset(members)) if promise else []
+        if promise and beyond:
+            tag = f"{promise.kind}_{promise.libc[0]}_{promise.libc[1]}"
+            what = f"needs {', '.join(beyond)}, more than the tag {tag} promises: it will not load on such a system"
+            fits = tags.fitting(tags.needs(dynamic, frozenset(members)), promise.machine)
+            remedy = f"build on an older system{f', or raise the tag to {fits}' if fits else ''}"
+            found.append(Problem("warning", report.path, what, remedy))
+        found += [
+            Problem("warning", report.path, f"its RPATH holds {entry!r}, which means nothing on another machine",
+                    "set $ORIGIN-relative paths: patchelf --set-rpath")
+            for entry in foreign_paths(dynamic, packaged=True)
+        ]  # fmt: skip
+        found += [
+            Problem("warning", report.path, f"{name} is neither in the wheel nor in what it requires",
+                    "bundle it (auditwheel repair), or require the package that has it")
+            for name in missing_in_package(path, dynamic, members, requires)
+        ]  # fmt: skip
+        found += self._check_abi(report.path)
+        return replace(report, problems=(*report.problems, *found))
+
+    def _check_abi(self, path: str) -> list[Problem]:
+        tagged = re.fullmatch(r"cp(\d+)t?", abi(self.wheel))
+        named = re.search(r"\.cpython-(\d+)t?-[\w-]+\.so$", path)
+        if not (tagged and named) or tagged[1] == named[1]:
+            return []
+        what = f"is an extension for CPython {named[1]}, the wheel is tagged for {tagged[1]}"
+        return [Problem("error", path, what, "clean the build folder: it holds another Python's extensions")]
