@@ -228,20 +228,17 @@ async def test_a_saved_theme_is_loaded_anew(tmp_path: Path) -> None:
         await asyncio.gather(watcher, return_exceptions=True)
 
 
-async def test_watching_nothing_ends() -> None:
-    assert [themes async for themes in watch_themes([])] == []
-
-
-async def test_a_folder_that_cannot_be_watched_any_more_ends_the_watch_and_nothing_else(tmp_path: Path) -> None:
-    """watchfiles takes a name that is not UTF-8 for a fault of its own, as it does a lack of inotify instances."""
-
-    async def watch() -> None:
-        async for _ in watch_themes([tmp_path]):
-            pass
-
-    watcher = asyncio.create_task(watch())
-    while not watcher.done():  # the watch begins at some later time
-        (tmp_path / os.fsdecode(b"odd\xff.yaml")).touch()
-        await asyncio.sleep(0.05)
-        (tmp_path / os.fsdecode(b"odd\xff.yaml")).unlink()
-    assert watcher.exception() is None
+async def test_a_folder_of_themes_may_be_made_while_a_screen_is_open(tmp_path: Path) -> None:
+    folder = tmp_path / "themes"
+    changes = watch_themes([SHIPPED, folder])
+    first = asyncio.ensure_future(anext(changes))
+    await asyncio.sleep(0.1)
+    folder.mkdir()
+    (folder / os.fsdecode(b"odd\xff.yaml")).touch()  # watchfiles takes a name that is not UTF-8 for an error of its own
+    (folder / "mine.yaml").write_text("extends: dark\n")
+    while "mine" not in (await first)[0]:
+        first = asyncio.ensure_future(anext(changes))
+    (folder / "mine.yaml").unlink()
+    themes, _faults = await anext(changes)
+    assert "mine" not in themes
+    await changes.aclose()

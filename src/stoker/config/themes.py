@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import watchfiles
-
 from stoker.config.contrast import contrast
 from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.file_watch import file_changes, stamp_of
 from stoker.config.paths import config_dir, data_dir
 from stoker.config.strict_yaml import Section, load
 
@@ -33,6 +32,7 @@ ANSI_COLOURS = frozenset(
 )
 """What an ansi theme's colours may be: the terminal's own sixteen, and its default."""
 
+_SUFFIXES = (".yaml", ".yml")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
@@ -119,19 +119,28 @@ def check_theme(path: Path, folders: Sequence[Path]) -> list[ConfigError]:
     return [*reader.errors, *_contrast_warnings(path, theme)]
 
 
-async def watch_themes(folders: Sequence[Path]) -> AsyncIterator[tuple[dict[str, Theme], list[ConfigError]]]:
-    """Yields what `load_themes` says each time a file in one of the folders has changed.
+async def watch_themes(folders: Sequence[Path]) -> AsyncGenerator[tuple[dict[str, Theme], list[ConfigError]], None]:
+    """Yield what `load_themes` returns each time a theme in one of the folders was changed, added or removed."""
+    before = None
+    async with contextlib.aclosing(file_changes(lambda: _watched(folders))) as changes:
+        async for _ in changes:
+            stamps = {file: stamp_of(file) for file in _theme_files(folders)}
+            if before is not None and stamps != before:
+                yield load_themes(folders)
+            before = stamps
 
-    Ends if none exists, or if they cannot be watched any more: no screen may fail for it.
-    """
-    present = [folder for folder in folders if folder.is_dir()]
-    if not present:
-        return
-    # Other programs may have taken all inotify instances that this user can have, and a file whose name is not UTF-8 is
-    # an error to watchfiles.
-    with contextlib.suppress(OSError, RuntimeError, ExceptionGroup):
-        async for _changes in watchfiles.awatch(*present, recursive=False):
-            yield load_themes(folders)
+
+def _watched(folders: Sequence[Path]) -> list[Path]:
+    """List what to watch: the themes, and a name in each folder, which may be empty yet or made only later."""
+    return [*_theme_files(folders), *(folder / "*.yaml" for folder in folders)]
+
+
+def _theme_files(folders: Sequence[Path]) -> list[Path]:
+    files = []
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            files += [path for path in folder.iterdir() if path.suffix in _SUFFIXES]
+    return files
 
 
 def pick_theme(wanted: str, themes: Mapping[str, Theme], environ: Mapping[str, str]) -> Theme:
@@ -170,7 +179,7 @@ class _Reader:
 
     def _files(self, folder: Path) -> dict[str, Path]:
         try:
-            paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+            paths = sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
         except FileNotFoundError:
             return {}
         except OSError as err:

@@ -16,6 +16,7 @@ from typing import Any
 
 from stoker.config.choices import Choices, Origin, ProfileChoices, from_priors, from_profile, from_settings
 from stoker.config.errors import ConfigError
+from stoker.config.file_watch import watch_files
 from stoker.config.paths import BuildPaths
 from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
 from stoker.config.settings import settings_path
@@ -28,7 +29,6 @@ from stoker.engine.reload.differences import Change, differences
 from stoker.engine.reload.sources import Reading, Source
 from stoker.model import events as ev
 from stoker.model.text import clean
-from stoker.sense.machine.file_watch import watch_files
 
 LEAST_SECONDS = 1.0
 """Between two readings: a program that rewrites a file without end must not fill the journal."""

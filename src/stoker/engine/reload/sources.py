@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from stoker.config.choices import Choices, Found
 from stoker.config.errors import ConfigError
+from stoker.config.file_watch import Stamp, stamp_of
 
 SETTLE_SECONDS = 0.1
 """A file that has changed is read when it has not changed for so long: some editors empty it before they write."""
@@ -19,11 +20,8 @@ SETTLE_SECONDS = 0.1
 SETTLE_LOOKS = 20
 """Looks at a file that goes on changing, until it is read all the same; it is read again after the next change."""
 
-_Stamp = tuple[int, int, int, int]
-"""Time of the last change in nanoseconds, size, device and inode of a file."""
-
-NONE, UNREAD = (0, 0, 0, 0), (0, 0, 0, 1)
-"""Where there is no file; and of a file that nobody has read yet."""
+UNREAD: Stamp = (0, 0, 0, 1)
+"""Of a file that nobody has read yet."""
 
 
 class Reading(NamedTuple):
@@ -78,15 +76,15 @@ class Source:
         other = known and not found.faults and found.rest != rest
         return Reading(self, found.choices, found.faults, changed, _owner(changed), other)
 
-    def _keep(self, found: Found, stamps: Mapping[Path, _Stamp]) -> None:
+    def _keep(self, found: Found, stamps: Mapping[Path, Stamp]) -> None:
         """Remember how the files looked before they were read."""
         # Where a chain of files is broken for a moment, the part below the break is still waited for.
         files = {*found.files, *stamps} if found.faults else found.files
-        self._stamps = {file: stamps[file] if file in stamps else _stamp(file) for file in files}
+        self._stamps = {file: stamps[file] if file in stamps else stamp_of(file) for file in files}
         if not found.faults:
             self._rest, self._known = found.rest, True
 
-    def _settled(self) -> dict[Path, _Stamp]:
+    def _settled(self) -> dict[Path, Stamp]:
         """How the files look when they have come to rest."""
         stamps = _stamps(self._stamps)
         for _ in range(SETTLE_LOOKS):
@@ -97,16 +95,8 @@ class Source:
         return stamps
 
 
-def _stamps(files: Iterable[Path]) -> dict[Path, _Stamp]:
-    return {file: _stamp(file) for file in files}
-
-
-def _stamp(file: Path) -> _Stamp:
-    try:
-        info = os.stat(file)
-    except OSError:
-        return NONE
-    return info.st_mtime_ns, info.st_size, info.st_dev, info.st_ino
+def _stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
+    return {file: stamp_of(file) for file in files}
 
 
 def _owner(file: Path) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.machine import file_watch
-from stoker.sense.machine.file_watch import CROWD, watch_files
+from stoker.config import file_watch
+from stoker.config.file_watch import CROWD, watch_files
 from support.program import until
 
 
