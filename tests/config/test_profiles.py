@@ -13,7 +13,7 @@ from stoker.config.profiles.checks import Checks
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.form import keys_of
 from stoker.config.profiles.load import FaultyProfileError, ProfileError, load_profile, read_profile
-from stoker.config.profiles.profile import Profile, Step, Tmp, When
+from stoker.config.profiles.profile import Profile, ProfileStep, Tmp, When
 from stoker.config.profiles.schema import schema
 
 GIB = 2**30
@@ -88,7 +88,7 @@ def test_everything_that_can_be_written_is_read(own: Path) -> None:
     configure, heavy, rest = profile.steps
     assert configure.command == ("cmake", "-S", ".", "-B", "the build", "-DA=-O2 --threads 4")
     assert configure.when == When(no_file=("the build/build.ninja",), differs={"arch": "5.0"})
-    assert heavy == Step(
+    assert heavy == ProfileStep(
         "heavy", ("ninja", "-C", "the build", "flash", "mem_eff"), {"ONLY": "3"}, "sub", 3, When(), 1, "ninja"
     )
     assert rest.command == ("ninja", "-DX=flash;mem_eff", "-k0", "a b")
@@ -294,7 +294,7 @@ def test_the_page_names_every_key_and_its_example_is_without_fault(own: Path) ->
     page = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text()
     _, keys, steps = page.split("\n| key | |\n")
     named = [re.findall(r"^\| `(\w+)` \|", part.partition("\n\n")[0], re.MULTILINE) for part in (keys, steps)]
-    assert named == [list(keys_of(Profile)), list(keys_of(Step))]
+    assert named == [list(keys_of(Profile)), list(keys_of(ProfileStep))]
     for part, heading in ((When, "\n## Steps"), (Checks, "\n## Checks")):
         text = page.partition(heading)[2].partition("\n## ")[0]
         assert all(f"`{key}`" in text for key in keys_of(part)), part

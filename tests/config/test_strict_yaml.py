@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from stoker.config import strict_yaml
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.settings import Settings, load_settings
 from stoker.config.strict_yaml import MAX_FILE_BYTES, load
 from stoker.decide.policy.thresholds import Amount, Thresholds

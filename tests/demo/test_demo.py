@@ -11,7 +11,7 @@ from stoker.cli.errors import OWN_FAILURE
 from stoker.cli.main import main
 from stoker.demo import find_compiler, find_ninja, make_demo
 from stoker.demo.cxx import cxx_project
-from stoker.demo.plan import MIB, cxx_plan, heavy_memory
+from stoker.demo.sizing import MIB, cxx_plan, heavy_memory
 
 COMPILER = find_compiler()
 KINDS = [

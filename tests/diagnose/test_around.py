@@ -6,11 +6,11 @@ import io
 
 import pytest
 
-from stoker.diagnose.around import ABOVE, BELOW, LINE_SHOWN, Place, around, line_at, place_of
+from stoker.diagnose.around import ABOVE, BELOW, LINE_SHOWN, LineStart, around, line_at, place_of
 from stoker.diagnose.blocks import PORTION
 
 LINES = [f"line {n}" for n in range(1, 40)]
-START = Place(0, 1)
+START = LineStart(0, 1)
 
 
 def log(lines: list[str], end: str = "\n") -> io.BytesIO:
@@ -39,7 +39,7 @@ def test_far_into_a_large_log() -> None:
     many = 3 * PORTION // 100 + 7
     file = io.BytesIO(data * many + b"here\n")
     place = place_of(file, START, many + 1)
-    assert place == Place(100 * many, many + 1)
+    assert place == LineStart(100 * many, many + 1)
     assert line_at(file, place.offset) == place
     assert "here" in around(file, START, many + 1).lines
 

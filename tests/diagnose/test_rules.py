@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.decide.recovery.death_messages import told_by
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan

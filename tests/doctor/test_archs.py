@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.doctor.check import Check
-from stoker.doctor.facts import Command, Cuda, Toolkit
+from stoker.doctor.facts import Cuda, Program, Toolkit
 from stoker.doctor.judge_archs import NAME, judge_archs
 from stoker.doctor.need import Cost, Knobs, Need
 from stoker.verify.archs import Arch, parse_arch_list
@@ -18,8 +18,8 @@ from stoker.verify.gpu.devices import Device
 
 ARCHS_13 = tuple(Arch(*pair) for pair in ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)))
 ARCHS_12 = (Arch(5, 0), Arch(7, 0), *ARCHS_13)
-CUDA_13 = Toolkit(Command("nvcc", "/nvcc", (13, 0)), "PATH", archs=ARCHS_13)
-CUDA_128 = Toolkit(Command("nvcc", "/nvcc", (12, 8)), "PATH", archs=ARCHS_12)
+CUDA_13 = Toolkit(Program("nvcc", "/nvcc", (13, 0)), "PATH", archs=ARCHS_13)
+CUDA_128 = Toolkit(Program("nvcc", "/nvcc", (12, 8)), "PATH", archs=ARCHS_12)
 H100 = Device("NVIDIA H100", Arch(9, 0))
 T4 = Device("Tesla T4", Arch(7, 5))
 
@@ -147,14 +147,14 @@ def all_of(text: str, need: Need, toolkit: Toolkit | None = CUDA_13, **env: str)
 @pytest.mark.parametrize(("text", "status"), [("9.0a", "ok"), ("10.0f", "fail"), ("8.0a", "fail"), ("12.0f", "ok")])
 def test_code_for_one_gpu_or_a_family_is_what_this_toolkits_ptxas_takes(text: str, status: str) -> None:
     codes = (*ARCHS_13, Arch(9, 0, "a"), Arch(12, 0, "f"))
-    toolkit = Toolkit(Command("nvcc", "/nvcc", (13, 0)), "PATH", archs=ARCHS_13, codes=codes)
+    toolkit = Toolkit(Program("nvcc", "/nvcc", (13, 0)), "PATH", archs=ARCHS_13, codes=codes)
     check = judge(text, toolkit=toolkit)
     assert check is not None
     assert check.status == status
 
 
 def test_where_ptxas_does_not_tell_the_versions_count() -> None:
-    old = Toolkit(Command("nvcc", "/nvcc", (11, 8)), "PATH", archs=ARCHS_12)
+    old = Toolkit(Program("nvcc", "/nvcc", (11, 8)), "PATH", archs=ARCHS_12)
     refused = judge("9.0a", toolkit=old)
     assert refused is not None
     assert refused.status == "fail", "sm_90a came with CUDA 12.0"
@@ -200,7 +200,7 @@ def test_flash_attention_has_a_list_of_its_own(text: str, status: str, part: str
 
 
 def test_what_flash_attention_leaves_out_and_does_not_read_is_told() -> None:
-    old = Toolkit(Command("nvcc", "/nvcc", (12, 4)), "PATH", archs=(Arch(8, 0), Arch(9, 0)))
+    old = Toolkit(Program("nvcc", "/nvcc", (12, 4)), "PATH", archs=(Arch(8, 0), Arch(9, 0)))
     found = all_of("90;120", FLASH, old, TORCH_CUDA_ARCH_LIST="9.0")
     assert "cannot compile for 120, which is left out" in found["FLASH_ATTN_CUDA_ARCHS"].why
     assert found["FLASH_ATTN_CUDA_ARCHS"].remedy == 'export FLASH_ATTN_CUDA_ARCHS="90"'

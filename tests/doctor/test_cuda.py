@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stoker.doctor.check import Check
-from stoker.doctor.facts import Cuda, Place, Surroundings
+from stoker.doctor.facts import Cuda, Surroundings, ToolkitPlace
 from stoker.doctor.find_cuda import ask_toolkit
 from stoker.doctor.judge_cuda import judge_cuda
 from stoker.doctor.need import Need
@@ -288,9 +288,9 @@ def test_later_toolkits_have_no_limit_in_the_table() -> None:
 
 
 def test_a_driver_too_old_for_the_toolkit_is_a_warning(clinic: Clinic) -> None:
-    from stoker.doctor.facts import Command, Toolkit
+    from stoker.doctor.facts import Program, Toolkit
 
-    kit = Toolkit(Command("nvcc", "/nvcc", (13, 0)), "PATH")
+    kit = Toolkit(Program("nvcc", "/nvcc", (13, 0)), "PATH")
     device = Device("Some GPU", Arch(9, 0), cuda=(12, 4))
     assert judged(Cuda(kit, (), devices=(device,)))["GPU"].status == "warn"
     newer = Device("Some GPU", Arch(9, 0), cuda=(13, 2))
@@ -315,7 +315,7 @@ def test_the_real_nvccs_architectures_are_known_with_those_for_one_gpu_alone(cli
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         pytest.skip("nvcc is not on PATH")
-    found = ask_toolkit(Place("PATH", "", nvcc), Surroundings(clinic.need, dict(os.environ), 60.0))
+    found = ask_toolkit(ToolkitPlace("PATH", "", nvcc), Surroundings(clinic.need, dict(os.environ), 60.0))
     assert Arch(9, 0) in found.archs
     assert Arch(9, 0, "a") in found.codes
     assert {arch.capability for arch in found.codes} == {arch.capability for arch in found.archs}

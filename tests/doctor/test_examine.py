@@ -9,8 +9,8 @@ import pytest
 
 from stoker.act.tree import start_ticks
 from stoker.doctor import examine as room
+from stoker.doctor.ask_program import MAX_OUTPUT, LateError, Later, ask
 from stoker.doctor.check import Check, examination, fail, ok, to_json, warn
-from stoker.doctor.command import MAX_OUTPUT, LateError, Later, ask
 from stoker.doctor.facts import Surroundings
 from support.clinic import Clinic, one
 from support.program import until

@@ -15,7 +15,7 @@ from stoker.doctor.check import Check
 from stoker.doctor.facts import Memory, Volume
 from stoker.doctor.find_machine import read_limits, read_memory, read_volume
 from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volumes
-from stoker.doctor.need import GIB, MIB, Job, Need
+from stoker.doctor.need import GIB, MIB, HeaviestJob, Need
 from stoker.record.history import History
 from stoker.sense.machine.cgroup import MemoryLimit
 from support.clinic import Clinic, system_env
@@ -23,7 +23,7 @@ from support.memory_group import MemoryGroup
 
 EXAMINE = [sys.executable, "-P", "-m", "stoker", "doctor", "--json"]
 
-HEAVY = Job("heavy.o", 6 * GIB, measured=True)
+HEAVY = HeaviestJob("heavy.o", 6 * GIB, measured=True)
 ROOM = Memory(64 * GIB, 60 * GIB, 0, 0, 8.0)
 
 
@@ -161,7 +161,7 @@ def test_memory_that_is_asked_for_is_an_estimate_of_which_half_may_do() -> None:
 
 def test_a_guess_never_fails_a_build() -> None:
     small = Memory(4 * GIB, 3 * GIB, 0, 0, 8.0)
-    guess = Job("flash attention", 6 * GIB, measured=False)
+    guess = HeaviestJob("flash attention", 6 * GIB, measured=False)
     assert memory(small, Need(job=guess))["memory"].status == "warn"
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from stoker.doctor.check import Check
 from stoker.doctor.facts import Environment
 from stoker.doctor.judge_switches import OF_CUDA, PARTS, THROTTLES, judge_switches
-from stoker.doctor.need import GIB, Job, Knobs, Need
+from stoker.doctor.need import GIB, HeaviestJob, Knobs, Need
 from stoker.doctor.switches import switch
 from support.clinic import Clinic
 
 
 def judge(values: dict[str, str], knobs: Knobs = "pytorch", memory: int = 64 * GIB) -> dict[str, Check]:
-    need = Need(knobs=knobs, job=Job("heavy.o", 6 * GIB, measured=True))
+    need = Need(knobs=knobs, job=HeaviestJob("heavy.o", 6 * GIB, measured=True))
     found = judge_switches(Environment(values, {}, memory), need)
     return {check.name: check for check in found}
 

@@ -122,7 +122,7 @@ def _build(name: str) -> BuildPaths | None:
 
 def _scanned(file: BinaryIO, state: BuildState) -> list[Cause]:
     """What the output tells from where the last attempt begins: what came before was mended, or well."""
-    from stoker.diagnose.dropped import told_of_dropped
+    from stoker.diagnose.killed_lines import names_killed
     from stoker.diagnose.match import cause_of
     from stoker.diagnose.rule import shipped_rules
     from stoker.diagnose.scan import scan
@@ -132,4 +132,4 @@ def _scanned(file: BinaryIO, state: BuildState) -> list[Cause]:
         begin = line_at(file, state.step.log_start)
         file.seek(begin.offset)
         line = begin.line
-    return [cause_of(match) for match in scan(file, shipped_rules(), line, no_error=told_of_dropped(state))]
+    return [cause_of(match) for match in scan(file, shipped_rules(), line, no_error=names_killed(state))]

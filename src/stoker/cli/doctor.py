@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from stoker.cli.needs import with_history, with_profile
     from stoker.cli.profiles import load_or_fail
     from stoker.cli.screen import in_colour
-    from stoker.config.profiles.environment import added_by
+    from stoker.config.profiles.added_variables import added_by
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine
     from stoker.doctor.recognise import recognise

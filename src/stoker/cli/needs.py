@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from stoker.config.paths import UnsafeFolderError, history_path
 from stoker.config.profiles.profile import Profile
-from stoker.doctor.need import Job, Knobs, Need, Version, Want
+from stoker.doctor.need import HeaviestJob, Knobs, Need, Version, Want
 from stoker.doctor.switches import switch
 from stoker.record.history import History, KnownJob
 
@@ -30,7 +30,7 @@ def with_history(need: Need) -> Need:
     own = next((job for job in heaviest_known(ASKED) if os.path.isfile(os.path.join(need.build, job.output))), None)
     if own is None or (need.job is not None and need.job.bytes > own.peak):
         return need
-    return replace(need, job=Job(own.output, round(own.peak), measured=True))
+    return replace(need, job=HeaviestJob(own.output, round(own.peak), measured=True))
 
 
 def heaviest_known(most: int) -> Sequence[KnownJob]:
@@ -54,7 +54,7 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
     guess = max((prior.curve.peak for prior in profile.priors), default=0.0)
     job = need.job
     if guess and (job is None or job.bytes < guess):
-        job = Job("by the profile's priors", round(guess), measured=False)
+        job = HeaviestJob("by the profile's priors", round(guess), measured=False)
     return replace(
         need,
         what=profile.name,

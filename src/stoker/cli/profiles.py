@@ -13,11 +13,11 @@ from typing import Any
 
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.limits import settings
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.profiles.chain import NoSuchProfileError, find_profile, profile_files, profile_folders
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import FaultyProfileError, ProfileError, load_profile, read_profile
-from stoker.config.profiles.profile import Profile, Step
+from stoker.config.profiles.profile import Profile, ProfileStep
 from stoker.config.profiles.schema import schema
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
@@ -154,7 +154,7 @@ def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:
         yield from (clean(f"  {name:<{width}}  {value or '(empty)'}") for name, value in values.items())
 
 
-def _step(n: int, step: Step, left_out: str) -> Iterator[str]:
+def _step(n: int, step: ProfileStep, left_out: str) -> Iterator[str]:
     limits = f", at most {step.level} at once" if step.level else ""
     why = f", left out here: {left_out}" if left_out else ""
     yield clean(f"step {n}: {step.name}{limits}{why}")

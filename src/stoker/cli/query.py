@@ -18,7 +18,7 @@ from stoker.cli.screen import in_colour
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
-from stoker.diagnose.dropped import output_told
+from stoker.diagnose.killed_lines import killed_output
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.killed import failed_steps
@@ -222,7 +222,7 @@ def _show(file: Any, paths: BuildPaths) -> None:
     """Harmless lines; those that call a job failed which was killed say so."""
     state, colour = final_state(paths), in_colour()
     begin = state.step.log_start if state.step is not None else 0
-    now, before = output_told(state), output_told(state, earlier=True)
+    now, before = killed_output(state), killed_output(state, earlier=True)
     while line := file.readline(1 << 16):
         output = (now if file.tell() > begin else before)(line)
         mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()

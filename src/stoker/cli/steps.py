@@ -18,8 +18,8 @@ from stoker.cli.ramdisk import ramdisk_for
 from stoker.cli.window import Prepared, prepared
 from stoker.config.choices import level_of
 from stoker.config.profiles import profile as profiles
+from stoker.config.profiles.added_variables import added_by
 from stoker.config.profiles.conditions import obstacle
-from stoker.config.profiles.environment import added_by
 from stoker.config.profiles.profile import Profile
 from stoker.record.resume import EarlierBuild, last_build_of
 
@@ -118,7 +118,7 @@ def _first(steps: Sequence[Step], plan: Plan) -> int:
     return number
 
 
-def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.Step]:
+def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.ProfileStep]:
     """The steps whose conditions hold; each that is still to be done has a command that is there."""
     steps, names = [], [step.name for step in plan.profile.steps]
     done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
@@ -135,7 +135,7 @@ def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: li
     return steps
 
 
-def _step(step: profiles.Step, profile: Profile, run: Prepared, folder: str) -> Step:
+def _step(step: profiles.ProfileStep, profile: Profile, run: Prepared, folder: str) -> Step:
     return Step(
         step.name,
         run.words,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.priors import load_classes, own_priors
 from stoker.config.profiles.load import ProfileError, read_profile
-from stoker.config.profiles.profile import Profile, Step
+from stoker.config.profiles.profile import Profile, ProfileStep
 from stoker.config.settings import load_settings, settings_path
 from stoker.decide.memory.prior_classes import Prior
 from stoker.decide.policy.thresholds import Thresholds
@@ -43,7 +43,7 @@ class Choices:
     thresholds: Thresholds = field(default_factory=Thresholds)
 
 
-class Origin(NamedTuple):
+class ProfileOrigin(NamedTuple):
     """The profile that a build runs by: its file, and a person's values for its variables."""
 
     path: Path
@@ -51,7 +51,7 @@ class Origin(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
-class Found(NamedTuple):
+class ReadChoices(NamedTuple):
     """One source as it is now. Where there are faults, `choices` has what can be used all the same.
 
     `files` are all places that were looked at; `rest` is equal as long as nothing else in the source has changed.
@@ -63,12 +63,12 @@ class Found(NamedTuple):
     rest: object = None
 
 
-def level_of(step: Step, profile: Profile) -> int | None:
+def level_of(step: ProfileStep, profile: Profile) -> int | None:
     """How many jobs a step may run at once while the level is automatic; None where the profile does not say."""
     return min((level for level in (step.level, profile.level) if level is not None), default=None)
 
 
-def from_profile(origin: Origin, before: Choices) -> Found:
+def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
     """`before` with what the profile and all that it extends say now."""
     files: set[Path] = {origin.path}
     try:
@@ -76,27 +76,27 @@ def from_profile(origin: Origin, before: Choices) -> Found:
     except ProfileError as err:
         profile, faults = None, [ConfigError(origin.path, 0, str(err))]
     if profile is None or faults:
-        return Found(before, faults, frozenset(files))
+        return ReadChoices(before, faults, frozenset(files))
     steps = {step.name: StepChoice(level_of(step, profile), step.retries) for step in profile.steps}
     said = ProfileChoices(profile.memory, steps, profile.priors)
     rest = [profile.env, profile.cache, profile.tmp, [(s.name, s.command, s.env, s.cwd, s.when) for s in profile.steps]]
-    return Found(Choices(said, before.classes, before.thresholds), faults, frozenset(files), rest)
+    return ReadChoices(Choices(said, before.classes, before.thresholds), faults, frozenset(files), rest)
 
 
-def from_priors(before: Choices) -> Found:
+def from_priors(before: Choices) -> ReadChoices:
     """`before` with the classes that a person's own priors.yaml has now."""
     path = own_priors()
     classes, faults = load_classes(path)
     faults += _gone(path, missed=bool(before.classes))
-    return Found(Choices(before.profile, classes, before.thresholds), faults, frozenset({path}))
+    return ReadChoices(Choices(before.profile, classes, before.thresholds), faults, frozenset({path}))
 
 
-def from_settings(before: Choices) -> Found:
+def from_settings(before: Choices) -> ReadChoices:
     """`before` with the thresholds that settings.yaml has now."""
     path = settings_path()
     settings, faults = load_settings(path)
     faults += _gone(path, missed=before.thresholds != Thresholds())
-    return Found(Choices(before.profile, before.classes, settings.thresholds), faults, frozenset({path}))
+    return ReadChoices(Choices(before.profile, before.classes, settings.thresholds), faults, frozenset({path}))
 
 
 def _gone(path: Path, *, missed: bool) -> list[ConfigError]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.paths import config_dir, data_dir
 from stoker.config.strict_yaml import Section, load
 from stoker.decide.memory.curves import Curve, Point

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.paths import config_dir
 from stoker.config.profiles.kinds import MAX_LEVEL
 from stoker.config.strict_yaml import Section, load

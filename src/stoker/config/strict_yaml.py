@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.config_error import ConfigError, did_you_mean
 from stoker.config.regular import open_regular
 
 MAX_FILE_BYTES = 256 * 1024

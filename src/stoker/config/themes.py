@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from stoker.config.config_error import ConfigError, did_you_mean
 from stoker.config.contrast import contrast
-from stoker.config.errors import ConfigError, did_you_mean
 from stoker.config.file_watch import file_changes, stamp_of
 from stoker.config.paths import config_dir, data_dir
 from stoker.config.strict_yaml import Section, load
@@ -84,7 +84,7 @@ def theme_folders() -> tuple[Path, ...]:
 
 def load_themes(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[ConfigError]]:
     """All themes that can be used, by name, and the faults of those that cannot."""
-    reader = _Reader(folders)
+    reader = _ThemeReader(folders)
     themes: dict[str, Theme] = {}
     for layer, files in enumerate(reader.layers):
         for name in files:
@@ -96,7 +96,7 @@ def load_themes(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[ConfigE
 
 def list_themes(folders: Sequence[Path]) -> list[ThemeRow]:
     """Every theme file that counts, usable or not, by name."""
-    reader = _Reader(folders)
+    reader = _ThemeReader(folders)
     rows: dict[str, ThemeRow] = {}
     for layer, files in enumerate(reader.layers):
         for name, path in files.items():
@@ -112,7 +112,7 @@ def list_themes(folders: Sequence[Path]) -> list[ThemeRow]:
 
 def check_theme(path: Path, folders: Sequence[Path]) -> list[ConfigError]:
     """The faults of one file, and warnings where colours are hard to tell apart. It may extend themes of `folders`."""
-    reader = _Reader(folders)
+    reader = _ThemeReader(folders)
     theme = reader.theme_of_file(path)
     if theme is None or theme.ansi:
         return reader.errors
@@ -157,7 +157,7 @@ def auto_theme(environ: Mapping[str, str]) -> str:
     return "light" if ground in {"7", "9", "10", "11", "12", "13", "14", "15"} else FALLBACK
 
 
-class _Reader:
+class _ThemeReader:
     """Reads each file once, and resolves `extends` through the folders."""
 
     def __init__(self, folders: Sequence[Path]) -> None:

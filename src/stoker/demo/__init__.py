@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 from stoker.demo.cxx import cxx_project
-from stoker.demo.plan import CXX_LEAST_BUDGET, cxx_plan, python_plan
 from stoker.demo.python import python_project
+from stoker.demo.sizing import CXX_LEAST_BUDGET, cxx_plan, python_plan
 
 _PROBE = (
     "#include <map>\n#include <string>\nint main() { return static_cast<int>(std::map<int, std::string>{}.size()); }\n"

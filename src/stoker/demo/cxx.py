@@ -9,7 +9,7 @@ import shlex
 import sys
 
 from stoker.demo.ninjafile import NinjaFile, escape
-from stoker.demo.plan import Plan
+from stoker.demo.sizing import DemoPlan
 
 _HEADER = """\
 // Every part takes some coal and gives some heat.
@@ -155,7 +155,7 @@ std::size_t check_gauge(const std::string& reading) { return reading.size(); }
 """
 
 
-def cxx_project(plan: Plan, compiler: str, *, fail: bool) -> dict[str, str]:
+def cxx_project(plan: DemoPlan, compiler: str, *, fail: bool) -> dict[str, str]:
     """The project's files by name."""
     grates = [f"grate_{n:02}" for n in range(plan.light)]
     gauges = [f"gauge_{n:02}" for n in range(plan.medium)]
@@ -172,7 +172,7 @@ def cxx_project(plan: Plan, compiler: str, *, fail: bool) -> dict[str, str]:
     return files
 
 
-def _ninja_text(plan: Plan, compiler: str, grates: list[str], gauges: list[str]) -> str:
+def _ninja_text(plan: DemoPlan, compiler: str, grates: list[str], gauges: list[str]) -> str:
     kernels = [f"kernel_{n:02}" for n in range(len(plan.heavy))]
     ninja = _with_rules(plan, compiler)
     table = ninja.edge("gen/parts.h", "table", implicit=["generate.py"], names=" ".join([*grates, *gauges, *kernels]))
@@ -202,7 +202,7 @@ def _mixed(*groups: list[str]) -> list[str]:
     return [name for _, name in sorted(placed)]
 
 
-def _with_rules(plan: Plan, compiler: str) -> NinjaFile:
+def _with_rules(plan: DemoPlan, compiler: str) -> NinjaFile:
     ninja = NinjaFile()
     cxx, python = escape(shlex.quote(compiler)), escape(shlex.quote(sys.executable))
     ninja.pool("heavy", plan.heavy_depth)

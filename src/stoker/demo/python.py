@@ -9,7 +9,7 @@ import shlex
 import sys
 
 from stoker.demo.ninjafile import NinjaFile, escape
-from stoker.demo.plan import Plan
+from stoker.demo.sizing import DemoPlan
 
 _OTHER_MIB = 8
 
@@ -57,7 +57,7 @@ main()
 '''
 
 
-def python_project(plan: Plan, *, fail: bool) -> dict[str, str]:
+def python_project(plan: DemoPlan, *, fail: bool) -> dict[str, str]:
     """The project's files by name."""
     ninja = NinjaFile()
     python = escape(shlex.quote(sys.executable))

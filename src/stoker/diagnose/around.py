@@ -24,7 +24,7 @@ _MAX_PORTIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineStart:
     """The start of a line: its byte and its number, from 1."""
 
     offset: int
@@ -40,7 +40,7 @@ class Around:
     lines: tuple[str, ...]
 
 
-def place_of(file: BinaryIO, begin: Place, line: int) -> Place:
+def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
     """Where a line begins that is not before `begin`; the end of the file if there are not so many. Raises OSError."""
     file.seek(begin.offset)
     offset, left = begin.offset, line - begin.line
@@ -53,21 +53,21 @@ def place_of(file: BinaryIO, begin: Place, line: int) -> Place:
         at = -1
         for _ in range(left):
             at = portion.find(b"\n", at + 1)
-        return Place(offset + at + 1, line)
-    return Place(offset, line - left)
+        return LineStart(offset + at + 1, line)
+    return LineStart(offset, line - left)
 
 
-def line_at(file: BinaryIO, offset: int) -> Place:
+def line_at(file: BinaryIO, offset: int) -> LineStart:
     """The line that begins at a byte: its number is counted from the start of the file. Raises OSError."""
     file.seek(0)
     line, left = 1, offset
     while left > 0 and (portion := file.read(min(left, PORTION))):
         line += portion.count(b"\n")
         left -= len(portion)
-    return Place(offset - left, line)
+    return LineStart(offset - left, line)
 
 
-def around(file: BinaryIO, begin: Place, line: int) -> Around:
+def around(file: BinaryIO, begin: LineStart, line: int) -> Around:
     """A line and its neighbours, none from before `begin`. Raises OSError."""
     first = place_of(file, begin, max(begin.line, line - ABOVE))
     wanted = place_of(file, first, line)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from stoker.config.errors import ConfigError
+from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
 from stoker.model.diagnosis import ACTION_KINDS
 

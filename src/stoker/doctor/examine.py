@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from stoker.doctor.ask_program import Later
 from stoker.doctor.check import Check, Examination, examination, warn
-from stoker.doctor.command import Later
 from stoker.doctor.facts import Environment, Surroundings
 from stoker.doctor.find_cache import find_caches
 from stoker.doctor.find_cuda import find_cuda, include_folders

@@ -29,7 +29,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Program:
     """A program: where it is, its version, and what was wrong when it was asked for it.
 
     `late` is True when only its time ran out, which a busy machine may do to a sound program.
@@ -55,7 +55,7 @@ class Compiler:
     finds.
     """
 
-    command: Command
+    command: Program
     family: Family = "other"
     asked: str = ""
     complaint: str = ""
@@ -66,7 +66,7 @@ class Compiler:
 class Python:
     """The Python that would build: its headers' folder, its packages' folder, and whether Python.h is there."""
 
-    command: Command
+    command: Program
     include: str = ""
     packages: str = ""
     has_header: bool = False
@@ -80,10 +80,10 @@ class Tools:
 
     c: Compiler
     cxx: Compiler
-    cmake: Command
-    ninja: Command
-    make: Command
-    git: Command
+    cmake: Program
+    ninja: Program
+    make: Program
+    git: Program
     python: Python
     commands: Mapping[str, str]
     modules: Mapping[str, bool]
@@ -93,7 +93,7 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ToolkitPlace:
     """A place where CUDA is looked for: `origin` says who names it, `nvcc` is empty if there is none.
 
     `version` is empty where nvcc does not tell it.
@@ -118,7 +118,7 @@ class HostLimits:
 class Toolkit:
     """The CUDA toolkit that a build would use. `archs` are what its nvcc compiles for; `header` is cuda.h's version."""
 
-    nvcc: Command
+    nvcc: Program
     origin: str
     root: str = ""
     archs: tuple[Arch, ...] = ()
@@ -145,7 +145,7 @@ class Cuda:
     """Everything about CUDA. `host` is the compiler that nvcc would call; no toolkit is None."""
 
     toolkit: Toolkit | None
-    places: tuple[Place, ...]
+    places: tuple[ToolkitPlace, ...]
     host: Compiler | None = None
     libraries: tuple[Library, ...] = ()
     devices: tuple[Device, ...] = ()
@@ -197,7 +197,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
+class FutureDates:
     """Files that are dated in the future: how many of how many, and the one furthest ahead (in seconds)."""
 
     looked_at: int = 0
@@ -213,7 +213,7 @@ class Dated:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceTree:
     """The source tree and what an earlier build left beside it."""
 
     submodules: int
@@ -222,7 +222,7 @@ class Source:
     nested_missing: int
     """How many of them are submodules of submodules, which a build may do without."""
     is_checkout: bool
-    dated: Dated
+    dated: FutureDates
     absent: tuple[str, ...]
     """Files of the need that are not there."""
     cache: Mapping[str, str]
@@ -235,7 +235,7 @@ class Source:
 class CompilerCache:
     """ccache or sccache. Sizes in bytes, None if unknown; `hits` and `misses` since its figures began."""
 
-    command: Command
+    command: Program
     size: int | None = None
     size_limit: int | None = None
     hits: int = 0

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from stoker.doctor.command import Later, ask
-from stoker.doctor.facts import Command, CompilerCache, Surroundings
+from stoker.doctor.ask_program import Later, ask
+from stoker.doctor.facts import CompilerCache, Program, Surroundings
 from stoker.doctor.find_tools import versioned
 from stoker.model.units import parse_size
 
@@ -69,7 +69,7 @@ def _sccache(here: Surroundings) -> CompilerCache:
         return CompilerCache(command, note="its figures cannot be read")
 
 
-def _sccache_figures(command: Command, data: Any) -> CompilerCache:
+def _sccache_figures(command: Program, data: Any) -> CompilerCache:
     stats = data["stats"] if isinstance(data.get("stats"), dict) else {}
     size, limit = data.get("cache_size"), data.get("max_cache_size")
     return CompilerCache(

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stoker.doctor.command import Later, ask
-from stoker.doctor.facts import Command, Compiler, Cuda, HostLimits, Library, Place, Surroundings, Toolkit
+from stoker.doctor.ask_program import Later, ask
+from stoker.doctor.facts import Compiler, Cuda, HostLimits, Library, Program, Surroundings, Toolkit, ToolkitPlace
 from stoker.doctor.find_tools import find_compiler, find_python, version_in, which, words_of
 from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Version
 from stoker.doctor.toolkits import limits_in, limits_of
@@ -56,7 +56,7 @@ def find_cuda(here: Surroundings) -> Cuda:
     )
 
 
-def find_places(env: Mapping[str, str]) -> Iterator[Place]:
+def find_places(env: Mapping[str, str]) -> Iterator[ToolkitPlace]:
     """Where CUDA is looked for, in the order in which it counts.
 
     What a variable names is among them even if nothing is there.
@@ -64,21 +64,21 @@ def find_places(env: Mapping[str, str]) -> Iterator[Place]:
     for variable in COMPILERS:
         if words := words_of(env.get(variable, "")):
             path = which((words[0],), env)
-            yield Place(variable, _root_of(path) if path else words[0], path)
+            yield ToolkitPlace(variable, _root_of(path) if path else words[0], path)
     for variable in ROOTS:
         if value := env.get(variable, ""):
-            yield Place(variable, value, which((f"{value}/bin/nvcc",), env))
+            yield ToolkitPlace(variable, value, which((f"{value}/bin/nvcc",), env))
     if path := which(("nvcc",), env):
-        yield Place("PATH", _root_of(path), path)
+        yield ToolkitPlace("PATH", _root_of(path), path)
     if path := which((f"{USUAL_ROOT}/bin/nvcc",), env):
-        yield Place(USUAL_ROOT, USUAL_ROOT, path)
+        yield ToolkitPlace(USUAL_ROOT, USUAL_ROOT, path)
 
 
 def _root_of(nvcc: str) -> str:
     return os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
 
 
-def ask_toolkit(place: Place, here: Surroundings) -> Toolkit:
+def ask_toolkit(place: ToolkitPlace, here: Surroundings) -> Toolkit:
     """What the nvcc of a place says of itself, and what its headers say."""
     wait = 2 * here.patience
     version = Later(lambda: _version_of(place.nvcc, here))
@@ -102,14 +102,14 @@ def ask_toolkit(place: Place, here: Surroundings) -> Toolkit:
     )
 
 
-def _version_of(nvcc: str, here: Surroundings) -> Command:
+def _version_of(nvcc: str, here: Surroundings) -> Program:
     """An nvcc with its release."""
     if not nvcc:
-        return Command("nvcc")
+        return Program("nvcc")
     told = ask([nvcc, "--version"], here.env, here.patience)
     release = _RELEASE.search(told.text)
     number = version_in(release[1]) if release else ()
-    return Command("nvcc", nvcc, number, told.problem or ("" if number else "it tells no version"), told.late)
+    return Program("nvcc", nvcc, number, told.problem or ("" if number else "it tells no version"), told.late)
 
 
 def _archs(text: str, prefix: str) -> Iterator[Arch]:

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stoker.doctor.command import Later
-from stoker.doctor.facts import Dated, Source, Surroundings
+from stoker.doctor.ask_program import Later
+from stoker.doctor.facts import FutureDates, SourceTree, Surroundings
 from stoker.doctor.find_tools import version_in
 from stoker.doctor.need import Version
 
@@ -32,13 +32,13 @@ _PROGRAMS = [f"CMAKE_{language}_COMPILER{of}" for language in ("C", "CXX", "CUDA
 _SKIPPED = frozenset({".git", ".hg", "__pycache__", "node_modules"})
 
 
-def look_at_source(here: Surroundings) -> Source:
+def look_at_source(here: Surroundings) -> SourceTree:
     """Submodules, dates and the CMake cache; raises LateError if the file system hangs."""
     folder = here.need.source
     dated = Later(lambda: look_at_dates(folder, time.time()))
     modules = list(submodules(folder))
     missing = sorted((depth, name) for name, present, depth in modules if not present)
-    return Source(
+    return SourceTree(
         submodules=len(modules),
         missing=tuple(name for _, name in missing),
         nested_missing=sum(depth > 0 for depth, _ in missing),
@@ -77,14 +77,14 @@ def _has_files(folder: str) -> bool:
         return False
 
 
-def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> Dated:
+def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> FutureDates:
     """How many files are dated later than `now` (Unix seconds)."""
     deadline = time.monotonic() + seconds
     looked, future, worst, ahead, input_name, input_ahead = 0, 0, "", 0.0, "", 0.0
     top_ahead = _top_ahead(folder, now)
     for path, modified in _dates(folder):
         if looked >= MAX_FILES or time.monotonic() > deadline:
-            return Dated(looked, future, worst, ahead, input_ahead, input_name, top_ahead, complete=False)
+            return FutureDates(looked, future, worst, ahead, input_ahead, input_name, top_ahead, complete=False)
         looked += 1
         by = modified - now
         if by <= FUTURE_SECONDS:
@@ -94,7 +94,7 @@ def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> Dat
             worst, ahead = os.path.relpath(path, folder), by
         if by > input_ahead and _is_input(path):
             input_name, input_ahead = os.path.relpath(path, folder), by
-    return Dated(looked, future, worst, ahead, input_ahead, input_name, top_ahead)
+    return FutureDates(looked, future, worst, ahead, input_ahead, input_name, top_ahead)
 
 
 def _top_ahead(folder: str, now: float) -> float:

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from stoker.doctor.command import Later, ask
-from stoker.doctor.facts import Command, Compiler, Family, Python, Surroundings, Tools
+from stoker.doctor.ask_program import Later, ask
+from stoker.doctor.facts import Compiler, Family, Program, Python, Surroundings, Tools
 from stoker.doctor.need import Version
 from stoker.verify.python_probe import python_of
 
@@ -105,14 +105,14 @@ def version_in(text: str) -> Version:
     return tuple(int(part) for part in match[0].split(".")[:4]) if match else ()
 
 
-def versioned(name: str, names: Sequence[str], env: Mapping[str, str], seconds: float) -> Command:
+def versioned(name: str, names: Sequence[str], env: Mapping[str, str], seconds: float) -> Program:
     """A program that tells its version by --version."""
     path = which(names, env)
     if not path:
-        return Command(name)
+        return Program(name)
     answer = ask([path, "--version"], env, seconds)
     version = version_in(answer.text)
-    return Command(name, path, version, answer.problem or ("" if version else "it tells no version"), answer.late)
+    return Program(name, path, version, answer.problem or ("" if version else "it tells no version"), answer.late)
 
 
 def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folders: Sequence[str] = ()) -> Compiler:
@@ -129,7 +129,7 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     path = "" if missing else which((program,), here.env)
     label = os.path.basename(program) or names[1]
     if not path:
-        return Compiler(Command(label), asked=asked)
+        return Compiler(Program(label), asked=asked)
     version = Later(lambda: ask([*words, "--version"], here.env, here.patience))
     language = "c++" if names == CXX_NAMES else "c"
     source = _trial(language, here.need.headers if language == "c++" else ())
@@ -139,7 +139,7 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     family = _family(told.text)
     late = told.late or trial.late
     problem = told.problem or (trial.problem if trial.late else "")
-    command = Command(label, path, _compiler_version(told.text), problem, late)
+    command = Program(label, path, _compiler_version(told.text), problem, late)
     found = {line.removeprefix(_FOUND).strip() for line in trial.text.splitlines() if line.startswith(_FOUND)}
     complaint = "" if trial.late or not trial.problem else _first_error(trial.text, trial.problem)
     return Compiler(command, family, asked, complaint, frozenset(found))
@@ -187,8 +187,8 @@ def find_python(here: Surroundings, modules: Sequence[str] = ()) -> Python:
     lines = answer.text.split("\n")[:-1]
     if answer.problem or len(lines) < 5 or lines[-5] != "stoker":
         return Python(
-            Command("python", path, (), answer.problem or "it does not tell where its headers are", answer.late)
+            Program("python", path, (), answer.problem or "it does not tell where its headers are", answer.late)
         )
     include, packages, version, there = lines[-4:]
     has_header = (Path(include) / "Python.h").is_file()
-    return Python(Command("python", path, version_in(version)), include, packages, has_header, tuple(there.split()))
+    return Python(Program("python", path, version_in(version)), include, packages, has_header, tuple(there.split()))

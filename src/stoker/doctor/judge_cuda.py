@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
-from stoker.doctor.facts import Compiler, Cuda, HostLimits, Place, Toolkit
+from stoker.doctor.facts import Compiler, Cuda, HostLimits, Toolkit, ToolkitPlace
 from stoker.doctor.judge_tools import dotted, older
 from stoker.doctor.need import COMPILERS, FLAGS, ROOTS, Need
 from stoker.doctor.switches import switch
@@ -48,13 +48,13 @@ def _places(cuda: Cuda, need: Need) -> Iterator[Check]:
             yield judge(place.origin, why, _repoint(place, cuda))
 
 
-def _counts_alone(place: Place, cuda: Cuda, need: Need) -> bool:
+def _counts_alone(place: ToolkitPlace, cuda: Cuda, need: Need) -> bool:
     """Whether nothing else is looked for: CMake takes a root for a hint, torch.utils.cpp_extension takes it alone."""
     alone = place.origin in (*COMPILERS, *(ROOTS[:2] if need.knobs == "extension" else ()))
     return alone or cuda.toolkit is None
 
 
-def _repoint(place: Place, cuda: Cuda) -> str:
+def _repoint(place: ToolkitPlace, cuda: Cuda) -> str:
     if cuda.toolkit is None:
         return f"unset {place.origin}"
     names_a_file = place.origin in COMPILERS

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from stoker.doctor.check import Check, fail, ok, warn
-from stoker.doctor.facts import Source
+from stoker.doctor.facts import SourceTree
 from stoker.doctor.need import Need
 from stoker.model.units import format_rough
 
@@ -18,7 +18,7 @@ GRAVE_SECONDS = 60.0
 """A CMakeLists.txt this far ahead: ninja gives up after it was configured 100 times ("manifest still dirty")."""
 
 
-def judge_source(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+def judge_source(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
     """What is wrong with the files before a compiler has seen them."""
     yield from _submodules(source, need)
     yield from _absent(source, need)
@@ -26,7 +26,7 @@ def judge_source(source: Source, need: Need, env: Mapping[str, str]) -> Iterator
     yield from _cache(source, need, env)
 
 
-def _absent(source: Source, need: Need) -> Iterator[Check]:
+def _absent(source: SourceTree, need: Need) -> Iterator[Check]:
     """Files of the need that are not there: of a submodule that was not fetched, or all of them for one reason."""
     rest = []
     for name in source.absent:
@@ -41,7 +41,7 @@ def _absent(source: Source, need: Need) -> Iterator[Check]:
         yield fail(f"file {rest[0]}", f"{no}: not the right folder, or not the whole tree", "cd ...  # to the checkout")
 
 
-def _submodules(source: Source, need: Need) -> Iterator[Check]:
+def _submodules(source: SourceTree, need: Need) -> Iterator[Check]:
     if need.submodules == "no" or not (source.submodules or need.submodules == "must"):
         return
     name = "submodules"
@@ -63,7 +63,7 @@ def _submodules(source: Source, need: Need) -> Iterator[Check]:
     yield (fail if need.submodules == "must" and without else warn)(name, why, remedy)
 
 
-def _clock(source: Source, need: Need) -> Check:
+def _clock(source: SourceTree, need: Need) -> Check:
     name, dated = "clock", source.dated
     looked = f"{dated.looked_at} files" if dated.complete else f"the first {dated.looked_at} files"
     if not dated.future:
@@ -80,7 +80,7 @@ def _clock(source: Source, need: Need) -> Check:
     return warn(name, f"{why}; they are built again each time", remedy)
 
 
-def _cache(source: Source, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
+def _cache(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
     """What CMake refuses in a folder that it has configured before."""
     cache, name = source.cache, "CMake cache"
     if not cache:

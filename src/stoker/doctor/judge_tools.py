@@ -8,7 +8,7 @@ from dataclasses import replace
 from shlex import quote
 
 from stoker.doctor.check import Check, fail, ok, warn
-from stoker.doctor.facts import Command, Compiler, Tools
+from stoker.doctor.facts import Compiler, Program, Tools
 from stoker.doctor.install import PACKAGES, find_package, install
 from stoker.doctor.need import Need, Version, Want
 
@@ -129,7 +129,7 @@ def _builders(tools: Tools, need: Need) -> Iterator[Check]:
         yield _plain("make", make)
 
 
-def _plain(name: str, command: Command) -> Check:
+def _plain(name: str, command: Program) -> Check:
     if command.problem:
         return warn(name, f"{command.path}: {command.problem}", f"{quote(command.path)} --version")
     return ok(name, f"{dotted(command.version)}, {command.path}")

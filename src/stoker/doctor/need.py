@@ -31,7 +31,7 @@ FLAGS = ("NVCC_PREPEND_FLAGS", "CUDAFLAGS", "CMAKE_CUDA_FLAGS", "TORCH_NVCC_FLAG
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class HeaviestJob:
     """The heaviest job that is known of a build: its peak in bytes, and whether it was measured or is a guess."""
 
     name: str
@@ -74,7 +74,7 @@ class Need:
     """Files that it makes; 0: not known."""
     largest_file: int = 0
     """The largest file that it writes; 0: not known."""
-    job: Job | None = None
+    job: HeaviestJob | None = None
     memory: int = 0
     """Memory that the build wants to itself; 0: not known."""
     cores: int = 0
@@ -130,7 +130,7 @@ PYTORCH = Need(
     libraries=("cudnn", "nccl"),
     knobs="pytorch",
     gcc=(9, 3),
-    job=Job("a large C++ file of torch_python", 3 * GIB // 2, measured=False),
+    job=HeaviestJob("a large C++ file of torch_python", 3 * GIB // 2, measured=False),
 )
 """PyTorch's own tree.
 
@@ -139,5 +139,7 @@ the low side. gcc: 9.3 as its CMakeLists.txt demanded while it was C++17. `recog
 Python's from the tree: they have changed with every few releases.
 """
 
-FLASH_ATTENTION = Job("flash_bwd_hdim256 of flash-attention, for each GPU architecture", 6742 * MIB, measured=False)
+FLASH_ATTENTION = HeaviestJob(
+    "flash_bwd_hdim256 of flash-attention, for each GPU architecture", 6742 * MIB, measured=False
+)
 """Measured with nvcc 13.0 for sm_80 (profiles/priors.yaml, flash-bwd-hdim256); a guess for any other build."""

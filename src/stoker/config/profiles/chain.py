@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.config_error import ConfigError, did_you_mean
 from stoker.config.paths import config_dir, data_dir
 from stoker.config.priors import FILE_NAME
 from stoker.config.strict_yaml import Section, load

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stoker.config.errors import ConfigError, did_you_mean
+from stoker.config.config_error import ConfigError, did_you_mean
 from stoker.config.profiles.chain import NAME, find_profile, read_chain
 from stoker.config.profiles.form import read
 from stoker.config.profiles.profile import Profile

@@ -37,7 +37,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProfileStep:
     """One command of a build."""
 
     name: str = field(metadata={"file": False})
@@ -92,7 +92,7 @@ class Profile:
         default=None, metadata=_doc("how much it may hold where nobody has chosen a size for it")
     )
     tmp: Tmp = field(default=Tmp(), metadata=_doc("where compilers keep temporary files"))
-    steps: tuple[Step, ...] = field(default=(), metadata=_doc("commands in their order, by name"))
+    steps: tuple[ProfileStep, ...] = field(default=(), metadata=_doc("commands in their order, by name"))
     priors: tuple[Prior, ...] = field(
         default=(), metadata=_doc("classes of jobs, before all others; see prediction.md")
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from stoker.config.errors import did_you_mean
+from stoker.config.config_error import did_you_mean
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """What a variable may be called: small letters, so that nobody takes it for one of the environment."""

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from stoker.diagnose.around import Place, around, line_at
-from stoker.diagnose.dropped import told_of_dropped
+from stoker.diagnose.around import LineStart, around, line_at
+from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.match import Match
 from stoker.diagnose.rule import Rule, shipped_rules
 from stoker.diagnose.scan import scan
@@ -103,7 +103,7 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     file.seek(here.offset)
     until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
     enough = lambda: file.tell() >= until or time.monotonic() > deadline  # noqa: E731
-    matches = scan(file, rules, here.line, enough, told_of_dropped(state))
+    matches = scan(file, rules, here.line, enough, names_killed(state))
     complete = begin == start and file.tell() >= size
     return [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]], complete
 
@@ -113,7 +113,7 @@ def _nearer(failures: Sequence[Failure], size: int) -> int:
     return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
 
 
-def _cause(file: BinaryIO, begin: Place, match: Match, failures: Sequence[Failure]) -> Cause:
+def _cause(file: BinaryIO, begin: LineStart, match: Match, failures: Sequence[Failure]) -> Cause:
     near, rule = around(file, begin, match.line), match.rule
     job = next((f.output for f in failures if f.log_start <= near.offset < f.log_end), "")
     return Cause(

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from stoker.config.choices import Choices, Origin, ProfileChoices, from_priors, from_profile, from_settings
-from stoker.config.errors import ConfigError
+from stoker.config.choices import Choices, ProfileChoices, ProfileOrigin, from_priors, from_profile, from_settings
+from stoker.config.config_error import ConfigError
 from stoker.config.file_watch import watch_files
 from stoker.config.paths import BuildPaths
 from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
@@ -62,7 +62,7 @@ class Following:
 
     def _made(self, profile: Mapping[str, Any] | None) -> Iterator[Source]:
         if profile is not None:
-            origin = Origin(Path(profile["path"]), profile["settings"], tuple(profile["extra"]))
+            origin = ProfileOrigin(Path(profile["path"]), profile["settings"], tuple(profile["extra"]))
             yield Source(partial(from_profile, origin), [origin.path], self._stop.wait)
         yield Source(from_priors, [own_priors()], self._stop.wait)
         yield Source(from_settings, [settings_path()], self._stop.wait)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.config.choices import Choices, Found
-from stoker.config.errors import ConfigError
+from stoker.config.choices import Choices, ReadChoices
+from stoker.config.config_error import ConfigError
 from stoker.config.file_watch import Stamp, stamp_of
 
 SETTLE_SECONDS = 0.1
@@ -42,7 +42,7 @@ class Source:
     """One kind of file, with the places that it was read from last and how they looked then."""
 
     def __init__(
-        self, read: Callable[[Choices], Found], places: Iterable[Path], pause: Callable[[float], object]
+        self, read: Callable[[Choices], ReadChoices], places: Iterable[Path], pause: Callable[[float], object]
     ) -> None:
         """`read` gives what it says, laid over choices; `pause` waits for so many seconds, or less when all is over."""
         self._read = read
@@ -56,7 +56,7 @@ class Source:
         """Where its files are, or may appear."""
         return frozenset(self._stamps)
 
-    def first(self, before: Choices) -> Found:
+    def first(self, before: Choices) -> ReadChoices:
         """What it says, taken for the beginning."""
         stamps = _stamps(self._stamps)
         found = self._read(before)
@@ -76,7 +76,7 @@ class Source:
         other = known and not found.faults and found.rest != rest
         return Reading(self, found.choices, found.faults, changed, _owner(changed), other)
 
-    def _keep(self, found: Found, stamps: Mapping[Path, Stamp]) -> None:
+    def _keep(self, found: ReadChoices, stamps: Mapping[Path, Stamp]) -> None:
         """Remember how the files looked before they were read."""
         # Where a chain of files is broken for a moment, the part below the break is still waited for.
         files = {*found.files, *stamps} if found.faults else found.files

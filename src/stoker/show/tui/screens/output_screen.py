@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
-from stoker.diagnose.dropped import output_told
+from stoker.diagnose.killed_lines import killed_output
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
@@ -116,7 +116,7 @@ class OutputScreen(PageScreen):
         """What stands before a line that calls a job failed which was killed or dropped; nothing before others."""
         state = self.moment.state
         begin = state.step.log_start if state.step is not None else 0
-        output_of = output_told(state, earlier=line.start < begin)
+        output_of = killed_output(state, earlier=line.start < begin)
         output = output_of(line.raw[:DOUBTFUL]) if maybe_failed(line.raw) else ""
         return (
             (Part(f"{self.glyphs.killed} {killed_text.mark_text(state, output)}: ", "killed bold"),) if output else ()

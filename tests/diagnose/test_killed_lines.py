@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.diagnose.dropped import output_told
+from stoker.diagnose.killed_lines import killed_output
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -33,12 +33,12 @@ def state(*events: ev.Event) -> BuildState:
     ],
 )
 def test_a_killed_job_is_told_from_one_that_failed(line: bytes) -> None:
-    assert output_told(state())(line) == "a.o"
-    assert output_told(state())(line.replace(b"a.o", b"b.o")) == ""
-    assert output_told(state())(line.replace(b"a.o", b"c.o")) == "", "nobody killed that"
+    assert killed_output(state())(line) == "a.o"
+    assert killed_output(state())(line.replace(b"a.o", b"b.o")) == ""
+    assert killed_output(state())(line.replace(b"a.o", b"c.o")) == "", "nobody killed that"
 
 
 def test_a_line_of_an_attempt_before_is_still_about_a_killed_job() -> None:
-    assert output_told(state(AGAIN), earlier=True)(b"FAILED: [code=137] a.o ") == "a.o"
+    assert killed_output(state(AGAIN), earlier=True)(b"FAILED: [code=137] a.o ") == "a.o"
     error = ev.FailureFound("a.o", "g++ -c a.cpp", 1, ("error",), 200, 300)
-    assert output_told(state(AGAIN, error))(b"FAILED: [code=1] a.o ") == ""
+    assert killed_output(state(AGAIN, error))(b"FAILED: [code=1] a.o ") == ""

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.demo.plan import CXX_LEAST_BUDGET, MEDIUM_MIB, MIB, PYTHON_MIB, cxx_plan, heavy_memory, python_plan
+from stoker.demo.sizing import CXX_LEAST_BUDGET, MEDIUM_MIB, MIB, PYTHON_MIB, cxx_plan, heavy_memory, python_plan
 
 seconds = st.floats(1, 3600)
 cores = st.integers(1, 512)

@@ -22,13 +22,13 @@ Told = Callable[[str | bytes], bool]
 """Whether a line says no more than that a job was killed or dropped."""
 
 
-def told_of_dropped(state: BuildState) -> Told:
+def names_killed(state: BuildState) -> Told:
     """What such a line is in this build's output, from where its last attempt begins."""
-    output_of = output_told(state)
+    output_of = killed_output(state)
     return lambda line: bool(output_of(line))
 
 
-def output_told(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
+def killed_output(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
     """Which output such a line names; the empty text for all other lines. `earlier`: of attempts before the last.
 
     A failure that the journal has is a real one, unless it was killed. Where more failed than it lists, nobody knows:

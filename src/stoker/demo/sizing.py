@@ -38,7 +38,7 @@ _USED = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """How many sources of each kind. `heavy` holds each kernel's size: instantiations, or MiB for Python work.
 
     `heavy_depth` and `other_depth` are how many of them may run at once.
@@ -57,7 +57,7 @@ def heavy_memory(size: int) -> int:
     return (_HEAVY_BASE_MIB + _HEAVY_MIB * size) * MIB
 
 
-def cxx_plan(seconds: float, cores: int, memory_budget: int) -> Plan:
+def cxx_plan(seconds: float, cores: int, memory_budget: int) -> DemoPlan:
     """A C++ project of about `seconds` on `cores` cores within half of `memory_budget` bytes."""
     work = _USED * seconds * cores
     light = _bounded(0.12 * work / LIGHT_SECONDS, 3, _MAX_LIGHT)
@@ -68,7 +68,7 @@ def cxx_plan(seconds: float, cores: int, memory_budget: int) -> Plan:
     largest = max(_LEAST_SIZE, (room // max(2, cores // 2) // MIB - _HEAVY_BASE_MIB) // _HEAVY_MIB)
     heavy = _heavy_sizes(work - light * LIGHT_SECONDS - medium * MEDIUM_SECONDS, largest)
     depth = _bounded(room / heavy_memory(max(heavy)), 1, len(heavy))
-    return Plan(light, medium, heavy, depth, other_depth)
+    return DemoPlan(light, medium, heavy, depth, other_depth)
 
 
 def _heavy_sizes(work: float, largest: int) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ def _heavy_sizes(work: float, largest: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def python_plan(seconds: float, cores: int, memory_budget: int) -> Plan:
+def python_plan(seconds: float, cores: int, memory_budget: int) -> DemoPlan:
     """The same shape as Python work: 40 to 120 jobs of equal CPU time, the heavy ones with uneven memory."""
     half_mib = memory_budget // 2 // MIB
     slots = cores + 2
@@ -93,7 +93,7 @@ def python_plan(seconds: float, cores: int, memory_budget: int) -> Plan:
     sizes = tuple(max(16, most * (5 + i * 3 % 7) // 11) for i in range(heavy_count))
     depth = _bounded((half_mib - PYTHON_MIB) / (max(sizes) + PYTHON_MIB), 1, slots)
     each = min(_USED * seconds * cores / (light + medium + heavy_count), seconds / _PYTHON_CHAIN)
-    return Plan(light, medium, sizes, depth, slots, each)
+    return DemoPlan(light, medium, sizes, depth, slots, each)
 
 
 def _bounded(value: float, low: int, high: int) -> int:
