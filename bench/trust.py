@@ -55,15 +55,23 @@ _RENEWS = re.compile(rb"Re-running CMake|Re-checking globbed|Regenerating build"
 """What ninja says while it renews its manifest, of which it makes a total of its own."""
 
 
+_OWN = re.compile(rb"^stoker(\.\w+)*$|/stoker/act/\w+\.py$")
+"""The module or file by which Python runs a program of stoker's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`source` is `apt:NAME` or `pypi:REQUIREMENT`; {source} and {build} in commands are folders."""
+    """`source` is `apt:NAME` or `pypi:REQUIREMENT`; {source} and {build} in commands are folders.
+
+    `fails`: the build is to fail, in as many jobs as ninja reports by a FAILED line.
+    """
 
     name: str
     shape: str
     source: str
     configure: Sequence[Sequence[str]]
     build: Sequence[str]
+    fails: bool = False
 
 
 @dataclass(slots=True)
@@ -99,6 +107,8 @@ class Result:
     unknown: float = 0.0
     state: str = ""
     failed: int = 0
+    fails: bool = False
+    failed_lines: int = 0
     total_at_end: int = 0
     finished_at_end: int = 0
     differences: dict[str, Difference] = field(
@@ -107,7 +117,9 @@ class Result:
 
     @property
     def end_is_right(self) -> bool:
-        """All projects build well: nothing has failed, and all is done."""
+        """Nothing has failed and all is done; or what has failed is what ninja reported."""
+        if self.fails:
+            return self.state == "failed" and self.failed == self.failed_lines > 0
         return self.state == "done" and not self.failed and self.finished_at_end == self.total_at_end
 
     @property
@@ -186,7 +198,8 @@ class Watch:
 
     def _beside_group(self, status: dict[str, Any], now: float, spent: float) -> None:
         """The build's memory beside the group's own account, less what stoker itself holds in there."""
-        group = self._stoker.group.held - sum(own_memory(p) for p in self._stoker.inside() if is_stoker(p))
+        held = self._stoker.group.held + self._stoker.group.unwritten
+        group = held - sum(own_memory(p) for p in self._stoker.inside() if is_stoker(p))
         told = status["memory"]["build"]
         differs = abs(told - group) > max(MEMORY_BYTES, MEMORY_SHARE * group)
         what = f"{told >> 20} MiB beside the group's {group >> 20}"
@@ -205,12 +218,12 @@ def last_line(output: Path) -> tuple[int, int, bool] | None:
 
 
 def is_stoker(process: Process) -> bool:
-    """Whether it is a keeper, an engine or a planner, and not of the build."""
+    """Whether it is one of stoker's own, and not of the build, whose words may name a folder of that name."""
     try:
-        words = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return b"stoker" in words and b"python" in words.split(b"\0")[0]
+    return b"python" in words[0] and any(_OWN.search(word) for word in words)
 
 
 def own_memory(process: Process) -> int:
@@ -225,7 +238,7 @@ def own_memory(process: Process) -> int:
 
 def measure(project: Project, sources: Path, jobs: int) -> Result:
     """One project, from its sources to the end of its build."""
-    result = Result(project.name, project.shape)
+    result = Result(project.name, project.shape, fails=project.fails)
     root = Path(tempfile.mkdtemp(prefix="stoker-trust-"))
     try:
         source = root / "source"
@@ -243,6 +256,8 @@ def measure(project: Project, sources: Path, jobs: int) -> Result:
                     time.sleep(LOOK_SECONDS)
                 result.seconds = time.monotonic() - begin
                 status = stoker.status(build)
+                output = BuildPaths(stoker.folder(build)).output.read_bytes()
+                result.failed_lines = len(re.findall(rb"^FAILED: ", output, re.MULTILINE))
             finally:
                 stoker.end_all()
                 shutil.rmtree(stoker.runtime, ignore_errors=True)

@@ -38,16 +38,24 @@ class NoMemoryGroupError(Exception):
 
 
 class Files(NamedTuple):
-    """What one version of control groups calls its files, and the field of memory.stat that leaves out file cache."""
+    """What one version of control groups calls its files, and the fields of memory.stat that hold what the kernel
+    cannot drop: the processes' own memory, then tmpfs and pages of files that no disk has yet."""
 
     limit: str
     peak: str
     events: str
     anonymous: str
+    unwritten: tuple[str, ...]
 
 
-VERSION_1 = Files("memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "total_rss")
-VERSION_2 = Files("memory.max", "memory.peak", "memory.events", "anon")
+VERSION_1 = Files(
+    "memory.limit_in_bytes",
+    "memory.max_usage_in_bytes",
+    "memory.oom_control",
+    "total_rss",
+    ("total_shmem", "total_dirty", "total_writeback"),
+)
+VERSION_2 = Files("memory.max", "memory.peak", "memory.events", "anon", ("shmem", "file_dirty", "file_writeback"))
 
 
 class Group:
@@ -71,6 +79,11 @@ class Group:
     def held(self) -> int:
         """Bytes in use that are not file cache."""
         return _field(self.folder / "memory.stat", self.files.anonymous)
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes of shared memory and tmpfs, and of files' pages that no disk has yet."""
+        return sum(_field(self.folder / "memory.stat", name) for name in self.files.unwritten)
 
     def pids(self) -> list[int]:
         """Every process in here."""
