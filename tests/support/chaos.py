@@ -12,7 +12,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,11 @@ from support.procs import process, stopped
 from support.program import Stoker, keepers_in, kill_keepers, until
 
 JOBS = 14
+PAGE = os.sysconf("SC_PAGE_SIZE")
+STATE_DISK_FULL = "state disk full"
+STATE_DISK_MIB = 1
+"""What a build of 14 jobs writes down fits into it several times."""
+
 LIMIT, SUNKEN_LIMIT = 700 * MIB, 450 * MIB
 """Two of the larger jobs beside stoker's own 60 MiB fit into either; a wide plain ninja fits into neither."""
 
@@ -143,6 +148,13 @@ class Attack:
         jobs = self._stoker.jobs()
         return bool(jobs) and _signal(self._chance.choice(self._chance.choice(jobs)).pid, signal.SIGKILL)
 
+    def state_disk_full(self) -> bool:
+        """To the end and beyond: nothing of it is given back."""
+        with contextlib.suppress(OSError), (self._stoker.state / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(PAGE))
+        return True
+
     def limit_cut(self) -> bool:
         if self._stoker.group.limit == SUNKEN_LIMIT:
             return False
@@ -174,7 +186,11 @@ FAULTS: Mapping[str, Callable[[Attack], bool]] = {
     "ninja killed": Attack.ninja_killed,
     "job killed": Attack.job_killed,
     "limit cut": Attack.limit_cut,
+    STATE_DISK_FULL: Attack.state_disk_full,
 }
+
+LOSES_RECORDS = {STATE_DISK_FULL}
+"""Faults after which the journal may lack records of jobs, but neither the end nor what was counted."""
 
 LOSES_STATUS = {"keeper killed often", "keepers, guard and engine killed", "all killed"}
 """Faults that leave nobody who could learn how the command ended."""
@@ -196,17 +212,35 @@ def play(root: Path, project: Path, chance: random.Random, only: Sequence[str] =
     for output in project.glob("o*"):
         output.unlink()
     (project / ".ninja_log").unlink(missing_ok=True)
-    with MemoryGroup(LIMIT) as group:
+    names = only or chance.sample(list(FAULTS), chance.choice((1, 1, 2)))
+    with MemoryGroup(LIMIT) as group, _state_disk(root / "state", small=STATE_DISK_FULL in names):
         stoker = Grouped(root, group)
         build = stoker.detach("ninja", "-C", str(project))
         result = Round()
         attack = Attack(stoker, build, chance)
-        for name in only or chance.sample(list(FAULTS), chance.choice((1, 1, 2))):
+        for name in names:
             time.sleep(chance.uniform(0.2, 2.0))
             if not _over(stoker, build) and FAULTS[name](attack):
                 result.faults.append(name)
         _judge(result, stoker, build, project)
         return result
+
+
+@contextlib.contextmanager
+def _state_disk(folder: Path, *, small: bool) -> Iterator[None]:
+    """A disk of its own for what a build writes down, where it is to be filled."""
+    if not small:
+        yield
+        return
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STATE_DISK_MIB}m", "tmpfs", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        until(
+            lambda: subprocess.run(["umount", str(folder)], check=False, capture_output=True).returncode == 0,
+            "the unmounting",
+        )
 
 
 def _judge(result: Round, stoker: Grouped, build: str, project: Path) -> None:
@@ -219,7 +253,8 @@ def _judge(result: Round, stoker: Grouped, build: str, project: Path) -> None:
         result.orphans = [_words(pid) for pid in pids]
     status = stoker.status(build)
     result.state, result.reason = status["state"], status["reason"]
-    result.lost_records = _lost(stoker.events(build), status["state"])
+    if not set(result.faults) & LOSES_RECORDS:
+        result.lost_records = _lost(stoker.events(build), status["state"])
     result.untrue = _untruths(result, status, project)
     result.miscounted = _miscounts(status, project)
 
