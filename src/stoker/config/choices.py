@@ -64,12 +64,12 @@ class ReadChoices(NamedTuple):
 
 
 def level_of(step: ProfileStep, profile: Profile) -> int | None:
-    """How many jobs a step may run at once while the level is automatic; None where the profile does not say."""
+    """Return how many jobs a step may run at once while the level is automatic; None where the profile does not say."""
     return min((level for level in (step.level, profile.level) if level is not None), default=None)
 
 
 def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
-    """`before` with what the profile and all that it extends say now."""
+    """Return `before` with what the profile and all that it extends say now."""
     files: set[Path] = {origin.path}
     try:
         profile, faults = read_profile(origin.path, origin.settings, origin.extra, files)
@@ -84,7 +84,7 @@ def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
 
 
 def from_priors(before: Choices) -> ReadChoices:
-    """`before` with the classes that a person's own priors.yaml has now."""
+    """Return `before` with the classes that a person's own priors.yaml has now."""
     path = own_priors()
     classes, faults = load_classes(path)
     faults += _gone(path, missed=bool(before.classes))
@@ -92,7 +92,7 @@ def from_priors(before: Choices) -> ReadChoices:
 
 
 def from_settings(before: Choices) -> ReadChoices:
-    """`before` with the thresholds that settings.yaml has now."""
+    """Return `before` with the thresholds that settings.yaml has now."""
     path = settings_path()
     settings, faults = load_settings(path)
     faults += _gone(path, missed=before.thresholds != Thresholds())
@@ -100,5 +100,5 @@ def from_settings(before: Choices) -> ReadChoices:
 
 
 def _gone(path: Path, *, missed: bool) -> list[ConfigError]:
-    """A file whose values are in use may be gone because an editor writes it anew, or because its disk is away."""
+    """Return a fault for a file in use that is gone: an editor may be writing it anew, or its disk may be away."""
     return [ConfigError(path, 0, "is gone")] if missed and not path.exists() and not path.is_symlink() else []

@@ -29,7 +29,7 @@ class ConfigError(Exception):
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """`; did you mean 'memory'?` for the nearest of the known words, else the known words themselves."""
+    """Return `; did you mean 'memory'?` for the nearest of the known words, else the known words themselves."""
     words = sorted(known)
     near = difflib.get_close_matches(wrong, words, n=1)
     if near:

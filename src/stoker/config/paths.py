@@ -25,12 +25,12 @@ class UnsafeFolderError(Exception):
 
 
 def state_dir() -> Path:
-    """$XDG_STATE_HOME/stoker, by default ~/.local/state/stoker."""
+    """Return $XDG_STATE_HOME/stoker, by default ~/.local/state/stoker."""
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
 def config_dir() -> Path:
-    """$XDG_CONFIG_HOME/stoker, by default ~/.config/stoker; without a home beside the state."""
+    """Return $XDG_CONFIG_HOME/stoker, by default ~/.config/stoker; without a home beside the state."""
     try:
         return _xdg("XDG_CONFIG_HOME", ".config")
     except UnsafeFolderError:  # settings are nothing that a build or a screen may fail for
@@ -47,7 +47,7 @@ def _xdg(variable: str, default: str) -> Path:
 
 
 def runtime_dir() -> Path:
-    """$XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where that is not ours (or too long a path for a socket)."""
+    """Return $XDG_RUNTIME_DIR/stoker, or /tmp/stoker-UID where that is not ours (or too long for a socket)."""
     base = os.environ.get("XDG_RUNTIME_DIR", "")
     if base.startswith("/") and _fits_socket(base) and _is_own_folder(base):
         return Path(base) / "stoker"
@@ -55,9 +55,9 @@ def runtime_dir() -> Path:
 
 
 def socket_folder() -> Path:
-    """Where a new build's engine shall listen: `runtime_dir`, or a folder of the state where somebody has taken that.
+    """Return where a new build's engine shall listen: `runtime_dir`, or a folder of the state.
 
-    Anybody may make /tmp/stoker-UID before its user does.
+    Anybody may take /tmp/stoker-UID before its user does.
     """
     runtime = runtime_dir()
     try:
@@ -72,7 +72,7 @@ def _fits_socket(base: str | Path) -> bool:
 
 
 def _is_own_folder(path: str) -> bool:
-    """After su and sudo -E the variable still names another user's folder."""
+    """Return whether it is ours: after su and sudo -E the variable still names another user's folder."""
     try:
         info = os.stat(path)
     except OSError:
@@ -81,12 +81,12 @@ def _is_own_folder(path: str) -> bool:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """For `open`: a new file is 0600, whatever the umask is."""
+    """Open for `open(opener=)`: a new file is 0600, whatever the umask is."""
     return os.open(path, flags, 0o600)
 
 
 def private_dir(path: Path) -> Path:
-    """Create `path` as 0700 if need be and return it; raises UnsafeFolderError if others could reach into it."""
+    """Create `path` as 0700 if need be and return it. Raises UnsafeFolderError if others could reach into it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(mode=0o700)
@@ -100,14 +100,14 @@ def private_dir(path: Path) -> Path:
 
 
 def data_dir(kind: str) -> Path:
-    """The shipped `themes` or `profiles`: inside the installed package, or at the top of a checkout."""
+    """Return the shipped `themes` or `profiles`: inside the installed package, or at the top of a checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "_data" / kind
     return installed if installed.is_dir() else package.parent.parent / kind
 
 
 def history_path() -> Path:
-    """The file that holds what jobs took in earlier builds."""
+    """Return the file that holds what jobs took in earlier builds."""
     return state_dir() / "history.sqlite3"
 
 
@@ -179,7 +179,7 @@ class BuildPaths:
 
     @property
     def pool(self) -> Path:
-        """The FIFO that lends spare slots to tools inside jobs."""
+        """The FIFO with spare slots for tools inside jobs."""
         return self.root / "jobserver"
 
     @property
@@ -197,17 +197,17 @@ class BuildPaths:
         """The engine's Unix socket."""
         try:
             with open_regular(self.socket_note) as file:
-                told = os.fsdecode(file.read(MAX_SOCKET_PATH + 1))
+                noted = os.fsdecode(file.read(MAX_SOCKET_PATH + 1))
         except OSError:
-            told = ""
-        return Path(told) if told else runtime_dir() / f"{self.id}.sock"
+            noted = ""
+        return Path(noted) if noted else runtime_dir() / f"{self.id}.sock"
 
 
 def builds_dir() -> Path:
-    """The folder that holds a folder for each build."""
+    """Return the folder that holds a folder for each build."""
     return state_dir() / "builds"
 
 
 def build_paths(build_id: str) -> BuildPaths:
-    """The files of the build with this exact ID."""
+    """Return the files of the build with this exact ID."""
     return BuildPaths(builds_dir() / build_id)

@@ -1,6 +1,6 @@
 """Classes of jobs from priors.yaml: a person's own, then the shipped ones. Unaware of what is predicted with them.
 
-A class with a fault is told about with its line and left out; the others count.
+A class with a fault is reported with its line and left out; the others count.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _POINT = re.compile(r"([\d.]+ *[A-Za-z]*)(?: +(\S{1,15}))?", re.ASCII)
 
 
 def priors_files() -> tuple[Path, ...]:
-    """Where classes are looked for, the first one's before the others'."""
+    """Return where classes are looked for, the first one's before the others'."""
     return own_priors(), shipped_priors()
 
 
 def own_priors() -> Path:
-    """A person's own classes."""
+    """Return a person's own classes."""
     return config_dir() / FILE_NAME
 
 
 def shipped_priors() -> Path:
-    """The classes that stoker comes with."""
+    """Return the classes that stoker comes with."""
     return data_dir("profiles") / FILE_NAME
 
 
 def load_priors(files: Sequence[Path], first: Sequence[Prior] = ()) -> tuple[Priors, list[ConfigError]]:
-    """The classes `first`, those of all files in their order, and their faults. A file that is not there is empty.
+    """Return the classes `first`, then those of all files in their order, and the faults. A missing file is empty.
 
     Of two classes with one name the first counts.
     """
@@ -63,7 +63,7 @@ def load_priors(files: Sequence[Path], first: Sequence[Prior] = ()) -> tuple[Pri
 
 
 def load_classes(path: Path) -> tuple[tuple[Prior, ...], list[ConfigError]]:
-    """The classes of one file without those that have a fault, and the faults. A file that is not there is empty."""
+    """Return the classes of one file that have no fault, and the faults. A missing file is empty."""
     if not path.exists() and not path.is_symlink():
         return (), []
     try:
@@ -74,7 +74,7 @@ def load_classes(path: Path) -> tuple[tuple[Prior, ...], list[ConfigError]]:
 
 
 def merged(*groups: Sequence[Prior]) -> Priors:
-    """All classes in the order of their groups. Of two with one name the first counts."""
+    """Return all classes in the order of their groups. Of two with one name the first counts."""
     classes: dict[str, Prior] = {}
     for prior in chain.from_iterable(groups):
         classes.setdefault(prior.name, prior)
@@ -82,13 +82,13 @@ def merged(*groups: Sequence[Prior]) -> Priors:
 
 
 def read_classes(section: Section) -> tuple[Prior, ...]:
-    """The classes of a mapping from their names; one with a fault is left out, and its fault is noted."""
+    """Return the classes of a mapping from their names; one with a fault is left out, and its fault is noted."""
     found = (_prior(name, below, section.line_of(name)) for name, below in section.sections())
     return tuple(prior for prior in found if prior is not None)
 
 
 def _prior(name: str, section: Section, line: int) -> Prior | None:
-    """A class that begins in this line, or None if it has a fault, which is then among the section's errors."""
+    """Return a class that begins in this line, or None if it has a fault, which is then among the section's errors."""
     before = len(section.errors)
     section.allow(CLASS_KEYS)
     tool = section.choice("tool", _TOOLS, "other") if "tool" in section else ""

@@ -28,7 +28,7 @@ class Settings:
     """All settings, each with its default."""
 
     theme: str = "auto"
-    """A theme's name, or "auto": dark or light as the terminal tells."""
+    """A theme's name, or "auto": dark or light as the terminal reports it."""
 
     keys: Mapping[str, str] = field(default_factory=dict)
     """Other keys for actions, by the action's name: `detach: ctrl+d`."""
@@ -44,12 +44,12 @@ class Settings:
 
 
 def settings_path() -> Path:
-    """Where the settings are looked for."""
+    """Return where the settings are looked for."""
     return config_dir() / "settings.yaml"
 
 
 def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[Settings, list[ConfigError]]:
-    """The settings of a file and its faults; what has a fault keeps its default. No file means all defaults.
+    """Return the settings of a file and its faults; what has a fault keeps its default. No file means all defaults.
 
     `actions` are the names that `keys` may use; None leaves them unchecked.
     """
@@ -79,7 +79,7 @@ def _thresholds(section: Section) -> Thresholds:
 
 
 def _amount(section: Section, key: str, most: float) -> Amount | None:
-    """A share of the memory budget or a size; None for stoker's own measure."""
+    """Return a share of the memory budget or a size; None for stoker's own measure."""
     text = section.text(key, "auto").strip()
     if text == "auto":
         return None
@@ -97,7 +97,7 @@ def _amount(section: Section, key: str, most: float) -> Amount | None:
 
 
 def _is_less(first: Amount, second: Amount) -> bool:
-    """Whether that holds for every budget, as far as it can be said: shares compare with shares, sizes with sizes."""
+    """Return whether that holds for every budget: only shares compare with shares, and sizes with sizes."""
     alike = bool(first.size) == bool(second.size)
     return alike and first.of(1) < second.of(1)
 
@@ -113,7 +113,7 @@ def _level(section: Section) -> int | None:
 
 
 def _pressure(section: Section) -> float | None:
-    """Percent of time, from just above 0 to 100."""
+    """Return percent of time, from just above 0 to 100."""
     default = Thresholds().pressure
     text = section.text("pressure", str(default)).strip()
     percent = _PERCENT.fullmatch(text)

@@ -1,4 +1,4 @@
-"""YAML as people write settings in it, read strictly: every fault is told with its file, its line and a remedy.
+"""YAML as people write settings in it, read strictly: every fault is reported with its file, its line and a remedy.
 
 Mappings of scalars, lists of scalars and mappings only, no anchors, no tags, bounded in size and depth. Unaware of what
 the keys mean.
@@ -31,7 +31,7 @@ _NO = ("no", "false", "off")
 
 
 class Section:
-    """A mapping of a file. Getters note a fault in `errors` and return the default, so that all faults are told."""
+    """A mapping of a file. Getters note a fault in `errors` and return the default, so that all faults are reported."""
 
     def __init__(self, path: Path, line: int, errors: list[ConfigError]) -> None:
         self.path = path
@@ -44,19 +44,19 @@ class Section:
         return key in self._places
 
     def names(self) -> tuple[str, ...]:
-        """All keys in their order, also those whose value has a fault."""
+        """Return all keys in their order, also those whose value has a fault."""
         return tuple(self._places)
 
     def place_of(self, key: str) -> tuple[Path, int]:
-        """The file and the line of a key; the section's own where it is absent."""
+        """Return the file and the line of a key; the section's own where it is absent."""
         return self._places.get(key, (self.path, self.line))
 
     def line_of(self, key: str) -> int:
-        """The line of a key; the section's own where it is absent."""
+        """Return the line of a key; the section's own where it is absent."""
         return self.place_of(key)[1]
 
     def value_of(self, key: str) -> str | tuple[str, ...] | Section | None:
-        """What stands below a key, whatever its shape; None where it has a fault or is absent."""
+        """Return what stands below a key, whatever its shape; None where it has a fault or is absent."""
         return self._values.get(key)
 
     def put(self, key: str, value: str | tuple[str, ...] | Section | None, place: tuple[Path, int]) -> None:
@@ -75,7 +75,7 @@ class Section:
                 self.fail(key, f"unknown {what} {key!r}{did_you_mean(key, known)}")
 
     def text(self, key: str, default: str = "") -> str:
-        """A scalar just as it is written, whatever YAML would make of it (`no`, `1e3`)."""
+        """Return a scalar just as it is written, whatever YAML would make of it (`no`, `1e3`)."""
         value = self._values.get(key)
         if value is None or isinstance(value, str):
             return default if value is None else value
@@ -83,7 +83,7 @@ class Section:
         return default
 
     def words(self, key: str) -> tuple[str, ...]:
-        """A list of scalars, each as it is written; a single one counts as a list of one."""
+        """Return a list of scalars, each as it is written; a single one counts as a list of one."""
         value = self._values.get(key)
         if isinstance(value, Section):
             self._misshapen(key, "a list, not a mapping; write [one, two]", "")
@@ -91,11 +91,11 @@ class Section:
         return (value,) if isinstance(value, str) else value or ()
 
     def is_list(self, key: str) -> bool:
-        """Whether a list was written, rather than a single value."""
+        """Return whether a list was written, rather than a single value."""
         return isinstance(self._values.get(key), tuple)
 
     def scalars(self) -> Iterator[tuple[str, str]]:
-        """Every key with a single value; notes a fault for every mapping and list."""
+        """Yield every key with a single value; note a fault for every mapping and list."""
         for key, value in self._values.items():
             if isinstance(value, str):
                 yield key, value
@@ -103,7 +103,7 @@ class Section:
                 self._misshapen(key, "a single value, not a mapping", "a single value")
 
     def sections(self) -> Iterator[tuple[str, Section]]:
-        """Every key with a mapping; notes a fault for every single value and list."""
+        """Yield every key with a mapping; note a fault for every single value and list."""
         for key, value in self._values.items():
             if isinstance(value, Section):
                 yield key, value
@@ -111,7 +111,7 @@ class Section:
                 self._misshapen(key, "a mapping: indent its keys below it", "a mapping")
 
     def choice(self, key: str, known: Collection[str], default: str) -> str:
-        """One of a few words."""
+        """Return one of a few words."""
         value = self.text(key, default)
         if value in known:
             return value
@@ -119,7 +119,7 @@ class Section:
         return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """yes or no, and YAML's other words for them."""
+        """Return the truth of yes or no, or of YAML's other words for them."""
         value = self.text(key, "yes" if default else "no").lower()
         if value not in (*_YES, *_NO):
             self.fail(key, f"{key!r} is yes or no, not {value!r}")
@@ -127,7 +127,7 @@ class Section:
         return value in _YES
 
     def number(self, key: str, default: float, low: float, high: float) -> float:
-        """A number from `low` to `high`."""
+        """Return a number from `low` to `high`."""
         text = self.text(key, str(default))
         try:
             value = float(text)
@@ -139,7 +139,7 @@ class Section:
         return value
 
     def section(self, key: str) -> Section:
-        """A mapping below a key; an empty one where the key is absent."""
+        """Return a mapping below a key; an empty one where the key is absent."""
         value = self._values.get(key)
         if isinstance(value, Section):
             return value
@@ -154,7 +154,7 @@ class Section:
         self._values[key] = None
 
     def over(self, base: Section) -> Section:
-        """These keys, and those of `base` that are not here, in front of them. What lies below is not mixed."""
+        """Return these keys, and those of `base` that are not here, in front of them. What lies below is not mixed."""
         both = Section(self.path, self.line, self.errors)
         for section in (base, self):
             for key in section.names():
@@ -162,7 +162,7 @@ class Section:
         return both
 
     def changed(self, text: Callable[[str], str], word: Callable[[str], Sequence[str]]) -> Section:
-        """The same with every single value, and every word of a list, put through a function.
+        """Return the same with every single value, and every word of a list, put through a function.
 
         A ValueError of theirs becomes a fault at the key's place.
         """
@@ -184,7 +184,7 @@ class Section:
 
 
 def load(path: Path, errors: list[ConfigError] | None = None) -> Section:
-    """The top mapping of a file; raises ConfigError when the file cannot be read as one at all.
+    """Return the top mapping of a file. Raises ConfigError when the file cannot be read as one at all.
 
     Faults are noted in `errors`, so that several files can share a list.
     """
@@ -274,7 +274,7 @@ def _fill(section: Section, key: str, line: int, node: yaml.Node) -> None:
 
 
 def _fault(key: str, node: yaml.Node) -> str:
-    """Why a value cannot be used, empty if it can."""
+    """Return why a value cannot be used, empty if it can."""
     if not isinstance(node, yaml.ScalarNode):
         return f"{key!r} is a list of more than single values"
     if node.tag == "tag:yaml.org,2002:null":

@@ -1,7 +1,7 @@
 """Themes: what each colour is for, read from `themes/*.yaml`, with live reload. Unaware of widgets.
 
 A theme's name is its file's name. A file in a later folder replaces the one of the same name in an earlier folder,
-and may extend it. A file with a fault is told about and left out, so the one it would have replaced stays.
+and may extend it. A file with a fault is reported and left out, so the one it would have replaced stays.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class ThemeRow:
 
 
 def theme_folders() -> tuple[Path, ...]:
-    """Where themes are looked for: the shipped ones, then the user's own."""
+    """Return where themes are looked for: the shipped ones, then the user's own."""
     return data_dir("themes"), config_dir() / "themes"
 
 
 def load_themes(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[ConfigError]]:
-    """All themes that can be used, by name, and the faults of those that cannot."""
+    """Return all themes that can be used, by name, and the faults of those that cannot."""
     reader = _ThemeReader(folders)
     themes: dict[str, Theme] = {}
     for layer, files in enumerate(reader.layers):
@@ -95,7 +95,7 @@ def load_themes(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[ConfigE
 
 
 def list_themes(folders: Sequence[Path]) -> list[ThemeRow]:
-    """Every theme file that counts, usable or not, by name."""
+    """Return every theme file that counts, usable or not, by name."""
     reader = _ThemeReader(folders)
     rows: dict[str, ThemeRow] = {}
     for layer, files in enumerate(reader.layers):
@@ -111,7 +111,7 @@ def list_themes(folders: Sequence[Path]) -> list[ThemeRow]:
 
 
 def check_theme(path: Path, folders: Sequence[Path]) -> list[ConfigError]:
-    """The faults of one file, and warnings where colours are hard to tell apart. It may extend themes of `folders`."""
+    """Return the faults of one file, with a warning for each poor contrast. It may extend themes of `folders`."""
     reader = _ThemeReader(folders)
     theme = reader.theme_of_file(path)
     if theme is None or theme.ansi:
@@ -144,7 +144,7 @@ def _theme_files(folders: Sequence[Path]) -> list[Path]:
 
 
 def pick_theme(wanted: str, themes: Mapping[str, Theme], environ: Mapping[str, str]) -> Theme:
-    """The theme of this name; for "auto" dark or light as the terminal says. Raises NoSuchThemeError."""
+    """Return the theme of this name; for "auto" dark or light as the terminal says. Raises NoSuchThemeError."""
     name = auto_theme(environ) if wanted == "auto" else wanted
     if name not in themes:
         raise NoSuchThemeError(f"no theme {name!r}{did_you_mean(name, themes)}")
@@ -152,7 +152,7 @@ def pick_theme(wanted: str, themes: Mapping[str, Theme], environ: Mapping[str, s
 
 
 def auto_theme(environ: Mapping[str, str]) -> str:
-    """ "light" where COLORFGBG says that the terminal's ground is light (rxvt, Konsole: "0;15"), else "dark"."""
+    """Return "light" where COLORFGBG says that the terminal's ground is light (rxvt, Konsole: "0;15"), else "dark"."""
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "light" if ground in {"7", "9", "10", "11", "12", "13", "14", "15"} else FALLBACK
 
@@ -166,11 +166,11 @@ class _ThemeReader:
         self._done: dict[Path, Theme | None] = {}
 
     def theme(self, layer: int, name: str) -> Theme | None:
-        """The theme of a file, or None if it has a fault, which is then among the errors."""
+        """Return the theme of a file, or None if it has a fault, which is then among the errors."""
         return self._resolve(layer, self.layers[layer][name], ())
 
     def theme_of_file(self, path: Path) -> Theme | None:
-        """The theme of a file that may lie anywhere."""
+        """Return the theme of a file that may lie anywhere."""
         for layer, files in enumerate(self.layers):
             if files.get(path.stem) is not None and files[path.stem].resolve() == path.resolve():
                 return self._resolve(layer, path, ())
@@ -228,7 +228,7 @@ class _ThemeReader:
         return parent
 
     def _find(self, layer: int, name: str, child: Path) -> tuple[int, Path] | None:
-        """The file of this name in the same folder, but for the one that asks, else in the folder before it."""
+        """Return the file of this name in the same folder, but for the one that asks, else in the folder before it."""
         for below in range(layer, -1, -1):
             path = self.layers[below].get(name)
             if path is not None and path != child:
@@ -237,7 +237,7 @@ class _ThemeReader:
 
 
 def _theme(name: str, section: Section, parent: Theme | None) -> Theme | None:
-    """A theme of a file's own keys on top of its parent's; None where there are faults."""
+    """Return a theme of a file's own keys on top of its parent's; None where there are faults."""
     section.allow(("description", "dark", "ansi", "extends", "colors"))
     if not _NAME.fullmatch(name):
         section.errors.append(ConfigError(section.path, 0, "a theme's file name is of a-z, 0-9, - and _"))

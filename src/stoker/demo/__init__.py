@@ -51,7 +51,7 @@ def make_demo(
 
 
 def find_compiler() -> str:
-    """The path of a C++ compiler that can compile and link here; "" if there is none."""
+    """Return the path of a C++ compiler that can compile and link here; "" if there is none."""
     for name in (os.environ.get("CXX", ""), "g++", "clang++", "c++"):
         path = shutil.which(name) if name else None
         if path is not None and _works(path):
@@ -60,7 +60,7 @@ def find_compiler() -> str:
 
 
 def _works(compiler: str) -> bool:
-    """Whether it has its headers and its linker too, which a lone compiler package lacks."""
+    """Return whether a compiler has its headers and its linker too, which a lone compiler package lacks."""
     with tempfile.TemporaryDirectory(prefix="stoker-probe-") as folder:
         source = Path(folder, "probe.cpp")
         source.write_text(_PROBE)

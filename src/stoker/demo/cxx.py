@@ -156,7 +156,7 @@ std::size_t check_gauge(const std::string& reading) { return reading.size(); }
 
 
 def cxx_project(plan: DemoPlan, compiler: str, *, fail: bool) -> dict[str, str]:
-    """The project's files by name."""
+    """Return the project's files by name."""
     grates = [f"grate_{n:02}" for n in range(plan.light)]
     gauges = [f"gauge_{n:02}" for n in range(plan.medium)]
     files = {
@@ -197,7 +197,7 @@ def _object(name: str) -> str:
 
 
 def _mixed(*groups: list[str]) -> list[str]:
-    """All names, those of each group spread evenly: ninja starts edges in the order of the file."""
+    """Return all names, those of each group spread evenly: ninja starts edges in the order of the file."""
     placed = [((index + 0.5) / len(group), name) for group in groups for index, name in enumerate(group)]
     return [name for _, name in sorted(placed)]
 

@@ -12,11 +12,11 @@ class NinjaFile:
         self._lines = ["# Made by 'stoker demo'.", "ninja_required_version = 1.5", ""]
 
     def pool(self, name: str, depth: int) -> None:
-        """At most `depth` edges of this pool at once."""
+        """Add a pool: at most `depth` of its edges at once."""
         self._lines += [f"pool {name}", f"  depth = {depth}", ""]
 
     def rule(self, name: str, command: str, description: str, **variables: str) -> None:
-        """A rule; `command` is ninja text: `$in`, `$out`."""
+        """Add a rule; `command` is ninja text: `$in`, `$out`."""
         self._lines += [f"rule {name}", f"  command = {command}", f"  description = {description}"]
         self._lines += [f"  {key} = {value}" for key, value in variables.items()]
         self._lines.append("")
@@ -24,17 +24,17 @@ class NinjaFile:
     def edge(
         self, output: str, rule: str, inputs: Sequence[str] = (), *, implicit: Sequence[str] = (), **variables: str
     ) -> str:
-        """A build edge; returns its output."""
+        """Add a build edge and return its output."""
         needs = "".join(f" {path}" for path in inputs) + (f" | {' '.join(implicit)}" if implicit else "")
         self._lines.append(f"build {output}: {rule}{needs}")
         self._lines += [f"  {key} = {value}" for key, value in variables.items()]
         return output
 
     def text(self, default: str) -> str:
-        """The whole file, which builds `default` when nothing is named."""
+        """Return the whole file, which builds `default` when nothing is named."""
         return "\n".join([*self._lines, "", f"default {default}", ""])
 
 
 def escape(text: str) -> str:
-    """Text that ninja takes as it is within a command."""
+    """Return text that ninja takes as it is within a command."""
     return text.replace("$", "$$")

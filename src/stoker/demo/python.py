@@ -58,7 +58,7 @@ main()
 
 
 def python_project(plan: DemoPlan, *, fail: bool) -> dict[str, str]:
-    """The project's files by name."""
+    """Return the project's files by name."""
     ninja = NinjaFile()
     python = escape(shlex.quote(sys.executable))
     ninja.pool("heavy", plan.heavy_depth)

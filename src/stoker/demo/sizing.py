@@ -11,7 +11,7 @@ from dataclasses import dataclass
 MIB = 2**20
 
 CXX_LEAST_BUDGET = 1024 * MIB
-"""With less than this the C++ demo could not stay below a half: Python work, which takes what it is told, does."""
+"""With less than this the C++ demo could not stay below a half: Python work does: it takes what it is given."""
 
 LIGHT_SECONDS = 0.6
 MEDIUM_SECONDS, MEDIUM_MIB = 2.0, 220
@@ -53,12 +53,12 @@ class DemoPlan:
 
 
 def heavy_memory(size: int) -> int:
-    """Peak bytes of compiling a kernel of `size` instantiations, rounded up."""
+    """Return the peak bytes of compiling a kernel of `size` instantiations, rounded up."""
     return (_HEAVY_BASE_MIB + _HEAVY_MIB * size) * MIB
 
 
 def cxx_plan(seconds: float, cores: int, memory_budget: int) -> DemoPlan:
-    """A C++ project of about `seconds` on `cores` cores within half of `memory_budget` bytes."""
+    """Size a C++ project of about `seconds` on `cores` cores within half of `memory_budget` bytes."""
     work = _USED * seconds * cores
     light = _bounded(0.12 * work / LIGHT_SECONDS, 3, _MAX_LIGHT)
     medium = _bounded(0.12 * work / MEDIUM_SECONDS, 1, _MAX_MEDIUM)
@@ -72,7 +72,7 @@ def cxx_plan(seconds: float, cores: int, memory_budget: int) -> DemoPlan:
 
 
 def _heavy_sizes(work: float, largest: int) -> tuple[int, ...]:
-    """Kernels worth `work` CPU seconds: at least four, smaller ones if there is little time."""
+    """Return kernels worth `work` CPU seconds: at least four, smaller ones if there is little time."""
     four = sum(_HEAVY_BASE_SECONDS + _HEAVY_SECONDS * size for size in _HEAVY_SIZES[:4])
     scale = min(1.0, max(0.0, work) / four)
     sizes: list[int] = []
@@ -84,7 +84,7 @@ def _heavy_sizes(work: float, largest: int) -> tuple[int, ...]:
 
 
 def python_plan(seconds: float, cores: int, memory_budget: int) -> DemoPlan:
-    """The same shape as Python work: 40 to 120 jobs of equal CPU time, the heavy ones with uneven memory."""
+    """Size the same shape as Python work: 40 to 120 jobs of equal CPU time, the heavy ones with uneven memory."""
     half_mib = memory_budget // 2 // MIB
     slots = cores + 2
     heavy_count = _bounded(6 * cores, 12, 48)

@@ -41,7 +41,7 @@ class Around:
 
 
 def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
-    """Where a line begins that is not before `begin`; the end of the file if there are not so many. Raises OSError."""
+    """Return where a line from `begin` on starts; the file's end if there are not so many. Raises OSError."""
     file.seek(begin.offset)
     offset, left = begin.offset, line - begin.line
     while left > 0 and (portion := file.read(PORTION)):
@@ -58,7 +58,7 @@ def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
 
 
 def line_at(file: BinaryIO, offset: int) -> LineStart:
-    """The line that begins at a byte: its number is counted from the start of the file. Raises OSError."""
+    """Return the line that begins at a byte: its number is counted from the start of the file. Raises OSError."""
     file.seek(0)
     line, left = 1, offset
     while left > 0 and (portion := file.read(min(left, PORTION))):
@@ -68,7 +68,7 @@ def line_at(file: BinaryIO, offset: int) -> LineStart:
 
 
 def around(file: BinaryIO, begin: LineStart, line: int) -> Around:
-    """A line and its neighbours, none from before `begin`. Raises OSError."""
+    """Return a line and its neighbours, none from before `begin`. Raises OSError."""
     first = place_of(file, begin, max(begin.line, line - ABOVE))
     wanted = place_of(file, first, line)
     file.seek(first.offset)

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 def blocks(file: BinaryIO, line: int = 1) -> Iterator[Block]:
-    """The file from where it stands, which is the start of that line, to its end. Raises OSError."""
+    """Yield blocks of the file from where it stands, which is the start of that line, to its end. Raises OSError."""
     before, pending = b"", b""
     while portion := file.read(PORTION):
         data = pending + portion
@@ -55,7 +55,7 @@ def _block(data: bytes, line: int, before: bytes) -> Block:
 
 
 def shortened(line: bytes) -> bytes:
-    """A line that is longer than is looked at, without its middle."""
+    """Return the line, without its middle if it is too long to be searched."""
     if len(line) <= 2 * END_KEPT + len(CUT):
         return line
     return line[:END_KEPT] + CUT + line[-END_KEPT:]

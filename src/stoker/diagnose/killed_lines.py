@@ -18,19 +18,20 @@ _SAID = re.compile(
     r"|\S{0,200}make(?:\[\d{1,4}+\])?: \*\*\* \[(?:[^\]\s]{1,400}: )?([^\]\s]{1,4096})\] (?:Killed|Error 137)$"
 )
 
-Told = Callable[[str | bytes], bool]
+IsKilledLine = Callable[[str | bytes], bool]
 """Whether a line says no more than that a job was killed or dropped."""
 
 
-def names_killed(state: BuildState) -> Told:
-    """What such a line is in this build's output, from where its last attempt begins."""
+def names_killed(state: BuildState) -> IsKilledLine:
+    """Return a test for such lines in this build's output, from where its last attempt begins."""
     output_of = killed_output(state)
     return lambda line: bool(output_of(line))
 
 
 def killed_output(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
-    """Which output such a line names; the empty text for all other lines. `earlier`: of attempts before the last.
+    """Return a function from a line to the output that it names; "" unless it is such a line.
 
+    `earlier`: of attempts before the last.
     A failure that the journal has is a real one, unless it was killed. Where more failed than it lists, nobody knows:
     all are real then.
     """

@@ -26,7 +26,7 @@ class Match:
 
 
 def in_order(matches: Iterable[Match]) -> list[Match]:
-    """The first cause first: by time, but about one step what is specific stands before what is general."""
+    """Sort matches, the first cause first: by time, but within a step the specific before the general."""
     known = list(matches)
     begin: dict[int, int] = {}
     for match in known:
@@ -35,13 +35,13 @@ def in_order(matches: Iterable[Match]) -> list[Match]:
 
 
 def cause_of(match: Match) -> Cause:
-    """The same as the journal would tell it, without the lines around it."""
+    """Return the match as the journal records it, without the lines around it."""
     rule = match.rule
     return Cause(rule.id, rule.title, rule.why, rule.remedy, match.line, text=match.text, count=match.count)
 
 
 def to_json(causes: Iterable[Cause], rules: Iterable[Rule]) -> dict[str, Any]:
-    """What `stoker diagnose --json` prints."""
+    """Return what `stoker diagnose --json` prints."""
     actions = {rule.id: rule.action for rule in rules}
     return {
         "matches": [

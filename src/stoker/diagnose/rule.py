@@ -21,7 +21,7 @@ RANKS = ("specific", "general", "last")
 that knows no more than that something is wrong (a compile error)."""
 
 ACTIONS = ("none", *ACTION_KINDS)
-"""What may be done about it without harm and without a person's judgement; told here, done elsewhere."""
+"""What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
 
 _KEYS = ("title", "why", "remedy", "rank", "action", "variable", "warning", "patterns", "examples", "source")
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
@@ -52,7 +52,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A known failure: how it is told from others, why it happens, and what to do about it.
+    """A known failure: how it is recognised, why it happens, and what to do about it.
 
     `rank` is an index of RANKS. `warning`: it counts in a warning too. `examples` are real lines that it must find;
     `source` says where they are from. `variable` is NAME=VALUE where the action is to set it, else empty.
@@ -73,13 +73,13 @@ class Rule:
 
 @functools.cache
 def shipped_rules() -> tuple[Rule, ...]:
-    """The rules that stoker comes with, in the order of their files' names; raises ConfigError for a faulty one."""
+    """Return the shipped rules, in the order of their files' names. Raises ConfigError for a faulty one."""
     with resources.as_file(resources.files("stoker.diagnose.rules")) as folder:
         return tuple(rule for path in sorted(folder.glob("*.yaml")) for rule in load_rules(path))
 
 
 def load_rules(path: Path) -> list[Rule]:
-    """The rules of one file; raises its first fault as a ConfigError."""
+    """Return the rules of one file. Raises its first fault as a ConfigError."""
     top = load(path)
     rules = [_rule(name, section) for name, section in top.sections()]
     if top.errors:
@@ -110,7 +110,7 @@ def _rule(name: str, section: Section) -> Rule:
 
 
 def _variable(section: Section) -> str:
-    """What `set-variable` sets; a fault where it is missing, is no use, or may do harm."""
+    """Return what `set-variable` sets; a fault where it is missing, is no use, or may do harm."""
     text, wanted = section.text("variable"), section.text("action") == "set-variable"
     if wanted != ("variable" in section):
         fault = "'variable: NAME=VALUE' goes with 'action: set-variable', and that with it"
@@ -121,7 +121,7 @@ def _variable(section: Section) -> str:
 
 
 def _prose(section: Section, key: str) -> str:
-    """A paragraph, however its lines are broken in the file."""
+    """Return a paragraph, however its lines are broken in the file."""
     return " ".join(section.text(key).split())
 
 
@@ -137,7 +137,7 @@ def _patterns(section: Section) -> tuple[Pattern, ...]:
 
 
 def _fault(words: str, pattern: str) -> str:
-    """What makes a pattern unusable, or an empty string."""
+    """Return what makes a pattern unusable, or an empty string."""
     if len(words) < MIN_WORDS:
         return f"{words!r}: the words before the colon stand in every such line, {MIN_WORDS} characters or more"
     if _UNBOUNDED.search(_POSSESSIVE.sub("", _CLASS.sub("c", _ESCAPED.sub("e", pattern)))):

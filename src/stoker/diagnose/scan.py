@@ -69,7 +69,7 @@ class Scanner:
         self._step = 0
 
     def matches(self) -> list[Match]:
-        """What was found so far, the first cause first."""
+        """Return what was found so far, the first cause first."""
         return in_order(self._found.values())
 
     def look_at(self, block: Block) -> None:
@@ -84,7 +84,7 @@ class Scanner:
         self._step += len(steps) if starts else bool(_STEP.search(block.data))
 
     def _lines_to_look_at(self, data: bytes) -> dict[int, list[_Hit]]:
-        """Where lines begin that hold a rule's words, and the rules."""
+        """Return where lines begin that hold a rule's words, and the rules."""
         starts: dict[int, list[_Hit]] = {}
         for words, hits in self._hits.items():
             wanted = [hit for hit in hits if not self._is_enough(hit.rule)]
@@ -123,8 +123,9 @@ def scan(
     enough: Callable[[], bool] = lambda: False,
     no_error: Callable[[str], bool] = lambda _: False,
 ) -> list[Match]:
-    """Every known failure in a log, the first cause first. The file stands at the start of `line`. Raises OSError.
+    """Return every known failure in a log, the first cause first. Raises OSError.
 
+    The file stands at the start of `line`.
     After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
     """
     scanner = Scanner(rules, no_error)
@@ -136,14 +137,14 @@ def scan(
 
 
 def _tool_text(raw: bytes) -> str:
-    """A tool's own line: harmless, and without what wrappers put before it."""
+    """Return a tool's own line: harmless, and without what wrappers put before it."""
     text = clean(raw, 2 * len(raw) + 1).rstrip()
     leader = _LEADER.match(text)
     return text[leader.end() :] if leader else text
 
 
 def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, int]]:
-    """The rules that a line matches, and where; those of a better rank come first and leave no room for the others."""
+    """Yield the rules that a line matches, and where; those of a better rank come first and shut out the others."""
     if _QUOTED.match(text):
         return
     best = len(RANKS)
@@ -159,7 +160,7 @@ def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, int]]:
 
 
 def _shown(text: str, at: int) -> str:
-    """The line as it is handed on: if it is long, what surrounds the match."""
+    """Return the line as it is handed on: if it is long, what surrounds the match."""
     if len(text) <= TEXT_SHOWN:
         return text
     begin = max(0, at - _TEXT_BEFORE) if at >= TEXT_SHOWN // 2 else 0
@@ -167,7 +168,7 @@ def _shown(text: str, at: int) -> str:
 
 
 def _is_cmake_warning(block: Block, start: int) -> bool:
-    """Whether a line is the indented body of a CMake warning, whose head stands some lines above."""
+    """Return whether a line is the indented body of a CMake warning, whose head stands some lines above."""
     indent = _indent(block.data[start : start + 64])
     above = (block.before + block.data[max(0, start - BEFORE) : start])[-BEFORE:]
     for line in reversed(above.splitlines()[-_LINES_ABOVE:]):

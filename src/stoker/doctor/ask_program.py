@@ -73,7 +73,7 @@ def ask(argv: Sequence[str], env: Mapping[str, str], seconds: float, given: byte
 
 
 def _read(descriptor: int, deadline: float) -> bytes:
-    """What is said until the end, the deadline or the bound."""
+    """Return what is said until the end, the deadline or the bound."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     said = bytearray()
@@ -109,7 +109,7 @@ class Later(Generic[T]):
         self._thread.start()
 
     def result(self, seconds: float) -> T:
-        """Its value, or the exception that it ended with; raises LateError after `seconds`."""
+        """Return its value, or raise the exception that it ended with. Raises LateError after `seconds`."""
         self._thread.join(seconds)
         if self._error is not None:
             raise self._error
@@ -118,7 +118,7 @@ class Later(Generic[T]):
         return self._value[0]
 
     def ended(self, seconds: float) -> bool:
-        """Whether it has come to an end, after `seconds` at most."""
+        """Return whether it has come to an end, after `seconds` at most."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

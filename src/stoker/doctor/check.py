@@ -9,7 +9,7 @@ from typing import Literal
 Status = Literal["ok", "warn", "fail"]
 
 OF_THE_TREE = ("file ", "submodules")
-"""How the names of those checks begin that tell whether the sources are there."""
+"""How the names of those checks begin that are about whether the sources are there."""
 
 _GRAVEST_FIRST: dict[Status, int] = {"fail": 0, "warn": 1, "ok": 2}
 
@@ -37,12 +37,12 @@ class Examination:
         return all(check.status != "fail" for check in self.checks)
 
     def count(self, status: Status) -> int:
-        """How many checks ended so."""
+        """Return how many checks ended so."""
         return sum(check.status == status for check in self.checks)
 
 
 def examination(what: str, checks: Iterable[Check]) -> Examination:
-    """The checks in the order in which a person wants to read them: in the wrong folder, all else follows from that."""
+    """Order the checks as a person wants to read them: where the folder is wrong, all else follows from that."""
 
     def place(check: Check) -> tuple[int, bool]:
         return _GRAVEST_FIRST[check.status], not check.name.startswith(OF_THE_TREE)
@@ -51,22 +51,22 @@ def examination(what: str, checks: Iterable[Check]) -> Examination:
 
 
 def ok(name: str, why: str) -> Check:
-    """Nothing to do."""
+    """Return a check that asks for nothing."""
     return Check(name, "ok", why)
 
 
 def warn(name: str, why: str, remedy: str = "") -> Check:
-    """The build can succeed, but not as well, or not for sure."""
+    """Return a check: the build can succeed, but not as well, or not for sure."""
     return Check(name, "warn", why, remedy)
 
 
 def fail(name: str, why: str, remedy: str = "") -> Check:
-    """The build cannot succeed."""
+    """Return a check: the build cannot succeed."""
     return Check(name, "fail", why, remedy)
 
 
 def to_json(found: Examination) -> dict[str, object]:
-    """The contract of `stoker doctor --json`: keys may be added, never renamed."""
+    """Return the output of `stoker doctor --json`. A contract: keys may be added, never renamed."""
     return {
         "ok": found.ok,
         "what": found.what,

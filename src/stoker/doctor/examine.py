@@ -53,12 +53,12 @@ class Examining:
         self._parts = [(part.name, Later(partial(_checks, part, here))) for part in _PARTS]
 
     def waiting(self, seconds: float) -> list[str]:
-        """The parts that have not come to an end after `seconds`; it returns as soon as there are none."""
+        """Return the parts that have not come to an end after `seconds`; it returns as soon as there are none."""
         deadline = time.monotonic() + seconds
         return [name for name, part in self._parts if not part.ended(max(0.0, deadline - time.monotonic()))]
 
     def result(self, seconds: float | None = None) -> Examination:
-        """All checks; a part that takes longer than `seconds` (by default what `patience` allows) is a warning."""
+        """Return all checks; a part that takes longer than `seconds` (by default by `patience`) becomes a warning."""
         limit = self._seconds if seconds is None else seconds
         deadline = time.monotonic() + limit
         outcomes = [_outcome(name, part, deadline, limit) for name, part in self._parts]
@@ -66,7 +66,7 @@ class Examining:
 
 
 def examine(need: Need, env: Mapping[str, str], patience: float = PATIENCE_SECONDS) -> Examination:
-    """All checks for a build with this need in this environment. `patience`: seconds for each program. Never raises."""
+    """Return all checks for a build with this need and environment; never raise. `patience` is in seconds."""
     return Examining(need, env, patience).result()
 
 
@@ -84,13 +84,13 @@ def _outcome(name: str, part: Later[list[Check]], deadline: float, limit: float)
 
 
 def _manager() -> str:
-    """The package manager of this system; it may be in folders that are not on an ordinary user's PATH."""
+    """Return the package manager of this system; it may be in folders that are not on an ordinary user's PATH."""
     folders = "/usr/bin:/bin:/usr/sbin:/sbin"
     return next((name for name in MANAGERS if shutil.which(name, path=folders)), "")
 
 
 def find_environment(here: Surroundings) -> Environment:
-    """The variables, and what else is needed to judge them."""
+    """Return the variables of the environment, and what else is needed to judge them."""
     memory = read_memory()
     launchers = {name: bool(which((launcher_program(here.env[name]),), here.env)) for name in launcher_names(here.env)}
     limit = memory.total if memory.limit is None else memory.limit.limit

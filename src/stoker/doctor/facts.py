@@ -96,7 +96,7 @@ class Tools:
 class ToolkitPlace:
     """A place where CUDA is looked for: `origin` says who names it, `nvcc` is empty if there is none.
 
-    `version` is empty where nvcc does not tell it.
+    `version` is empty where nvcc does not print it.
     """
 
     origin: str
@@ -253,7 +253,7 @@ class Environment:
     configures: bool = True
     """Whether CMake will read these variables: it reads them once, where there is no cache of it yet."""
     tests: bool = False
-    """Whether this tree builds its C++ tests unless told not to: PyTorch's setup.py does, its CMake files do not."""
+    """Whether this tree builds its C++ tests unless switched off: PyTorch's setup.py does, its CMake files do not."""
     rocm: bool = False
     """Whether ROCm is installed."""
     throttles: Mapping[str, bool] = field(default_factory=dict)

@@ -22,7 +22,7 @@ _FIGURE = re.compile(r"^(\w+)\t(\d+)$", re.MULTILINE | re.ASCII)
 
 
 def find_caches(here: Surroundings) -> tuple[CompilerCache, ...]:
-    """Those that are installed; raises LateError if one hangs."""
+    """Return the compiler caches that are installed. Raises LateError if one hangs."""
     both = [Later(lambda: _ccache(here)), Later(lambda: _sccache(here))]
     found = [cache.result(3 * here.patience) for cache in both]
     return tuple(cache for cache in found if cache.command.found)
@@ -33,10 +33,10 @@ def _ccache(here: Surroundings) -> CompilerCache:
     if not command.found or command.problem:
         return CompilerCache(command)
     limit = Later(lambda: ask([command.path, "--get-config", "max_size"], here.env, here.patience))
-    told = ask([command.path, "--print-stats"], here.env, here.patience)
-    if told.problem:
-        return CompilerCache(command, note=f"its figures cannot be had: {told.problem}")
-    figures = {name: int(value) for name, value in _FIGURE.findall(told.text)}
+    stats = ask([command.path, "--print-stats"], here.env, here.patience)
+    if stats.problem:
+        return CompilerCache(command, note=f"its figures cannot be had: {stats.problem}")
+    figures = {name: int(value) for name, value in _FIGURE.findall(stats.text)}
     size = figures.get("cache_size_kibibyte")
     return CompilerCache(
         command,
@@ -48,7 +48,7 @@ def _ccache(here: Surroundings) -> CompilerCache:
 
 
 def _size(text: str) -> int | None:
-    """`5.0G` or `5.0 GiB`; 0 means no limit, as ccache has it."""
+    """Parse `5.0G` or `5.0 GiB`; 0 means no limit, as ccache has it."""
     try:
         return parse_size(text.strip()) or None
     except ValueError:
@@ -56,15 +56,15 @@ def _size(text: str) -> int | None:
 
 
 def _sccache(here: Surroundings) -> CompilerCache:
-    """Its figures only where its server runs: to ask for them would start it."""
+    """Return sccache with its figures only where its server runs: asking would start it."""
     command = versioned("sccache", ("sccache",), here.env, here.patience)
     if not command.found or command.problem:
         return CompilerCache(command)
     if not _answers(_port(here.env)):
         return CompilerCache(command, note="its server does not run yet")
-    told = ask([command.path, "--show-stats", "--stats-format", "json"], here.env, here.patience)
+    answer = ask([command.path, "--show-stats", "--stats-format", "json"], here.env, here.patience)
     try:
-        return _sccache_figures(command, json.loads(told.text))
+        return _sccache_figures(command, json.loads(answer.text))
     except (ValueError, TypeError, AttributeError):
         return CompilerCache(command, note="its figures cannot be read")
 
@@ -82,7 +82,7 @@ def _sccache_figures(command: Program, data: Any) -> CompilerCache:
 
 
 def _total(figure: Any) -> int:
-    """sccache counts by language: {"counts": {"C/C++": 3}}."""
+    """Add up what sccache counts by language: {"counts": {"C/C++": 3}}."""
     counts = figure.get("counts") if isinstance(figure, dict) else None
     return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
 

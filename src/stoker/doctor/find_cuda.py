@@ -33,7 +33,7 @@ _TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 
 
 def find_cuda(here: Surroundings) -> Cuda:
-    """All of it at once; raises LateError if something hangs."""
+    """Find all of CUDA at once. Raises LateError if something hangs."""
     wait = 2 * here.patience + 1
     devices = Later(lambda: local_gpus(here.env, here.patience))
     python = Later(lambda: find_python(here))
@@ -57,7 +57,7 @@ def find_cuda(here: Surroundings) -> Cuda:
 
 
 def find_places(env: Mapping[str, str]) -> Iterator[ToolkitPlace]:
-    """Where CUDA is looked for, in the order in which it counts.
+    """Yield where CUDA is looked for, in the order in which it counts.
 
     What a variable names is among them even if nothing is there.
     """
@@ -79,11 +79,11 @@ def _root_of(nvcc: str) -> str:
 
 
 def ask_toolkit(place: ToolkitPlace, here: Surroundings) -> Toolkit:
-    """What the nvcc of a place says of itself, and what its headers say."""
+    """Return what the nvcc of a place says of itself, and what its headers say."""
     wait = 2 * here.patience
     version = Later(lambda: _version_of(place.nvcc, here))
     archs = Later(lambda: ask([place.nvcc, "--list-gpu-arch"], here.env, here.patience))
-    # nvcc may be a script that starts another: the dry run tells the folder of the one that does the work.
+    # nvcc may be a script that starts another: the dry run names the folder of the one that does the work.
     dry = ask([place.nvcc, "--dryrun", "-E", "-x", "cu", os.devnull], here.env, here.patience)
     top = _TOP.search(dry.text)
     root = os.path.normpath(top[1].strip()) if top else place.root
@@ -103,13 +103,13 @@ def ask_toolkit(place: ToolkitPlace, here: Surroundings) -> Toolkit:
 
 
 def _version_of(nvcc: str, here: Surroundings) -> Program:
-    """An nvcc with its release."""
+    """Return an nvcc with its release."""
     if not nvcc:
         return Program("nvcc")
-    told = ask([nvcc, "--version"], here.env, here.patience)
-    release = _RELEASE.search(told.text)
+    answer = ask([nvcc, "--version"], here.env, here.patience)
+    release = _RELEASE.search(answer.text)
     number = version_in(release[1]) if release else ()
-    return Program("nvcc", nvcc, number, told.problem or ("" if number else "it tells no version"), told.late)
+    return Program("nvcc", nvcc, number, answer.problem or ("" if number else "it prints no version"), answer.late)
 
 
 def _archs(text: str, prefix: str) -> Iterator[Arch]:
@@ -122,7 +122,7 @@ def _archs(text: str, prefix: str) -> Iterator[Arch]:
 
 
 def _limits(root: str, version: Version) -> HostLimits:
-    """What the toolkit's own header says; else what is known of its version."""
+    """Return what the toolkit's own header says; else what is known of its version."""
     for folder in _include_folders(root):
         path = f"{folder}/crt/host_config.h"
         if text := _text(path):
@@ -143,7 +143,7 @@ def _include_folders(root: str) -> list[str]:
 
 
 def include_folders(env: Mapping[str, str]) -> list[str]:
-    """Where the headers of CUDA and of its libraries are, as far as it can be told without asking anybody."""
+    """Return where the headers of CUDA and of its libraries are, as far as that is known without starting a program."""
     roots = dict.fromkeys(place.root for place in find_places(env) if place.nvcc)
     named = [folder for name in _HEADERS for folder in _named_folders(name, env)]
     return [folder for root in roots for folder in _include_folders(root)] + named
@@ -158,10 +158,10 @@ def _text(path: str) -> str:
 
 
 def find_host(here: Surroundings) -> Compiler:
-    """The compiler that nvcc calls: what a variable names, else gcc on PATH."""
+    """Return the compiler that nvcc calls: what a variable names, else gcc on PATH."""
     flags = " ".join(here.env.get(name, "") for name in FLAGS)
-    if told := _CCBIN.findall(flags):
-        return find_compiler(("gcc", "g++"), "-ccbin", _with(here, "-ccbin", told[-1]))
+    if named := _CCBIN.findall(flags):
+        return find_compiler(("gcc", "g++"), "-ccbin", _with(here, "-ccbin", named[-1]))
     # torch.utils.cpp_extension gives CC to nvcc as -ccbin.
     names = ("CC", *HOST_VARIABLES) if here.need.knobs == "extension" else HOST_VARIABLES
     variable = next((name for name in names if here.env.get(name)), HOST_VARIABLES[0])
@@ -194,12 +194,18 @@ def _named_folders(name: str, env: Mapping[str, str]) -> list[str]:
 
 
 def system_folders(env: Mapping[str, str]) -> list[str]:
-    """Where a compiler, and so CMake, finds headers that no variable names."""
+    """Return where a compiler, and so CMake, finds headers that no variable names."""
     conda = [f"{env['CONDA_PREFIX']}/include"] if env.get("CONDA_PREFIX") else []
     prefixes = re.split(r"[:;]", env.get("CMAKE_PREFIX_PATH", ""))
     named = re.split(r"[:;]", f"{env.get('CMAKE_INCLUDE_PATH', '')}:{env.get('CPATH', '')}")
-    told = [*(f"{prefix}/include" for prefix in prefixes if prefix), *(folder for folder in named if folder)]
-    return [*told, *conda, "/usr/local/include", "/usr/include", *(f"/usr/include/{triplet}" for triplet in _TRIPLETS)]
+    by_variable = [*(f"{prefix}/include" for prefix in prefixes if prefix), *(folder for folder in named if folder)]
+    return [
+        *by_variable,
+        *conda,
+        "/usr/local/include",
+        "/usr/include",
+        *(f"/usr/include/{triplet}" for triplet in _TRIPLETS),
+    ]
 
 
 def _library(name: str, folders: Sequence[str], *, reachable: bool) -> Library | None:
@@ -217,7 +223,7 @@ def _library(name: str, folders: Sequence[str], *, reachable: bool) -> Library |
 
 
 def _packaged(packages: str) -> str:
-    """A toolkit among Python's packages: nvidia/cu13 since CUDA 13, nvidia/cuda_nvcc before."""
+    """Return a toolkit among Python's packages: nvidia/cu13 since CUDA 13, nvidia/cuda_nvcc before."""
     if not packages:
         return ""
     roots = sorted((Path(packages) / "nvidia").glob("cu*/bin/nvcc"), reverse=True)

@@ -47,12 +47,12 @@ def read_memory() -> Memory:
 
 
 def read_volumes(here: Surroundings) -> tuple[Volume, Volume]:
-    """The file systems of the build folder and of the folder for intermediate files. Raises OSError."""
+    """Return the file systems of the build folder and of the folder for intermediate files. Raises OSError."""
     return read_volume(here.need.build), read_volume(here.need.temporary)
 
 
 def read_volume(folder: str) -> Volume:
-    """The file system of a folder, or of its nearest parent that is there. Raises OSError."""
+    """Return the file system of a folder, or of its nearest parent that is there. Raises OSError."""
     real = os.path.realpath(folder)
     there = real
     while not os.path.isdir(there) and there != os.path.dirname(there):
@@ -82,7 +82,7 @@ def _holds(point: str, folder: str) -> bool:
 
 
 def read_limits() -> Limits:
-    """The limits of this process, which a build started from here inherits."""
+    """Return the limits of this process, which a build started from here inherits."""
     pairs = {name: resource.getrlimit(number) for name, number in LIMITS.items()}
     return Limits(
         soft={name: _finite(soft) for name, (soft, _) in pairs.items()},

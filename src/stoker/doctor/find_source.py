@@ -33,7 +33,7 @@ _SKIPPED = frozenset({".git", ".hg", "__pycache__", "node_modules"})
 
 
 def look_at_source(here: Surroundings) -> SourceTree:
-    """Submodules, dates and the CMake cache; raises LateError if the file system hangs."""
+    """Return submodules, dates and the CMake cache. Raises LateError if the file system hangs."""
     folder = here.need.source
     dated = Later(lambda: look_at_dates(folder, time.time()))
     modules = list(submodules(folder))
@@ -58,7 +58,7 @@ def _gone(cache: Mapping[str, str]) -> Iterator[str]:
 
 
 def submodules(folder: str, inside: str = "", depth: int = 0) -> Iterator[tuple[str, bool, int]]:
-    """Each submodule's path below the top folder, whether its files are there, and in how many others it is."""
+    """Yield each submodule's path below the top folder, whether its files are there, and in how many others it is."""
     for path in list(_MODULE_PATH.findall(read_text(f"{folder}/.gitmodules")))[:MAX_SUBMODULES]:
         if path.startswith("/") or ".." in path.split("/"):
             continue
@@ -69,7 +69,7 @@ def submodules(folder: str, inside: str = "", depth: int = 0) -> Iterator[tuple[
 
 
 def _has_files(folder: str) -> bool:
-    """A submodule that was not fetched is an empty folder, or none."""
+    """Return whether a submodule was fetched: else it is an empty folder, or none."""
     try:
         with os.scandir(folder) as entries:
             return any(entry.name != ".git" for entry in entries)
@@ -78,7 +78,7 @@ def _has_files(folder: str) -> bool:
 
 
 def look_at_dates(folder: str, now: float, seconds: float = WALK_SECONDS) -> FutureDates:
-    """How many files are dated later than `now` (Unix seconds)."""
+    """Return how many files are dated later than `now` (Unix seconds)."""
     deadline = time.monotonic() + seconds
     looked, future, worst, ahead, input_name, input_ahead = 0, 0, "", 0.0, "", 0.0
     top_ahead = _top_ahead(folder, now)
@@ -109,7 +109,7 @@ def _is_input(path: str) -> bool:
 
 
 def _dates(folder: str) -> Iterator[tuple[str, float]]:
-    """Files with their times of modification, the upper folders' first."""
+    """Yield files with their times of modification, the upper folders' first."""
     folders = deque([folder])
     while folders:
         try:
@@ -125,12 +125,12 @@ def _dates(folder: str) -> Iterator[tuple[str, float]]:
 
 
 def read_cache(build: str) -> Mapping[str, str]:
-    """The entries of a CMakeCache.txt, by name."""
+    """Return the entries of a CMakeCache.txt, by name."""
     return dict(_ENTRY.findall(read_text(f"{build}/CMakeCache.txt")))
 
 
 def read_text(path: str) -> str:
-    """A text file up to a bound; empty if it cannot be read, or is no file."""
+    """Return a text file up to a bound; empty if it cannot be read, or is no file."""
     if not os.path.isfile(path):
         return ""
     try:
@@ -141,7 +141,7 @@ def read_text(path: str) -> str:
 
 
 def cmake_minimum(folder: str) -> tuple[Version, Version]:
-    """What `cmake_minimum_required(VERSION a...b)` of a tree says: a, and b or a. Empty without one."""
+    """Return what `cmake_minimum_required(VERSION a...b)` of a tree says: a, and b or a. Empty without one."""
     text = read_text(str(Path(folder) / "CMakeLists.txt"))
     match = re.search(
         r"^\s*cmake_minimum_required\s*\(\s*VERSION\s+(\d[\d.]*?)(?:\.\.\.<?(\d[\d.]*))?[\s)]",

@@ -44,7 +44,7 @@ print("\\n".join(["stoker", paths["include"], paths["purelib"], version, " ".joi
 
 
 def find_tools(here: Surroundings, folders: Sequence[str] = ()) -> Tools:
-    """All tools at once; raises LateError if one of them hangs beyond its own limit.
+    """Find all tools at once. Raises LateError if one of them hangs beyond its own limit.
 
     `folders` are looked into for headers of the need, beside the compiler's own and Python's.
     """
@@ -57,7 +57,7 @@ def find_tools(here: Surroundings, folders: Sequence[str] = ()) -> Tools:
     ninja = Later(lambda: versioned("ninja", NINJA_NAMES, env, patience))
     make = Later(lambda: versioned("make", ("make", "gmake"), env, patience))
     git = Later(lambda: versioned("git", ("git",), env, patience))
-    told = python.result(wait)
+    interpreter = python.result(wait)
     return Tools(
         c=c.result(wait),
         cxx=cxx.result(wait),
@@ -65,16 +65,16 @@ def find_tools(here: Surroundings, folders: Sequence[str] = ()) -> Tools:
         ninja=ninja.result(wait),
         make=make.result(wait),
         git=git.result(wait),
-        python=told,
+        python=interpreter,
         commands={name: which((name,), env) for name in here.need.commands},
-        modules={name: name in told.modules for name in here.need.modules},
+        modules={name: name in interpreter.modules for name in here.need.modules},
         manager=here.manager,
-        beside=_beside(told.command.path, ("cmake", *here.need.commands), env),
+        beside=_beside(interpreter.command.path, ("cmake", *here.need.commands), env),
     )
 
 
 def _beside(python: str, names: Iterable[str], env: Mapping[str, str]) -> dict[str, str]:
-    """Programs of an environment that is not active: one that is has its folder on PATH."""
+    """Return programs of an environment that is not active: one that is has its folder on PATH."""
     folder = os.path.dirname(python)
     if not folder or folder in (env.get("PATH") or os.defpath).split(os.pathsep):
         return {}
@@ -83,7 +83,7 @@ def _beside(python: str, names: Iterable[str], env: Mapping[str, str]) -> dict[s
 
 
 def which(names: Sequence[str], env: Mapping[str, str]) -> str:
-    """The first of `names` in the first folder of PATH that has any; empty if none has. A path counts as it is."""
+    """Return the first of `names` in the first folder of PATH that has any, else "". A path stands for itself."""
     for name in names:
         if "/" in name:
             return name if _runs(name) else ""
@@ -100,23 +100,23 @@ def _runs(path: str) -> bool:
 
 
 def version_in(text: str) -> Version:
-    """The first thing in a text that looks like a version, (12, 2, 0); empty if nothing does."""
+    """Return the first thing in a text that looks like a version, (12, 2, 0); empty if nothing does."""
     match = _VERSION.search(text)
     return tuple(int(part) for part in match[0].split(".")[:4]) if match else ()
 
 
 def versioned(name: str, names: Sequence[str], env: Mapping[str, str], seconds: float) -> Program:
-    """A program that tells its version by --version."""
+    """Return a program with the version that its --version prints."""
     path = which(names, env)
     if not path:
         return Program(name)
     answer = ask([path, "--version"], env, seconds)
     version = version_in(answer.text)
-    return Program(name, path, version, answer.problem or ("" if version else "it tells no version"), answer.late)
+    return Program(name, path, version, answer.problem or ("" if version else "it prints no version"), answer.late)
 
 
 def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folders: Sequence[str] = ()) -> Compiler:
-    """The compiler that `variable` names, else the first on PATH, and whether it can read a source.
+    """Return the compiler that `variable` names, else the first on PATH, and whether it can read a source.
 
     A C++ compiler is asked for the headers of the need, too, with `folders` to look into.
     """
@@ -135,18 +135,18 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     source = _trial(language, here.need.headers if language == "c++" else ())
     include = [f"-I{folder}" for folder in folders if folder]
     trial = ask([*words, "-x", language, "-E", "-P", *include, "-"], here.env, here.patience, source)
-    told = version.result(2 * here.patience)
-    family = _family(told.text)
-    late = told.late or trial.late
-    problem = told.problem or (trial.problem if trial.late else "")
-    command = Program(label, path, _compiler_version(told.text), problem, late)
+    answer = version.result(2 * here.patience)
+    family = _family(answer.text)
+    late = answer.late or trial.late
+    problem = answer.problem or (trial.problem if trial.late else "")
+    command = Program(label, path, _compiler_version(answer.text), problem, late)
     found = {line.removeprefix(_FOUND).strip() for line in trial.text.splitlines() if line.startswith(_FOUND)}
     complaint = "" if trial.late or not trial.problem else _first_error(trial.text, trial.problem)
     return Compiler(command, family, asked, complaint, frozenset(found))
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a variable such as CC; none if its quotes do not close."""
+    """Return the words of a variable such as CC; none if its quotes do not close."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -154,7 +154,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _trial(language: str, headers: Iterable[str]) -> bytes:
-    """A source that needs the compiler proper and its own headers, and asks for others without failing."""
+    """Return a source that needs the compiler proper and its own headers, and asks for others without failing."""
     lines = ["#include <cstddef>" if language == "c++" else "#include <stddef.h>"]
     for header in headers:
         if _HEADER.fullmatch(header):
@@ -179,7 +179,7 @@ def _first_error(text: str, problem: str) -> str:
 
 
 def find_python(here: Surroundings, modules: Sequence[str] = ()) -> Python:
-    """The Python that builds, where its headers and packages are, and which of `modules` it has."""
+    """Return the Python that builds, where its headers and packages are, and which of `modules` it has."""
     own = here.need.interpreter
     path = (which((own,), here.env) if own else "") or python_of(here.env)
     # As the build's Python would have them: modules of the person's own and of PYTHONPATH count, the tree's do not.
@@ -187,7 +187,7 @@ def find_python(here: Surroundings, modules: Sequence[str] = ()) -> Python:
     lines = answer.text.split("\n")[:-1]
     if answer.problem or len(lines) < 5 or lines[-5] != "stoker":
         return Python(
-            Program("python", path, (), answer.problem or "it does not tell where its headers are", answer.late)
+            Program("python", path, (), answer.problem or "it does not say where its headers are", answer.late)
         )
     include, packages, version, there = lines[-4:]
     has_header = (Path(include) / "Python.h").is_file()

@@ -37,13 +37,13 @@ PACKAGES: Mapping[str, str] = {"yaml": "pyyaml", "PIL": "pillow", "skbuild": "sc
 
 
 def install(thing: str, manager: str) -> str:
-    """The command that installs a thing; with an unknown manager, words that say what to install."""
+    """Return the command that installs a thing; with an unknown manager, words that say what to install."""
     names = _PACKAGES.get(thing, {})
     package = names.get(manager) or names.get("") or thing
     return f"{_INSTALL[manager]} {package}" if manager in _INSTALL else f"install {thing} with the system's packages"
 
 
 def find_package(file: str, manager: str) -> str:
-    """The command that tells which package holds a file."""
+    """Return the command that finds which package holds a file."""
     search = _SEARCH.get(manager)
     return search.format(file.rsplit("/", 1)[-1]) if search else f"install the package that holds {file}"

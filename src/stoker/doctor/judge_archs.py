@@ -24,14 +24,14 @@ _BY_MACHINE = ("Auto", "Common", "All")
 _SPECIFIC_FROM, _SPECIFIC_CUDA = (9, 0), (12, 0)
 _FAMILY_FROM, _FAMILY_CUDA = (10, 0), (12, 9)
 """The first capabilities with code for them alone (9.0a) and for a family (10.0f), and the CUDA that brought it: by the
-ptxas of CUDA 11.7 to 13.5. Only where the toolkit's own ptxas does not tell."""
+ptxas of CUDA 11.7 to 13.5. Only where the toolkit's own ptxas does not say."""
 
 _FLASH_FROM = (8, 0)
 """The oldest architecture that has kernels for flash attention (flash-attention's README)."""
 
 
 def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """The list of architectures, or what it means that there is none."""
+    """Judge the list of architectures, or that there is none."""
     text = env.get(NAME, "").strip()
     if need.cuda == "no":
         return
@@ -69,7 +69,7 @@ def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Chec
 
 
 def _own_variable(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """A variable with words such as 80, of which those that the build does not know are passed over without a word."""
+    """Judge a variable with words such as 80: the build passes over those that it does not know, in silence."""
     name, text = need.arch_variable, env.get(need.arch_variable, "") or need.arch_default
     words = [word for word in text.split(";") if word]
     known = [parse_arch(word) for word in words if word in need.arch_choice]
@@ -103,7 +103,7 @@ def _word(arch: Arch) -> str:
 
 
 def _attention(wanted: Sequence[Wanted], need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """Kernels that are asked for, for GPUs that cannot run them."""
+    """Warn of kernels for GPUs that cannot run them."""
     name = "USE_FLASH_ATTENTION"
     if need.knobs == "pytorch" and switch(env.get(name)) and all(w.arch.capability < _FLASH_FROM for w in wanted):
         why = f"on, but its kernels run from {_FLASH_FROM[0]}.{_FLASH_FROM[1]} on, and {NAME} ends before"
@@ -111,7 +111,7 @@ def _attention(wanted: Sequence[Wanted], need: Need, env: Mapping[str, str]) -> 
 
 
 def _list(text: str, wanted: Sequence[Wanted], cuda: Cuda, need: Need) -> Check:
-    """The gravest thing about a list that can be read."""
+    """Report the gravest thing about a list that can be read."""
     toolkit = cuda.toolkit
     refused = [w for w in wanted if toolkit is not None and not _compiles(w.arch, toolkit)]
     if toolkit is not None and refused:
@@ -139,7 +139,7 @@ def _counted(wanted: Sequence[Wanted]) -> str:
 
 
 def _compiles(arch: Arch, toolkit: Toolkit) -> bool:
-    """Whether this nvcc knows an architecture; one that did not tell knows all."""
+    """Return whether this nvcc knows an architecture; one that did not say knows all."""
     if not toolkit.archs:
         return True
     if arch.capability not in {known.capability for known in toolkit.archs}:
@@ -180,7 +180,7 @@ def _by_machine(word: str, cuda: Cuda, need: Need) -> Check:
 
 
 def _common(why: str, cuda: Cuda, need: Need) -> Check:
-    """PyTorch's common architectures begin with 5.0, which CUDA 13 no longer knows (select_compute_arch.cmake)."""
+    """Judge PyTorch's common architectures: they begin with 5.0, unknown to CUDA 13 (select_compute_arch.cmake)."""
     toolkit = cuda.toolkit
     first = Arch(5, 0)
     if toolkit is not None and not _compiles(first, toolkit):
@@ -190,7 +190,7 @@ def _common(why: str, cuda: Cuda, need: Need) -> Check:
 
 
 def _without(wanted: Sequence[Wanted], refused: Sequence[Wanted], cuda: Cuda) -> str:
-    """The list as it would be accepted; what suits the machine if nothing is left of it."""
+    """Return the list as it would be accepted; what suits the machine if nothing is left of it."""
     kept = [w.arch.number for w in wanted if w.kind == "cubin" and w not in refused]
     with_ptx = {w.arch.number for w in wanted if w.kind == "ptx"}
     items = [f"{number}+PTX" if number in with_ptx else number for number in kept]
@@ -198,7 +198,7 @@ def _without(wanted: Sequence[Wanted], refused: Sequence[Wanted], cuda: Cuda) ->
 
 
 def _suggested(cuda: Cuda) -> str:
-    """What the GPUs here need; without any, an example that this nvcc can compile."""
+    """Return what the GPUs here need; without any, an example that this nvcc can compile."""
     archs = sorted(
         {device.arch for device in cuda.devices if cuda.toolkit is None or _compiles(device.arch, cuda.toolkit)}
     )

@@ -12,13 +12,13 @@ from stoker.doctor.need import GIB, Need
 from stoker.model.units import format_bytes
 
 PYTORCH_CACHE = 25 * GIB
-"""What PyTorch's CONTRIBUTING.md tells people to give ccache."""
+"""What PyTorch's CONTRIBUTING.md advises for ccache."""
 
 NEARLY_FULL = 0.95
 
 
 def judge_caches(caches: Sequence[CompilerCache], need: Need, manager: str) -> Iterator[Check]:
-    """Size and hit rate of what is installed; a long build without any is worth a word."""
+    """Judge size and hit rate of what is installed; a long build without any is worth a word."""
     if not caches and need.knobs == "pytorch":
         why = "neither ccache nor sccache is installed; a second build takes as long as the first"
         yield warn("compiler cache", why, install("ccache", manager))

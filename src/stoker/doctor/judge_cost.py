@@ -12,10 +12,10 @@ NAME = "architectures"
 
 
 def judge_cost(archs: Sequence[str], need: Need) -> Iterator[Check]:
-    """CPU time and size for `archs` ("9.0"); nothing where nothing is known. A figure is no fault: it is never one."""
-    told = [part for part in (_time(len(archs), need), _size(archs, need)) if part]
-    if told and archs:
-        yield ok(NAME, "; ".join(told))
+    """Yield CPU time and size for `archs` ("9.0") as far as they are known. A figure is never a fault."""
+    parts = [part for part in (_time(len(archs), need), _size(archs, need)) if part]
+    if parts and archs:
+        yield ok(NAME, "; ".join(parts))
 
 
 def _time(count: int, need: Need) -> str:

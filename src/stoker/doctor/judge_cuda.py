@@ -18,7 +18,7 @@ OVERRIDE = "allow-unsupported-compiler"
 
 
 def judge_cuda(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """The toolkit and what belongs to it; nothing for a build that does not want CUDA."""
+    """Judge the toolkit and what belongs to it; nothing for a build that does not want CUDA."""
     if need.cuda == "no":
         return
     yield from _places(cuda, need)
@@ -35,12 +35,12 @@ def judge_cuda(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check
 
 
 def grave(need: Need, name: str, why: str, remedy: str = "") -> Check:
-    """Fails a build that will use CUDA; worth a warning where that is not known."""
+    """Fail a build that will use CUDA; warn where that is not known."""
     return (fail if need.cuda == "must" or need.knobs else warn)(name, why, remedy)
 
 
 def _places(cuda: Cuda, need: Need) -> Iterator[Check]:
-    """Variables that point to nothing. A build follows its variables, wherever else a toolkit may be."""
+    """Warn of variables that point to nothing. A build follows its variables, wherever else a toolkit may be."""
     for place in cuda.places:
         if not place.nvcc:
             why = f"{place.origin} names {place.root}, where no nvcc is"
@@ -49,7 +49,7 @@ def _places(cuda: Cuda, need: Need) -> Iterator[Check]:
 
 
 def _counts_alone(place: ToolkitPlace, cuda: Cuda, need: Need) -> bool:
-    """Whether nothing else is looked for: CMake takes a root for a hint, torch.utils.cpp_extension takes it alone."""
+    """Return whether it counts alone: CMake takes a root for a hint, torch.utils.cpp_extension takes nothing else."""
     alone = place.origin in (*COMPILERS, *(ROOTS[:2] if need.knobs == "extension" else ()))
     return alone or cuda.toolkit is None
 
@@ -94,8 +94,10 @@ def _nvcc(toolkit: Toolkit, need: Need) -> Check:
 
 
 def _headers(toolkit: Toolkit, need: Need) -> Iterator[Check]:
-    """torch.utils.cpp_extension takes the folder above the nvcc on PATH, unresolved, for CUDA_HOME, and gives its
-    include folder to the host compiler: nothing is there if that nvcc is a link, or a script that calls another one."""
+    """Warn where an nvcc on PATH is a link, or a script that calls another one.
+
+    torch.utils.cpp_extension takes the folder above it, unresolved, for CUDA_HOME: its headers are not there.
+    """
     if need.knobs == "extension" and toolkit.origin == "PATH" and toolkit.header and not toolkit.beside:
         home = os.path.dirname(os.path.dirname(toolkit.nvcc.path))
         why = f"PyTorch takes {home} for CUDA_HOME, as nvcc is {toolkit.nvcc.path}; its headers are in {toolkit.root}"
@@ -119,7 +121,7 @@ def _versions(cuda: Cuda, need: Need) -> Iterator[Check]:
 
 
 def _host(host: Compiler, toolkit: Toolkit, need: Need, env: Mapping[str, str]) -> Check:
-    """Whether nvcc takes the compiler that it would call."""
+    """Judge whether nvcc takes the compiler that it would call."""
     name, limits = "nvcc host compiler", toolkit.limits
     if not host.command.found:
         why = f"nvcc calls {host.command.name}, which is not there" + (f" ({host.asked})" if host.asked else "")
@@ -147,7 +149,7 @@ def _too_new(title: str, host: Compiler, toolkit: Toolkit, need: Need, env: Mapp
     if not limits.origin:
         return warn(name, f"{why} (by a table: its crt/host_config.h cannot be read)", _host_remedy(host, newest))
     if not host.asked and (env.get("CC") or env.get("CXX")):
-        return warn(name, f"{why}; unless the build tells nvcc of CC or CXX", _host_remedy(host, newest))
+        return warn(name, f"{why}; unless the build passes CC or CXX to nvcc", _host_remedy(host, newest))
     return grave(need, name, why, _host_remedy(host, newest))
 
 

@@ -47,7 +47,7 @@ SLOW_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"})
 
 
 def judge_memory(memory: Memory, need: Need) -> Iterator[Check]:
-    """The machine's memory, the tightest control group, and swap."""
+    """Judge the machine's memory, the tightest control group, and swap."""
     swap = f"export USE_FLASH_ATTENTION=0 USE_MEM_EFF_ATTENTION=0  # or: {_SWAP}" if _attention(need) else _SWAP
     yield _room("memory", memory.total, memory.available, memory, need, "in this machine", swap)
     limit = memory.limit
@@ -79,7 +79,7 @@ def _attention(need: Need) -> bool:
 
 
 def _room(name: str, size: int, available: int, memory: Memory, need: Need, of: str, remedy: str) -> Check:
-    """One limit against the heaviest job, which may go to swap where there is any."""
+    """Hold one limit against the heaviest job, which may go to swap where there is any."""
     title = f"{format_bytes(size)} {of}, {format_bytes(available)} free"
     job = need.job
     if size < need.memory:
@@ -114,7 +114,7 @@ def _swap(memory: Memory, need: Need) -> Check:
 
 
 def judge_volumes(volumes: tuple[Volume, Volume], need: Need) -> Iterator[Check]:
-    """The build folder, and where compilers put their intermediate files."""
+    """Judge the build folder, and where compilers put their intermediate files."""
     build, temporary = volumes
     yield _build_folder(build, need)
     yield _temporary_folder(temporary, need)
@@ -141,7 +141,7 @@ def _build_folder(volume: Volume, need: Need) -> Check:
 
 
 def _inodes(name: str, volume: Volume, need: Need) -> Check | None:
-    """Free inodes, where they can run out and did."""
+    """Report that inodes ran out or may; None where they cannot."""
     if volume.inodes is None:
         return None
     why = f"{_title(volume)}, but only {volume.inodes} more files fit (inodes)"
@@ -179,7 +179,7 @@ def _title(volume: Volume) -> str:
 
 
 def judge_limits(limits: Limits, need: Need) -> Iterator[Check]:
-    """What ulimit tells."""
+    """Judge what ulimit reports."""
     yield _open_files(limits)
     yield _processes(limits)
     yield _stack(limits)

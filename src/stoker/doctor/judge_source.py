@@ -19,7 +19,7 @@ GRAVE_SECONDS = 60.0
 
 
 def judge_source(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """What is wrong with the files before a compiler has seen them."""
+    """Report what is wrong with the files before a compiler has seen them."""
     yield from _submodules(source, need)
     yield from _absent(source, need)
     yield _clock(source, need)
@@ -27,7 +27,7 @@ def judge_source(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iter
 
 
 def _absent(source: SourceTree, need: Need) -> Iterator[Check]:
-    """Files of the need that are not there: of a submodule that was not fetched, or all of them for one reason."""
+    """Report files of the need that are not there: for lack of a submodule, or all of them for one reason."""
     rest = []
     for name in source.absent:
         module = next((path for path in source.missing if f"{name}/".startswith(f"{path}/")), "")
@@ -81,7 +81,7 @@ def _clock(source: SourceTree, need: Need) -> Check:
 
 
 def _cache(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    """What CMake refuses in a folder that it has configured before."""
+    """Report what CMake refuses in a folder that it has configured before."""
     cache, name = source.cache, "CMake cache"
     if not cache:
         return

@@ -56,7 +56,7 @@ _NVCC_FLAGS = ("TORCH_NVCC_FLAGS", "CUDAFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPE
 
 
 def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
-    """Everything that is worth a word; one line where there is nothing."""
+    """Report everything that is worth a word; one line where there is nothing."""
     found = [
         *_job_counts(environment, need),
         *_generator(environment.values, need),
@@ -122,7 +122,7 @@ def _build_type(values: Mapping[str, str], need: Need) -> Iterator[Check]:
 
 
 def _words(values: Mapping[str, str], need: Need) -> Iterator[Check]:
-    """Switches with a word that CMake takes for on, whatever it says."""
+    """Warn of switches with a word that CMake takes for on, whatever it says."""
     if need.knobs != "pytorch":
         return
     for name, value in sorted(values.items()):
@@ -163,7 +163,7 @@ def _pytorch(environment: Environment, need: Need) -> Iterator[Check]:
 
 
 def _contradictions(values: Mapping[str, str], need: Need) -> Iterator[Check]:
-    """Switches that mean nothing, or not what they say, beside others."""
+    """Warn of switches that mean nothing, or not what they say, beside others."""
     if need.knobs != "pytorch":
         return
     for name, of in PARTS.items():
@@ -175,7 +175,7 @@ def _contradictions(values: Mapping[str, str], need: Need) -> Iterator[Check]:
 
 
 def _throttles(environment: Environment, need: Need) -> Iterator[Check]:
-    """PyTorch's own limits on attention kernels: by number, which stoker does by memory."""
+    """Judge PyTorch's own limits on attention kernels: they go by number, and stoker by memory."""
     if need.knobs != "pytorch" or need.cuda == "no":
         return
     for name, read in environment.throttles.items():
@@ -188,7 +188,7 @@ def _throttles(environment: Environment, need: Need) -> Iterator[Check]:
 
 
 def _threads(values: Mapping[str, str], need: Need) -> Iterator[Check]:
-    """`nvcc --threads` multiplies a job's memory: 1.1 GB became 6.4 GB with six architectures and six threads."""
+    """Warn of `nvcc --threads`, which multiplies a job's memory: 1.1 GB became 6.4 GB with six threads."""
     if need.cuda == "no":
         return
     counts = {name: int(n) for name in _NVCC_FLAGS for n in _THREADS.findall(values.get(name, ""))}
@@ -201,7 +201,7 @@ def _threads(values: Mapping[str, str], need: Need) -> Iterator[Check]:
 
 
 def _launchers(environment: Environment, need: Need) -> Iterator[Check]:
-    """What goes before the compilers: there, and before all of them."""
+    """Judge compiler launchers: they must exist, and go before all compilers."""
     for name, there in environment.launchers.items():
         if not there:
             judge = fail if environment.configures else warn
@@ -220,10 +220,10 @@ def _launchers(environment: Environment, need: Need) -> Iterator[Check]:
 
 
 def launcher_program(value: str) -> str:
-    """The program of a compiler launcher: CMake separates its words by semicolons."""
+    """Return the program of a compiler launcher: CMake separates its words by semicolons."""
     return re.split(r"[; ]", value.strip(), maxsplit=1)[0]
 
 
 def launcher_names(values: Mapping[str, str]) -> list[str]:
-    """The variables that name a compiler launcher and are set."""
+    """Return the variables that name a compiler launcher and are set."""
     return [name for name in LAUNCHERS.values() if values.get(name, "").strip()]

@@ -20,7 +20,7 @@ POLICY_FLOOR = (3, 5)
 
 
 def judge_tools(tools: Tools, need: Need) -> Iterator[Check]:
-    """Compilers, CMake, ninja, make, git, Python's headers, and what else the need names."""
+    """Judge compilers, CMake, ninja, make, git, Python's headers, and what else the need names."""
     yield _compiler("C++ compiler", tools.cxx, need, tools.manager)
     yield _compiler("C compiler", tools.c, need, tools.manager)
     yield from _pair(tools)
@@ -34,12 +34,12 @@ def judge_tools(tools: Tools, need: Need) -> Iterator[Check]:
 
 
 def dotted(version: Version) -> str:
-    """12.2.0"""
+    """Return a version as text: 12.2.0."""
     return ".".join(map(str, version))
 
 
 def older(version: Version, least: Version) -> bool:
-    """Whether a version that is known is too old; 12 is as good as 12.0."""
+    """Return whether a version that is known is too old; 12 is as good as 12.0."""
     return bool(version) and version[: len(least)] < least
 
 
@@ -115,14 +115,14 @@ def _grave(want: Want, name: str, why: str, remedy: str) -> Check:
 
 
 def _builders(tools: Tools, need: Need) -> Iterator[Check]:
-    """Ninja or make: without a word on how a tree is built, one of the two must be there."""
+    """Judge ninja and make: one of the two must be there, as nothing says how the tree is built."""
     ninja, make = tools.ninja, tools.make
     if not ninja.found and not make.found:
         why = "neither ninja nor make is on PATH"
         yield _grave(need.scheduler, "ninja", why, install("ninja", tools.manager))
         return
     if not ninja.found:
-        yield warn("ninja", "no ninja on PATH; make tells less, and is slower", install("ninja", tools.manager))
+        yield warn("ninja", "no ninja on PATH; make reports less, and is slower", install("ninja", tools.manager))
     else:
         yield _plain("ninja", ninja)
     if make.found:
@@ -189,10 +189,10 @@ def _modules(tools: Tools) -> Iterator[Check]:
 
 
 def _headers(tools: Tools, need: Need) -> Iterator[Check]:
-    """Nothing is said where the compiler itself did not work: it found none then."""
+    """Judge headers, unless the compiler itself did not work: it found none then."""
     if not need.headers or not tools.cxx.command.found or tools.cxx.complaint or tools.cxx.command.late:
         return
-    # Where Python's are is not known if Python did not answer, which is told by itself.
+    # Where Python's are is not known if Python did not answer, which has a check of its own.
     unknown = {"Python.h"} if tools.python.command.problem else set()
     missing = [header for header in need.headers if header not in tools.cxx.headers and header not in unknown]
     for header in missing:

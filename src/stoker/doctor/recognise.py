@@ -1,4 +1,4 @@
-"""What a source tree asks of the machine, told from the tree itself: PyTorch, an extension of it, or any other.
+"""What a source tree asks of the machine, read off the tree itself: PyTorch, an extension of it, or any other.
 
 Unaware of the machine.
 """
@@ -33,7 +33,7 @@ GCC_FOR_CXX20 = (11, 3)
 
 
 def recognise(folder: str, env: Mapping[str, str]) -> Need:
-    """The need of the tree in `folder`, built in `folder`/build or, if that is where CMakeCache.txt is, in `folder`."""
+    """Return the need of the tree in `folder`, built in `folder`/build, or in `folder` if it has a CMakeCache.txt."""
     build = folder if os.path.isfile(f"{folder}/CMakeCache.txt") else f"{folder}/build"
     need = _kind(folder, env)
     oldest, policy = cmake_minimum(folder)
@@ -61,7 +61,7 @@ def _kind(folder: str, env: Mapping[str, str]) -> Need:
 
 
 def _flash_attention(need: Need, folder: str) -> Need:
-    """flash-attention has a variable of its own for architectures; its setup.py tells which of them it knows."""
+    """Return flash-attention's need: its setup.py names its own variable for architectures, and those it knows."""
     text = read_text(f"{folder}/setup.py")
     default = re.search(rf'getenv\("{FLASH_ARCHS}", "([\d;]+)"\)', text, re.ASCII)
     if default is None:
@@ -79,15 +79,18 @@ def _pytorch(folder: str, env: Mapping[str, str]) -> Need:
         return replace(need, cuda="no", libraries=())
     attention = all(switch(env.get(name)) is not False for name in ("USE_FLASH_ATTENTION", "USE_MEM_EFF_ATTENTION"))
     job = FLASH_ATTENTION if attention else PYTORCH.job
-    told = _CUDA.search(read_text(f"{folder}/cmake/public/cuda.cmake"))
+    oldest = _CUDA.search(read_text(f"{folder}/cmake/public/cuda.cmake"))
     return replace(
-        need, cuda="must" if wanted else "may", cuda_version=version_in(told[1]) if told is not None else (), job=job
+        need,
+        cuda="must" if wanted else "may",
+        cuda_version=version_in(oldest[1]) if oldest is not None else (),
+        job=job,
     )
 
 
 def _oldest_python(folder: str) -> Version:
-    """What the tree asks for; empty where it does not say."""
+    """Return what the tree asks for; empty where it does not say."""
     for name in ("pyproject.toml", "setup.py"):
-        if told := _PYTHON.search(read_text(f"{folder}/{name}")):
-            return version_in(told[1] or f"{told[2]}.{told[3]}")
+        if asked := _PYTHON.search(read_text(f"{folder}/{name}")):
+            return version_in(asked[1] or f"{asked[2]}.{asked[3]}")
     return ()

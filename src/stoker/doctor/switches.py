@@ -7,7 +7,7 @@ _OFF = frozenset({"OFF", "NO", "FALSE", "N", "IGNORE", ""})
 
 
 def switch(value: str | None) -> bool | None:
-    """On or off as `if(NAME)` has it, None for what is not set.
+    """Return on or off as `if(NAME)` has it, None for what is not set.
 
     Anything but a few words is on, "disabled" as well (cmake-commands(7), "if(<variable>)").
     """
@@ -17,5 +17,5 @@ def switch(value: str | None) -> bool | None:
 
 
 def is_word(value: str) -> bool:
-    """Whether it is what people write for on or off; other words are taken for on, which few expect."""
+    """Return whether a value is what people write for on or off; other words are taken for on, which few expect."""
     return switch(value) is False or value.upper() in _ON or value.isdecimal()

@@ -44,13 +44,13 @@ and were not read. Only a stand-in where a toolkit's own header cannot be read: 
 
 
 def limits_in(header: str, path: str) -> HostLimits:
-    """The limits that a crt/host_config.h checks; None for what it does not check."""
+    """Return the limits that a crt/host_config.h checks; None for what it does not check."""
     gcc = [int(number) for number in _GCC.findall(header)]
     clang = [int(a or b) - 1 for a, b in _CLANG.findall(header)]
     return HostLimits(max(gcc, default=None), max(clang, default=None), path)
 
 
 def limits_of(version: Version) -> HostLimits:
-    """What is known of a version without its header; nothing of later ones."""
+    """Return what is known of a version without its header; nothing of later ones."""
     known = _KNOWN.get(version[:2])
     return HostLimits(*known) if known else HostLimits()

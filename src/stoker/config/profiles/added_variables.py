@@ -22,12 +22,12 @@ class Added:
     """The compiler cache that was set up, empty for none."""
 
     def to(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The environment that all steps of a build have."""
+        """Return the environment that all steps of a build have."""
         return {**environ, **self.variables}
 
 
 def added_by(profile: Profile, environ: Mapping[str, str]) -> Added:
-    """What `profile` adds for all steps; `environ` is the person's own environment."""
+    """Return what `profile` adds for all steps; `environ` is the person's own environment."""
     notes: list[str] = []
     own = _own(profile, environ, notes)
     cache = cache_setup(profile, {**environ, **own})
@@ -35,7 +35,7 @@ def added_by(profile: Profile, environ: Mapping[str, str]) -> Added:
 
 
 def _own(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """The profile's variables. A person's own stay, unless the value comes from their --set; empty ones set nothing."""
+    """Return the profile's variables without empty ones. A person's own stay, but for values from their --set."""
     added: dict[str, str] = {}
     for name, value in profile.env.items():
         if name in profile.chosen or name not in environ:

@@ -23,7 +23,7 @@ LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "C
 """Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
 
 ASK_SECONDS = 2.0
-"""How long ccache may take to tell its configuration; it takes 5 ms."""
+"""How long ccache may take to print its configuration; it takes 5 ms."""
 
 DISK_SHARE = 0.5
 """Share of the free disk that a cache may be given beyond what it has: the build needs the rest."""
@@ -42,7 +42,7 @@ class Setup:
 
 
 def cache_setup(profile: Profile, environ: Mapping[str, str]) -> Setup:
-    """What the profile's `cache` means on this machine; `environ` is the build's environment so far."""
+    """Set up what the profile's `cache` means on this machine; `environ` is the build's environment so far."""
     if profile.cache == "none":
         return Setup()
     wanted = CACHES if profile.cache == "auto" else (profile.cache,)
@@ -58,7 +58,7 @@ def cache_setup(profile: Profile, environ: Mapping[str, str]) -> Setup:
 
 
 def _size(tool: str, wanted: int, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """The variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
+    """Return the variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
     if tool == "ccache":
         return _size_of_ccache(wanted, environ, notes)
     if any(name in environ for name in ("SCCACHE_CACHE_SIZE", "SCCACHE_CONF")):
@@ -73,15 +73,15 @@ def _size(tool: str, wanted: int, environ: Mapping[str, str], notes: list[str]) 
 def _size_of_ccache(wanted: int, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
     if "CCACHE_MAXSIZE" in environ:
         return {}
-    told = {m["name"]: m for m in _CONFIG.finditer(_ask("ccache", "--show-config", environ))}
-    if "max_size" not in told or told["max_size"]["origin"] != "default":
+    config = {m["name"]: m for m in _CONFIG.finditer(_ask("ccache", "--show-config", environ))}
+    if "max_size" not in config or config["max_size"]["origin"] != "default":
         return {}
-    folder = Path(told["cache_dir"]["value"] if "cache_dir" in told else environ.get("HOME", "/"))
+    folder = Path(config["cache_dir"]["value"] if "cache_dir" in config else environ.get("HOME", "/"))
     return {"CCACHE_MAXSIZE": f"{wanted // _MIB}Mi"} if _has_room(folder, wanted, "ccache", notes) else {}
 
 
 def _ask(tool: str, option: str, environ: Mapping[str, str]) -> str:
-    """What it prints; empty if it does not answer."""
+    """Return what a cache prints; empty if it does not answer."""
     program = shutil.which(tool, path=environ.get("PATH"))
     try:
         asked = subprocess.run(
@@ -98,7 +98,7 @@ def _ask(tool: str, option: str, environ: Mapping[str, str]) -> str:
 
 
 def _has_room(folder: Path, wanted: int, tool: str, notes: list[str]) -> bool:
-    """Whether the disk of the cache's folder has room for that much."""
+    """Return whether the disk of the cache's folder has room for that much."""
     there = next((f for f in (folder, *folder.parents) if f.is_dir()), Path("/"))
     try:
         free = shutil.disk_usage(there).free

@@ -33,12 +33,12 @@ class NoSuchProfileError(Exception):
 
 
 def profile_folders() -> tuple[Path, ...]:
-    """Where profiles are looked for, the first one's before the others'."""
+    """Return where profiles are looked for, the first one's before the others'."""
     return config_dir() / "profiles", data_dir("profiles")
 
 
 def profile_files() -> dict[str, Path]:
-    """All profiles by name, in the order of their names; of two with one name the person's own."""
+    """Return all profiles by name, in the order of their names; of two with one name the person's own."""
     found: dict[str, Path] = {}
     for folder in profile_folders():
         files = sorted(folder.glob("*.yaml"))[:MAX_PROFILES] if folder.is_dir() else []
@@ -49,7 +49,7 @@ def profile_files() -> dict[str, Path]:
 
 
 def find_profile(wanted: str) -> Path:
-    """The file of a profile, by its name or by a path that holds a slash. Raises NoSuchProfileError."""
+    """Return the file of a profile, by its name or by a path that holds a slash. Raises NoSuchProfileError."""
     if "/" in wanted:
         if Path(wanted).is_file():
             return Path(wanted)
@@ -61,8 +61,11 @@ def find_profile(wanted: str) -> Path:
 
 
 def read_chain(path: Path, errors: list[ConfigError], files: set[Path] | None = None) -> Section:
-    """A profile's keys and those of all that it extends, in one section. Faults are noted; raises ConfigError when
-    the first file cannot be read at all. `files` takes every place that was looked at, a file being there or not."""
+    """Return a profile's keys and those of all that it extends, in one section, which notes their faults.
+
+    `files` takes every place that was looked at, a file being there or not. Raises ConfigError when the first file
+    cannot be read at all.
+    """
     looked = set[Path]() if files is None else files
     looked.add(path)
     chain = [load(path, errors)]
@@ -83,19 +86,19 @@ def read_chain(path: Path, errors: list[ConfigError], files: set[Path] | None = 
 
 
 def _named(name: str, but: Path | None) -> Path | None:
-    """The file of a profile by its name, but for one file."""
+    """Return the file of a profile by its name, but for one file."""
     return next((file for file in _places(name) if file != but and file.is_file()), None)
 
 
 def _places(name: str) -> tuple[Path, ...]:
-    """Where a profile of this name may be."""
+    """Return where a profile of this name may be."""
     if not NAME.fullmatch(name) or f"{name}.yaml" == FILE_NAME:
         return ()
     return tuple(folder / f"{name}.yaml" for folder in profile_folders())
 
 
 def _extended(files: Sequence[Path], section: Section) -> Path | None:
-    """The file that a profile extends; None if that is a fault, which is noted."""
+    """Return the file that a profile extends; None if that is a fault, which is noted."""
     name = section.text("extends")
     file = _named(name, section.path) if name else None
     if file is not None and file not in files and len(files) < MAX_CHAIN:
@@ -121,7 +124,7 @@ def _laid_over(own: Section, base: Section) -> Section:
 
 
 def _steps(own: Section, base: Section) -> Section:
-    """The steps of the upper profile in its order, each over the one of the same name below. Others are dropped."""
+    """Return the upper profile's steps in its order, each over the one of the same name below. Drop others."""
     steps = Section(own.path, own.line, own.errors)
     for name, step in own.sections():
         mixed = step

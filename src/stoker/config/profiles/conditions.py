@@ -13,7 +13,7 @@ from stoker.config.profiles.profile import Profile, When
 
 
 def obstacle(when: When, profile: Profile, folder: Path, search_path: str | None = None) -> str:
-    """Why the step is left out of a build in `folder`, in a few words; empty if it is part of it.
+    """Return why the step is left out of a build in `folder`, in a few words; empty if it is part of it.
 
     `search_path` is the PATH to look for commands on; None: this process's.
     """

@@ -30,13 +30,13 @@ class Kind(NamedTuple):
 
 
 def keys_of(cls: type) -> dict[str, tuple[Field[Any], Kind]]:
-    """The keys that may stand in the file for a dataclass, with their kinds."""
+    """Return the keys that may stand in the file for a dataclass, with their kinds."""
     hints = get_type_hints(cls, include_extras=True)
     return {f.name: (f, kind_of(hints[f.name])) for f in fields(cls) if f.metadata.get("file", True)}
 
 
 def kind_of(hint: Any) -> Kind:
-    """What a type hint means here."""
+    """Return what a type hint means here."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     note = None
@@ -51,14 +51,14 @@ def kind_of(hint: Any) -> Kind:
 
 
 def read(section: Section, cls: type[_T], **given: Any) -> _T:
-    """The dataclass that a section holds; faults are noted in the section, and what has one keeps its default."""
+    """Return the dataclass that a section holds. What has a fault keeps its default; the section notes the fault."""
     section.allow(keys_of(cls))
     values = {name: _value(section, name, f, kind) for name, (f, kind) in keys_of(cls).items() if name in section}
     return cls(**given, **{name: value for name, value in values.items() if value is not None})
 
 
 def _value(section: Section, key: str, found: Field[Any], kind: Kind) -> Any:
-    """A key's value; None where it is empty or has a fault."""
+    """Return a key's value; None where it is empty or has a fault."""
     if kind.base is tuple:
         return _sequence(section, key, kind.item)
     if kind.base is Mapping:
@@ -85,7 +85,7 @@ def _sequence(section: Section, key: str, item: Any) -> tuple[Any, ...]:
 
 
 def _noted(section: Section, key: str, text: str, note: Any) -> Any:
-    """A number, a size or a version."""
+    """Return a number, a size or a version."""
     if isinstance(note, Bytes):
         return _size(section, key, text, note.least)
     if isinstance(note, Whole):

@@ -1,6 +1,6 @@
 """Reads a profile: its chain of files, a person's values for variables, and every text with them in it.
 
-Unaware of builds. A fault is told with its file and line; a profile with one is not used.
+Unaware of builds. A fault is reported with its file and line; a profile with one is not used.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class ProfileError(Exception):
 
 
 class FaultyProfileError(ProfileError):
-    """There are faults in the profile's files; the message tells the first one."""
+    """There are faults in the profile's files; the message names the first one."""
 
 
 def load_profile(wanted: str, settings: Mapping[str, str] | None = None, extra: Sequence[str] = ()) -> Profile:
-    """The profile of this name, or at this path, without a fault; `settings` are values of its variables by hand.
+    """Return the profile of this name or path, without a fault. `settings` are a person's values of its variables.
 
     Raises ProfileError, FaultyProfileError and NoSuchProfileError.
     """
@@ -52,8 +52,9 @@ def read_profile(
     extra: Sequence[str] = (),
     files: set[Path] | None = None,
 ) -> tuple[Profile | None, list[ConfigError]]:
-    """The profile in a file as far as it can be read, and its faults. `files` takes every place that was looked at.
+    """Return the profile in a file as far as it can be read, and its faults.
 
+    `files` takes every place that was looked at.
     Raises ProfileError where `settings` or `extra` do not go with it.
     """
     errors: list[ConfigError] = []
@@ -76,7 +77,7 @@ def read_profile(
 
 
 def _variables(merged: Section, given: Mapping[str, str], extra: Sequence[str]) -> Variables:
-    """All values, with those by hand before the defaults."""
+    """Return all values, with those by hand before the defaults."""
     values = dict(merged.section("variables").scalars())
     known = {*values, HEAVY} if HEAVY in merged else {*values}
     for name in given:
@@ -87,7 +88,7 @@ def _variables(merged: Section, given: Mapping[str, str], extra: Sequence[str]) 
 
 
 def _heavy(merged: Section, given: Mapping[str, str], variables: Variables) -> tuple[str, ...]:
-    """The heavy targets: by hand as a shell would cut them into words, else the profile's."""
+    """Return the heavy targets: by hand as a shell would cut them into words, else the profile's."""
     heavy: tuple[str, ...] = ()
     try:
         if HEAVY in given:
@@ -104,7 +105,7 @@ def _heavy(merged: Section, given: Mapping[str, str], variables: Variables) -> t
 
 
 def _settle_variables(merged: Section, variables: Variables) -> None:
-    """Put the final values in the place of the written ones; notes a fault for each that has none."""
+    """Put the final values in the place of the written ones; note a fault for each that has none."""
     section = merged.section("variables")
     values = Section(section.path, section.line, section.errors)
     for name, _ in section.scalars():
@@ -120,7 +121,7 @@ def _settle_variables(merged: Section, variables: Variables) -> None:
 
 
 def _literal(text: str) -> str:
-    """A text that stands for itself when variables are put in."""
+    """Return a text that stands for itself when variables are put in."""
     return text.replace("$", "$$")
 
 
@@ -148,13 +149,13 @@ def _takes_extra(merged: Section) -> bool:
 
 
 def _chosen(merged: Section, variables: Variables, given: Mapping[str, str]) -> frozenset[str]:
-    """Environment variables whose value comes from a person's hand."""
+    """Return environment variables whose value comes from a person's hand."""
     names = set()
     for name, text in merged.section("env").scalars():
         try:
             used = variables.used(text)
         except ValueError:
-            continue  # told where the value is put together
+            continue  # reported where the value is put together
         if not used.isdisjoint(given):
             names.add(name)
     return frozenset(names)

@@ -19,7 +19,7 @@ Scheduler = Literal["any", "ninja", "make", "none"]
 
 
 def _doc(text: str, **more: Any) -> dict[str, Any]:
-    """What the schema says of a key."""
+    """Return what the schema says of a key."""
     return {"doc": text, **more}
 
 
@@ -53,7 +53,7 @@ class ProfileStep:
     retries: Retries = field(
         default=MAX_RETRIES, metadata=_doc("how often it is run again when compilers were killed for memory")
     )
-    scheduler: Scheduler = field(default="any", metadata=_doc("what is expected to run the jobs; another one is told"))
+    scheduler: Scheduler = field(default="any", metadata=_doc("what is expected to run the jobs; another is reported"))
 
 
 @dataclass(frozen=True, slots=True)

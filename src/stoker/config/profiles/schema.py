@@ -32,7 +32,7 @@ _CLASSES = {
 
 
 def schema() -> dict[str, Any]:
-    """The schema of a profile's file."""
+    """Return the schema of a profile's file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "stoker profile",

@@ -34,18 +34,18 @@ class Variables:
         self._known: dict[str, str | ValueError] = {}
 
     def text(self, text: str) -> str:
-        """The text with every reference replaced; `$$` is a dollar. Raises ValueError with the remedy."""
+        """Return the text with every reference replaced; `$$` is a dollar. Raises ValueError with the remedy."""
         return self._replaced(text, ())
 
     def words(self, word: str) -> Sequence[str]:
-        """The words that a word of a command stands for: one, unless it is nothing but a reference to a list."""
+        """Return the words that a word of a command stands for: one, unless it is nothing but a reference to a list."""
         match = _REFERENCE.fullmatch(word)
         if match is not None and match[1] in self._lists:
             return self._lists[match[1]]
         return (self.text(word),)
 
     def used(self, text: str) -> frozenset[str]:
-        """The names that a text depends on, also through other variables. Raises ValueError."""
+        """Return the names that a text depends on, also through other variables. Raises ValueError."""
         self.text(text)
         names: set[str] = set()
         left = [text]
@@ -78,7 +78,7 @@ class Variables:
         raise ValueError(f"unknown variable {name!r}{did_you_mean(name, [*self._values, *self._lists])}")
 
     def _settled(self, name: str, within: tuple[str, ...]) -> str:
-        """A variable's value, found out once: a few that refer to one another twice each would take for ever else."""
+        """Return a variable's value, computed once: a few that refer to one another twice each would take for ever."""
         if len(within) >= MAX_DEPTH:
             raise ValueError(f"refers through more than {MAX_DEPTH} variables")
         if name not in self._known:

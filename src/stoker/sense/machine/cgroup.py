@@ -49,7 +49,7 @@ class Cgroups:
         return self.unified[0] if self.unified else None
 
     def own_pressure(self, top: int, proc_root: Path = PROC) -> bool:
-        """Whether nobody lives in `pressure_folder` but process `top` and what is below it.
+        """Return whether nobody lives in `pressure_folder` but process `top` and what is below it.
 
         Only then its figures are the build's. The root of the hierarchy, which has no type, stands for the machine.
         """
@@ -57,27 +57,27 @@ class Cgroups:
         return folder is not None and (folder / "cgroup.type").exists() and _is_own(folder, top, proc_root)
 
     def own_memory(self, top: int, proc_root: Path = PROC) -> Path | None:
-        """The group that accounts for the memory of process `top` and what is below it, and of nobody else."""
+        """Return the group that accounts for the memory of process `top` and what is below it, and of nobody else."""
         folders = [chain[0] for chain in (self.memory_v1, self.unified) if chain]
         return next((f for f in folders if (f / "memory.stat").exists() and _is_own(f, top, proc_root)), None)
 
     def memory_limits(self) -> list[MemoryLimit]:
-        """Every limit that is set around the process, with its use now."""
+        """Return every limit that is set around the process, with its use now."""
         v2 = (_memory_v2(folder) for folder in self.unified)
         return [*_limits_v1(self.memory_v1), *(limit for limit in v2 if limit is not None)]
 
     def killed_as_one(self) -> Path | None:
-        """The widest group that the kernel kills as a whole when it kills one process of it for want of memory."""
+        """Return the widest group that the kernel kills as a whole when it runs out of memory."""
         wide = (folder for folder in reversed(self.unified) if read_int(f"{folder}/memory.oom.group") == 1)
         return next(wide, None)
 
     def cpu_quota(self) -> float | None:
-        """The tightest CPU quota in cores, None if there is none."""
+        """Return the tightest CPU quota in cores, None if there is none."""
         quotas = [_quota_v1(folder) for folder in self.cpu_v1] + [_quota_v2(folder) for folder in self.unified]
         return min((q for q in quotas if q is not None), default=None)
 
     def processes_left(self) -> list[int]:
-        """For each limit of processes and threads that is set around the process: how many more it allows."""
+        """Return how many more processes and threads each limit around the process allows."""
         found = [
             (read_int(f"{folder}/pids.max"), read_int(f"{folder}/pids.current"))
             for folder in (*self.pids_v1, *self.unified)
@@ -86,7 +86,7 @@ class Cgroups:
 
 
 def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
-    """The control groups of a process; empty ones where there are none or they cannot be seen."""
+    """Return the control groups of a process; empty ones where there are none or they cannot be seen."""
     memory: tuple[Path, ...] = ()
     cpu: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
@@ -105,7 +105,7 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
 
 
 def memory_group(pid: int, proc_root: Path = PROC) -> str:
-    """The path of the process's memory group as it is seen here; "" if it has none of its own, or cannot be seen."""
+    """Return the path of the process's memory group as seen here; "" if it has none of its own, or it is hidden."""
     found = ""
     for controllers, path in _memberships(pid, proc_root):
         if "memory" in controllers or not (controllers or found):
@@ -114,8 +114,10 @@ def memory_group(pid: int, proc_root: Path = PROC) -> str:
 
 
 def held_in(folder: Path) -> int | None:
-    """Bytes that a memory group holds and could not give back at once: anonymous memory, tmpfs, file pages that are
-    mapped or yet to be written. None if it does not tell."""
+    """Return bytes that a memory group holds and could not give back at once; None if it does not say.
+
+    These are anonymous memory, tmpfs, and file pages that are mapped or yet to be written.
+    """
     stat = read_once(f"{folder}/memory.stat", 16384) or b""
     v1 = _field(stat, b"total_rss", -1) >= 0
     names = (b"total_rss", b"total_shmem", b"total_mapped_file") if v1 else (b"anon", b"shmem", b"file_mapped")
@@ -127,7 +129,7 @@ def held_in(folder: Path) -> int | None:
 
 
 def _unwritten(stat: bytes) -> int:
-    """Bytes of a group's file pages that must be written to a disk before they can go."""
+    """Return bytes of a group's file pages that must be written to a disk before they can go."""
     names = (b"total_dirty", b"total_writeback", b"file_dirty", b"file_writeback")
     return sum(_field(stat, name, 0) for name in names)
 
@@ -138,13 +140,13 @@ def _is_own(folder: Path, top: int, proc_root: Path) -> bool:
 
 
 def _members(folder: Path) -> list[int]:
-    """The processes of a group and of all groups below it."""
+    """Return the processes of a group and of all groups below it."""
     lists = [folder / "cgroup.procs", *folder.rglob("cgroup.procs")]
     return [int(pid) for file in dict.fromkeys(lists) for pid in (read_all(str(file)) or b"").split() if pid.isdigit()]
 
 
 def _is_below(pid: int, top: int, proc_root: Path) -> bool:
-    """Whether a process is `top` or a descendant of it. One that has just gone is nobody else's."""
+    """Return whether a process is `top` or a descendant of it. One that has just gone is nobody else's."""
     while pid not in (top, 0, 1):
         process = parse_stat(read_once(f"{proc_root}/{pid}/stat") or b"")
         if process is None:
@@ -154,7 +156,7 @@ def _is_below(pid: int, top: int, proc_root: Path) -> bool:
 
 
 def _memberships(pid: int, proc_root: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The controllers of each hierarchy (none: version 2's), and the path of the process's group in it."""
+    """Yield the controllers of each hierarchy (none: version 2's), and the path of the process's group in it."""
     for line in (read_all(f"{proc_root}/{pid}/cgroup") or b"").decode(errors="surrogateescape").splitlines():
         _, _, rest = line.partition(":")
         names, colon, path = rest.partition(":")
@@ -163,7 +165,7 @@ def _memberships(pid: int, proc_root: Path) -> Iterator[tuple[tuple[str, ...], s
 
 
 def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
-    """From the process's own group up to the mount point.
+    """Return the groups from the process's own up to the mount point.
 
     In a container the path may lie outside of what is mounted; then the mount point is the nearest that is known.
     """
@@ -182,7 +184,7 @@ def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
 
 
 def _below(path: str, root: str) -> str | None:
-    """The path relative to the mount's root, None if it is not below it."""
+    """Return the path relative to the mount's root, None if it is not below it."""
     path, root = posixpath.normpath(path), posixpath.normpath(root)
     if ".." in path.split("/"):
         return None
@@ -194,9 +196,9 @@ def _below(path: str, root: str) -> str | None:
 
 
 def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
-    """Those of the chain, innermost first, up to a group that says that neither it nor any above it has one.
+    """Yield those of the chain, innermost first, up to a group that says that neither it nor any above it has one.
 
-    `hierarchical_memory_limit` also tells limits of groups above that a container cannot see.
+    `hierarchical_memory_limit` includes limits of groups above that a container cannot see.
     """
     for folder in chain:
         limit, stat = read_int(f"{folder}/memory.limit_in_bytes"), read_once(f"{folder}/memory.stat", 16384) or b""
@@ -212,7 +214,7 @@ def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
 
 
 def _memory_v2(folder: Path) -> MemoryLimit | None:
-    """Beyond memory.high the kernel throttles rather than kills, which ends a build as surely."""
+    """Return the limit of a group: memory.high too, beyond which the kernel throttles a build to a stop."""
     limits = [read_int(f"{folder}/{name}") for name in ("memory.max", "memory.high")]
     limit = min((n for n in limits if n is not None), default=UNLIMITED)
     if limit >= UNLIMITED:

@@ -41,7 +41,7 @@ class CpuReader:
 
 
 def _busy_and_total(times: Sequence[float]) -> tuple[float, float]:
-    """Seconds of one core (proc_stat(5)): idle and iowait are not busy; guest time is inside user time already."""
+    """Add up the seconds of one core (proc_stat(5)): idle and iowait are not busy; user time includes guests'."""
     total = sum(times[:8])
     return total - sum(times[3:5]), total
 

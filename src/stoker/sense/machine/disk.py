@@ -30,7 +30,7 @@ class DiskReader:
         self._before: tuple[float, int] | None = None
 
     def write_rate(self, now: float) -> float | None:
-        """Bytes per second that the device was given to write since the last call; None at first and if unknown."""
+        """Return bytes per second written to the device since the last call; None at first and if unknown."""
         written = self._written()
         if written is None:
             return None
@@ -40,7 +40,7 @@ class DiskReader:
         return max(0.0, (written - before[1]) / (now - before[0]))
 
     def free(self) -> int | None:
-        """Bytes that an ordinary user may still write there, None if the folder is gone."""
+        """Return bytes that an ordinary user may still write there, None if the folder is gone."""
         try:
             return psutil.disk_usage(self._folder).free
         except OSError:
@@ -57,7 +57,7 @@ class DiskReader:
 
 
 def _block_device(folder: str, proc_root: Path, sys_root: Path) -> str | None:
-    """MAJOR:MINOR of the device under a folder, as /sys/dev/block names it."""
+    """Return MAJOR:MINOR of the device under a folder, as /sys/dev/block names it."""
     try:
         device = os.stat(folder).st_dev
     except OSError:

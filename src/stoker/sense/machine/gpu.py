@@ -2,7 +2,7 @@
 
 A machine without a GPU, driver or library is the normal case. The driver is asked in a thread of its own, because it
 may take seconds to wake up, and may hang for ever when a GPU falls off the bus. Should its library crash, it takes us
-along; whoever comes after us is told, and does without.
+along; whoever comes after us finds a note of it, and does without.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRY = 60.0
 
 LIBRARY = "libnvidia-ml.so.1"
 WSL = "/usr/lib/wsl/lib"
-"""Where the driver's libraries are below WSL2; ld.so is not always told of it."""
+"""Where the driver's libraries are below WSL2; ld.so does not always know of it."""
 
 MAX_TRIES = 2
 """Processes that may die while they ask, before nobody asks any more: one may have been killed for another reason."""
@@ -93,7 +93,7 @@ class GpuReader:
             _asked(nvml, nvml.nvmlShutdown)
 
     def _tried(self) -> int:
-        """How many have asked and were not answered."""
+        """Return how many processes have asked and were not answered."""
         try:
             return os.stat(self._tries).st_size if self._tries is not None else 0
         except OSError:
@@ -107,7 +107,7 @@ class GpuReader:
         self._on_trial = True
 
     def _survived(self) -> None:
-        """The driver has answered, in whatever way."""
+        """Note that the driver has answered, in whatever way."""
         if self._on_trial and self._tries is not None:
             with contextlib.suppress(OSError):
                 self._tries.unlink()
@@ -115,7 +115,7 @@ class GpuReader:
 
 
 def read_gpus(nvml: Any) -> tuple[GpuSample, ...]:
-    """One round of questions; raises NVMLError only when not even the number of GPUs can be had."""
+    """Ask one round of questions. Raises NVMLError only when not even the number of GPUs can be had."""
     return tuple(_read_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
 
 
@@ -140,7 +140,7 @@ def _read_gpu(nvml: Any, index: int) -> GpuSample:
 
 
 def _asked(nvml: Any, question: Callable[[], T]) -> T | None:
-    """The answer, None for what this GPU or driver does not tell."""
+    """Return the answer, None for what this GPU or driver does not report."""
     try:
         return question()
     except (nvml.NVMLError, OSError, UnicodeDecodeError):
@@ -153,7 +153,7 @@ def _reason(error: Exception) -> str:
 
 
 def _loads(library: str) -> bool:
-    """Whether there is such a library. One that is loaded by its path is found by its name from then on."""
+    """Load a library if it is there: one that is loaded by its path is found by its name from then on."""
     for place in (library, f"{WSL}/{library}"):
         try:
             ctypes.CDLL(place)

@@ -64,7 +64,7 @@ class MachineReader:
         self._in_ramdisk = 0
 
     def read(self, now: float, held: int = 0, jobs: int = 0) -> MachineSample:
-        """The sample for Unix time `now`. The build's processes were seen to hold `held` bytes, `jobs` of them in jobs.
+        """Return the sample for Unix time `now`; the build's processes hold `held` bytes, `jobs` of them in jobs.
 
         They count against a limit that a person set for the build, unless a group of its own knows better.
         What cannot be read is 0 or None, and said once in `notes`.
@@ -85,7 +85,7 @@ class MachineReader:
         group, own = self._cgroups.pressure_folder, self._own_pressure
         pressures = {r: read_pressure(r, group, self._proc, own=own) for r in ("cpu", "memory", "io")}
         if pressures["memory"] is None:
-            self.notes.say("this kernel tells no memory pressure (PSI)")
+            self.notes.say("this kernel reports no memory pressure (PSI)")
         return MachineSample(
             cpu_percent=cpu.percent,
             cpu_cores=cpu.cores,
@@ -108,8 +108,7 @@ class MachineReader:
         )
 
     def memory(self, jobs: int) -> MemoryLimit:
-        """Only the limit that binds, and what is left of it, if the build's jobs hold so many bytes now: cheap enough
-        for every decision."""
+        """Return the limit that binds, if the build's jobs hold so many bytes now: cheap enough for every decision."""
         if not self._reads:
             self._look_up()
         return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
@@ -133,7 +132,7 @@ class MachineReader:
             self._gpu.close()
 
     def _look_up(self) -> None:
-        """Keeps what was known when the process is gone."""
+        """Find control groups and cores anew; keep what was known when the process is gone."""
         cgroups = find_cgroups(self.pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
@@ -143,13 +142,13 @@ class MachineReader:
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
-    """Memory and swap of /proc/meminfo in bytes; empty if it cannot be read. tmpfs is among what is not available."""
+    """Return memory and swap of /proc/meminfo in bytes, {} if unreadable. What tmpfs holds is not available."""
     found = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
     return {name.decode(): int(kib) * 1024 for name, kib in found}
 
 
 def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
-    """Of the machine and all cgroup limits, the one with the least left: the one that will be hit first.
+    """Return the limit with the least left, of the machine and all cgroups: it will be hit first.
 
     File pages that must be written to a disk before they can go are not available, whatever MemAvailable says.
     """

@@ -25,7 +25,7 @@ class Mount(NamedTuple):
 
 
 def read_mounts(pid: int | str, proc_root: Path = PROC) -> list[Mount]:
-    """What a process sees mounted (proc_pid_mountinfo(5)); empty if it cannot be read."""
+    """Return what a process sees mounted (proc_pid_mountinfo(5)); empty if it cannot be read."""
     data = read_all(f"{proc_root}/{pid}/mountinfo") or b""
     return [m for line in data.splitlines() if (m := _mount(line)) is not None]
 

@@ -16,7 +16,7 @@ from stoker.sense.proc.procfs import read_once
 def read_pressure(
     resource: str, cgroup: Path | None = None, proc_root: Path = PROC, *, own: bool = False
 ) -> Pressure | None:
-    """PSI of "cpu", "memory" or "io": that of `cgroup` if it has any, else the machine's; None without PSI.
+    """Return PSI of "cpu", "memory" or "io": that of `cgroup` if it has any, else the machine's; None without PSI.
 
     `own`: nothing but the build lives in that group.
     """
@@ -28,7 +28,7 @@ def read_pressure(
 
 
 def parse_pressure(data: bytes | None) -> Pressure | None:
-    """The 10-second averages of a pressure file; "full" is 0 where the kernel does not tell it (CPU)."""
+    """Return the 10-second averages of a pressure file; "full" is 0 where the kernel does not report it (CPU)."""
     averages: dict[bytes, float] = {}
     for line in (data or b"").splitlines():
         kind, _, rest = line.partition(b" ")

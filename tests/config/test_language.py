@@ -1,0 +1,101 @@
+"""The code speaks the words of docs/glossary.md: none of the words that it replaced, and no name for two things."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src/stoker"
+
+REPLACED = {
+    "told": "reported, recorded, known", "tell": "say, report", "tells": "says, reports",
+    "keeper": "supervisor", "bell": "wakeup", "ring": "wake", "ledger": "event store", "forerunner": "predecessor",
+    "twin": "duplicate build", "climb": "growth rate", "climbs": "grows", "guests": "hosted compilers",
+    "strangers": "unknown jobs", "dear": "costly to restart", "wishes": "pending requests", "casualties": "killed jobs",
+    "mend": "repair", "mends": "repairs", "mended": "repaired", "heal": "repair", "heals": "repairs",
+    "lend": "jobserver", "lends": "jobserver", "lent": "jobserver",
+}  # fmt: skip
+"""Words that no room may use once it is clean, and what to write instead."""
+
+CLEAN = ("config/profiles", "demo", "diagnose", "doctor", "verify/wheel")
+"""Rooms without any of them. Add yours when it is; in the end this is the whole of src."""
+
+ALLOWED = {("sense/machine/cpu.py", "guests")}
+"""Words in another sense: the virtual machines of proc_stat(5)."""
+
+SHARED_CLASSES = frozenset(
+    [
+        "Action",
+        "Arch",
+        "Change",
+        "Choice",
+        "Command",
+        "Decided",
+        "Decision",
+        "Deck",
+        "Device",
+        "Entry",
+        "Expected",
+        "FailedStep",
+        "Found",
+        "Job",
+        "Member",
+        "Missing",
+        "NoAnswerError",
+        "Origin",
+        "Part",
+        "Plan",
+        "Problem",
+        "Process",
+        "Promise",
+        "RamDisk",
+        "Scheduler",
+        "Section",
+        "Source",
+        "Step",
+        "Tally",
+    ]
+)
+"""Class names that still stand for several things. Take yours out; in the end this is empty."""
+
+SHARED_FILES = frozenset(
+    [
+        "__init__.py",
+        "__main__.py",
+        "diagnosis.py",
+        "history.py",
+        "ramdisk.py",
+        "steps.py",
+        "themes.py",
+        "verification.py",
+    ]
+)
+"""The same of file names; `__init__.py`, `__main__.py` and what is named after its sub-command may stay."""
+
+WORD = re.compile(rf"(?<![A-Za-z])(?:(?i:{'|'.join(REPLACED)}))(?![a-z])")
+"""Also as a part of a name: `is_told`, `KeeperLink`."""
+
+
+@pytest.mark.parametrize("room", CLEAN)
+def test_a_clean_room_uses_no_word_that_was_replaced(room: str) -> None:
+    for path in sorted((SRC / room).rglob("*.py")):
+        name = str(path.relative_to(SRC))
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for word in (match.group().lower() for match in WORD.finditer(line)):
+                assert (name, word) in ALLOWED, f"{name}:{number}: {word!r}; write {REPLACED[word]}"
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    places = defaultdict(list)
+    for path in sorted(SRC.rglob("*.py")):
+        for name in re.findall(r"^class ([A-Z]\w+)", path.read_text(), re.MULTILINE):
+            places[name].append(str(path.relative_to(SRC)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1 and name not in SHARED_CLASSES} == {}
+
+
+def test_a_file_name_stands_for_one_thing() -> None:
+    counts = Counter(path.name for path in SRC.rglob("*.py"))
+    assert {name for name, count in counts.items() if count > 1} <= SHARED_FILES
