@@ -112,6 +112,17 @@ def set_back(journal: Path, seconds: float) -> None:
     journal.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
+def test_a_sick_engine_says_where_it_is_and_goes_on(stoker: Stoker, slow: Path) -> None:
+    build = stoker.detach(PYPI_NINJA, "-C", str(slow), jobs=2)
+    engine = stoker.engine_pid(build)
+    os.kill(engine, signal.SIGQUIT)
+    until(lambda: "asyncio" in (stoker.folder(build) / "engine.log").read_text(), "where its threads are")
+    assert stoker.engine_pid(build) == engine
+    let_go(slow)
+    assert stoker.ended(build)["state"] == "done"
+    assert [e["pid"] for e in stoker.events(build) if e["type"] == "engine_started"] == [engine]
+
+
 @pytest.mark.parametrize("tool", ["ninja", "make"])
 def test_a_clock_that_is_set_while_the_engine_is_replaced_costs_no_job(
     stoker: Stoker, tmp_path: Path, tool: str
