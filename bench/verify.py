@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from stoker.model.report import FileReport
 from stoker.verify.pipeline import Wish, verify
-from stoker.verify.report import FileReport
 
 HEADING = re.compile(r"^Fatbin (elf|ptx) code:", re.MULTILINE)
 ARCH = re.compile(r"^arch = sm_(\w+)", re.MULTILINE)
@@ -56,7 +56,7 @@ def listed(program: str, path: Path) -> tuple[Counter[str], str]:
 
 def read(file: FileReport) -> Counter[str]:
     """The same from stoker's report."""
-    return Counter({a.name: a.count for a in file.archs})
+    return Counter({a.arch: a.count for a in file.archs})
 
 
 def unpacked(wheel: Path, names: set[str]) -> Iterator[tuple[str, Path]]:

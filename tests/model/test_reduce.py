@@ -16,21 +16,21 @@ from stoker.model.made_anew import is_made_anew
 from stoker.model.progress import progress_of
 from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
-from stoker.model.samples import JobSample, MachineSample
-from stoker.model.state import MAX_KILLED, MAX_RECENT, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
-from stoker.model.status import status_of
-from stoker.model.verification import (
+from stoker.model.report import (
     MAX_FILES,
     MAX_PROBLEMS,
     MAX_TEXT,
+    DeviceReport,
+    FileReport,
     HeldArch,
-    JudgedDevice,
     Problem,
-    TorchView,
-    Verification,
-    VerifiedFile,
+    Report,
+    TorchFacts,
     bounded,
 )
+from stoker.model.samples import JobSample, MachineSample
+from stoker.model.state import MAX_KILLED, MAX_RECENT, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
+from stoker.model.status import status_of
 
 MACHINE = MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
 
@@ -538,12 +538,12 @@ def test_a_newer_event_is_told_apart_from_a_broken_one() -> None:
         decode_record({"v": 2, "seq": 1, "t": 1.0, "type": "sampled"})
 
 
-FOUND = Verification(
+FOUND = Report(
     ok=False,
-    files=(VerifiedFile("/b/libk.so", 9000, (HeldArch("cubin", "sm_80", 2, 4000),), ("native", "no")),),
-    devices=(JudgedDevice("A100", "8.0", "native", "fits"), JudgedDevice("T4", "7.5", "no", "no code for sm_75")),
+    files=(FileReport("/b/libk.so", 9000, archs=(HeldArch("cubin", "sm_80", 2, 4000),), verdicts=("native", "no")),),
+    devices=(DeviceReport("A100", "8.0", "native", "fits"), DeviceReport("T4", "7.5", "no", "no code for sm_75")),
     problems=(Problem("error", "/b/libk.so", "will not run on T4", "build with 7.5"),),
-    torch=TorchView("2.9.1", "13.0", ("sm_80",)),
+    torch=TorchFacts("2.9.1", "13.0", ("sm_80",)),
 )
 
 
@@ -561,16 +561,16 @@ def test_a_verification_is_kept_and_told_to_scripts() -> None:
 
 def test_a_verification_of_any_size_becomes_a_bounded_line() -> None:
     long = "x" * 100_000
-    huge = Verification(
+    huge = Report(
         ok=True,
-        files=tuple(VerifiedFile(long, 1, (HeldArch("ptx", long, 1, 1),) * 500) for _ in range(MAX_FILES + 7)),
+        files=tuple(FileReport(long, 1, archs=(HeldArch("ptx", long, 1, 1),) * 500) for _ in range(MAX_FILES + 7)),
         problems=(Problem("info", long, long, long),) * (MAX_PROBLEMS + 3),
-        devices=(JudgedDevice(long, long, "no", long, None, long, long),) * 500,
-        torch=TorchView(long, long, (long,) * 500, long),
+        devices=(DeviceReport(long, long, "no", long, None, long, long),) * 500,
+        torch=TorchFacts(long, long, (long,) * 500, error=long),
     )
     kept = bounded(huge)
     assert kept.left_out == 10
     assert max(len(p.what) for p in kept.problems) == MAX_TEXT
-    ordinary = Verification(ok=True, files=(FOUND.files[0],) * MAX_FILES, problems=FOUND.problems * MAX_PROBLEMS)
+    ordinary = Report(ok=True, files=(FOUND.files[0],) * MAX_FILES, problems=FOUND.problems * MAX_PROBLEMS)
     assert bounded(ordinary) == ordinary
     assert len(json.dumps(encode_record(ev.Record(1, 1.0, ev.Verified(ordinary))))) < 100_000

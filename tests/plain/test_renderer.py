@@ -8,9 +8,9 @@ import pytest
 
 from stoker.model.cache_use import CacheUse
 from stoker.model.ramdisk import RamDisk
+from stoker.model.report import DeviceReport, FileReport, HeldArch, Problem, Report, RequestedArch
 from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
 from stoker.model.update import Link, Update
-from stoker.model.verification import HeldArch, JudgedDevice, Problem, RequestedArch, Verification, VerifiedFile
 from stoker.show.plain import MAX_BURST, PlainRenderer
 from stoker.show.verification_text import headline
 
@@ -324,13 +324,13 @@ def test_colour_only_where_it_is_wanted() -> None:
     assert any("\x1b[" in line for line in PlainRenderer(colour=True).update(Update(news, "live"), START + 1))
 
 
-FOUND = Verification(
+FOUND = Report(
     ok=False,
-    files=(VerifiedFile("/b/libk.so", 9, (HeldArch("cubin", "sm_80", 1, 9),), ("native", "no", "no")),),
+    files=(FileReport("/b/libk.so", 9, archs=(HeldArch("cubin", "sm_80", 1, 9),), verdicts=("native", "no", "no")),),
     requested=(RequestedArch("sm_80", "present", 9), RequestedArch("sm_90", "missing")),
     devices=(
-        JudgedDevice("NVIDIA A100", "8.0", "native", "machine code for 1 of 1 modules"),
-        *(JudgedDevice("NVIDIA H100", "9.0", "no", "no code for sm_90"),) * 2,
+        DeviceReport("NVIDIA A100", "8.0", "native", "machine code for 1 of 1 modules"),
+        *(DeviceReport("NVIDIA H100", "9.0", "no", "no code for sm_90"),) * 2,
     ),
     problems=(
         Problem("error", "/b/libk.so", "will not run on NVIDIA H100", "build with 9.0"),
@@ -368,12 +368,12 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
         ),
         ({"devices": (), "files": ()}, "no device code was found"),
         (
-            {"devices": (*FOUND.devices[:1], JudgedDevice("L4", "8.9", "part", ""))},
+            {"devices": (*FOUND.devices[:1], DeviceReport("L4", "8.9", "part", ""))},
             "runs in part on L4 (8.9); runs natively on NVIDIA A100 (8.0)",
         ),
         ({"ok": False, "problems": FOUND.problems[:1]}, "1 error; runs natively on NVIDIA A100 (8.0)"),
         (
-            {"devices": (JudgedDevice("compute capability 9.0", "9.0", "ptx-jit", ""),)},
+            {"devices": (DeviceReport("compute capability 9.0", "9.0", "ptx-jit", ""),)},
             "slow first start on compute capability 9.0",
         ),
     ],

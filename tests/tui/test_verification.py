@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from stoker.model import events as ev
-from stoker.model.state import BuildState
-from stoker.model.verification import (
+from stoker.model.report import (
+    DeviceReport,
+    FileReport,
     HeldArch,
-    JudgedDevice,
     Problem,
+    Report,
     RequestedArch,
-    TorchView,
-    Verification,
-    VerifiedFile,
+    TorchFacts,
 )
+from stoker.model.state import BuildState
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 
@@ -28,14 +28,14 @@ from .pictures import check_golden, text_of
 from .test_golden import SIZES
 from .test_hostile import assert_harmless
 
-H200 = JudgedDevice(
+H200 = DeviceReport(
     "NVIDIA H200", "9.0", "native", "machine code for 812 of 812 modules", 141 * GIB, "580.95.05", "13.0"
 )
-L4 = JudgedDevice(
+L4 = DeviceReport(
     "NVIDIA L4", "8.9", "ptx-jit",
     "812 compiled from PTX by the driver at the first start, which is slow once", 24 * GIB, "580.95.05", "13.0",
 )  # fmt: skip
-T4 = JudgedDevice(
+T4 = DeviceReport(
     "Tesla T4", "7.5", "no", "no code for sm_75: libtorch_cuda.so and 1 more, with sm_80, sm_90, compute_90",
     16 * GIB, "580.95.05", "13.0",
 )  # fmt: skip
@@ -45,17 +45,17 @@ def held(arch: str, size: float, count: int = 12) -> HeldArch:
     return HeldArch("ptx" if arch.startswith("c") else "cubin", arch, count, int(size * MIB), 4 * count)
 
 
-BIG = VerifiedFile(
-    "/src/pytorch/build/lib/libtorch_cuda.so", 930 * MIB,
+BIG = FileReport(
+    "/src/pytorch/build/lib/libtorch_cuda.so", 930 * MIB, archs=
     (held("sm_80", 310.2, 700), held("sm_90", 340, 700), held("compute_90", 41.5, 700), held("sm_90a", 3, 2)),
-    ("native", "native", "ptx-jit", "no"),
+    verdicts=("native", "native", "ptx-jit", "no"),
 )  # fmt: skip
-LINALG = VerifiedFile(
-    "/src/pytorch/build/lib/libtorch_cuda_linalg.so", 22 * MIB, (held("sm_80", 4), held("sm_90", 5)),
-    ("native", "native", "partly", "no"),
+LINALG = FileReport(
+    "/src/pytorch/build/lib/libtorch_cuda_linalg.so", 22 * MIB, archs=(held("sm_80", 4), held("sm_90", 5)),
+    verdicts=("native", "native", "partly", "no"),
 )  # fmt: skip
 REMEDY = "build with 7.5 in TORCH_CUDA_ARCH_LIST"
-MIXED = Verification(
+MIXED = Report(
     ok=False,
     files=(BIG, LINALG),
     requested=(
@@ -72,7 +72,7 @@ MIXED = Verification(
         Problem("error", LINALG.path, "will not run on Tesla T4 (7.5): it holds sm_80, sm_90", REMEDY),
         Problem("warning", LINALG.path, "3 of 33 modules have no code for NVIDIA L4 (8.9)", "build with 8.9"),
     ),
-    torch=TorchView("2.9.1", "13.0", ("sm_80", "sm_90", "sm_100")),
+    torch=TorchFacts("2.9.1", "13.0", ("sm_80", "sm_90", "sm_100")),
     seconds=0.4,
 )
 FINE = replace(
@@ -81,7 +81,7 @@ FINE = replace(
 NO_GPU = replace(FINE, devices=(), problems=(Problem("info", "", "no GPU to judge for: no NVIDIA driver answers"),))
 
 
-def ended(found: Verification | None) -> BuildState:
+def ended(found: Report | None) -> BuildState:
     story = builds.running(0)
     if found is not None:
         story.add(3735, ev.Verified(found))
@@ -174,14 +174,14 @@ async def test_without_a_report_it_says_why_and_how_to_get_one(state: Callable[[
         assert "stoker verify PATH" in text_of(app)
 
 
-def hostile() -> Verification:
-    return Verification(
+def hostile() -> Report:
+    return Report(
         ok=False,
-        files=tuple(VerifiedFile(t, 1, (HeldArch("cubin", t, 1, 1),), ("no",)) for t in HOSTILE),
+        files=tuple(FileReport(t, 1, archs=(HeldArch("cubin", t, 1, 1),), verdicts=("no",)) for t in HOSTILE),
         requested=tuple(RequestedArch(t, "missing") for t in HOSTILE),
-        devices=tuple(JudgedDevice(t, t, "no", t, 1, t, t) for t in HOSTILE),
+        devices=tuple(DeviceReport(t, t, "no", t, 1, t, t) for t in HOSTILE),
         problems=tuple(Problem("error", t, t, t) for t in HOSTILE),
-        torch=TorchView(HOSTILE[2], HOSTILE[1], HOSTILE),
+        torch=TorchFacts(HOSTILE[2], HOSTILE[1], HOSTILE),
     )
 
 

@@ -51,7 +51,7 @@ def test_device_code_behind_a_thin_library_is_found(nvcc: Callable[..., Path], t
     (tmp_path / "k.o").unlink()
     report = verify(Wish([str(tmp_path / "lib.a")], devices=["8.0"], environment={}))
     assert report.exit_status() != 0
-    assert any("k.o" in p.file for p in report.all_problems)
+    assert any("k.o" in p.file for p in report.problems)
 
 
 def test_the_long_names_of_bsd_stand_before_the_body() -> None:

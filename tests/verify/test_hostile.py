@@ -8,6 +8,7 @@ import struct
 import tempfile
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from hypothesis import strategies as st
 from stoker.verify.binary.byte_source import BytesSource, Deadline, UnreadableError
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.pipeline import Wish, verify
-from stoker.verify.report import to_json
 
 Compile = Callable[..., Path]
 
@@ -44,7 +44,7 @@ def test_containers_by_hand() -> None:
     report = read(data).report
 
     assert report.problems == ()
-    assert {a.name: (a.count, a.bytes) for a in report.archs} == {
+    assert {a.arch: (a.count, a.bytes) for a in report.archs} == {
         "sm_80": (1, 64), "compute_90": (1, 280), "sm_121": (1, 64),
     }  # fmt: skip
 
@@ -61,8 +61,8 @@ def test_small_machine_code_counts_as_empty_only_if_all_of_its_source_does() -> 
 
     report = read(without_kernels + stub_of_a_debug_link).report
 
-    assert {a.name: a.empty for a in report.archs} == {"sm_50": 0, "sm_80": 0, "sm_90": 0, "sm_100": 1}
-    assert [{c.arch.number for c in m.codes} for m in report.modules] == [{"5.0", "8.0", "9.0"}]
+    assert {a.arch: a.empty for a in report.archs} == {"sm_50": 0, "sm_80": 0, "sm_90": 0, "sm_100": 1}
+    assert [{c.arch.number for c in m.codes} for m in report.groups] == [{"5.0", "8.0", "9.0"}]
 
 
 def test_a_kind_that_nobody_knows_yet_is_counted_apart() -> None:
@@ -100,7 +100,7 @@ def test_a_broken_file_is_told_and_what_was_read_before_counts(data: bytes, word
 def test_code_in_front_of_a_break_is_still_judged() -> None:
     report = read(container(entry(1, 80, payload=bytes(500))) + container(entry(), claim=999)).report
 
-    assert [a.name for a in report.archs] == ["compute_80"]
+    assert [a.arch for a in report.archs] == ["compute_80"]
     assert report.has_code
     assert report.problems
 
@@ -275,7 +275,7 @@ def test_damaged_wheels_are_reported(corpus: str, wheel: Callable[..., Path], se
 
         report = verify(Wish([str(path)], arch_list="8.0", devices=["8.0"], environment={}))
 
-    assert to_json(report)["ok"] in (True, False)
+    assert asdict(report)["ok"] in (True, False)
 
 
 def test_the_deadline_is_a_problem_and_no_crash() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from stoker.model.report import DeviceReport, HeldArch, Problem, Report, RequestedArch
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
+from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.gpu.devices import Device
-from stoker.verify.judge import judge_device, judge_file, judge_requested, library
-from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem, Report
+from stoker.verify.judge import conclude, judge_device, judge_file, judge_requested, library
 
 CUDA_13 = (9, 0)
 FORMAT_OF_CUDA_12, FORMAT_OF_CUDA_13 = (1, 7), (1, 8)
@@ -24,15 +27,15 @@ def binary(
     needed: tuple[str, ...] = (),
     isa: tuple[int, int] = CUDA_13,
     form: tuple[int, int] = FORMAT_OF_CUDA_12,
-) -> FileReport:
+) -> ReadFile:
     """A file whose modules hold the architectures named, as in "sm_80 compute_90"."""
     names = [m.split() for m in modules]
     uses = tuple(
-        ArchUse(code(n).kind, parse_arch(n), sum(n in m for m in names), 1000, None, 0)
+        HeldArch("ptx" if n.startswith("c") else "cubin", n, sum(n in m for m in names), 1000, None, 0)
         for n in dict.fromkeys(n for m in names for n in m)
     )
-    kept = tuple(Modules(frozenset(code(n, isa, form) for n in m), 1) for m in names)
-    return FileReport(path, 1000, "x86_64", uses, kept, needed=needed)
+    kept = tuple(ModuleGroup(frozenset(code(n, isa, form) for n in m), 1) for m in names)
+    return ReadFile(path, 1000, "x86_64", uses, needed=needed, modules=len(kept), groups=kept)
 
 
 def device(capability: str, cuda: tuple[int, int] | None = None) -> Device:
@@ -180,7 +183,7 @@ def test_a_few_kernels_for_other_gpus_are_as_it_should_be(modules: list[str]) ->
 
 
 def test_code_that_was_never_linked_at_link_time_is_no_missing_code() -> None:
-    report, _ = judge_device([FileReport("lib.a", 1000, other={"lto": 2})], device("9.0"))
+    report, _ = judge_device([ReadFile("lib.a", 1000, other={"lto": 2})], device("9.0"))
 
     assert report.verdict == "no"
     assert "device link" in report.why
@@ -234,17 +237,21 @@ def test_the_exit_status_follows_from_the_report() -> None:
     missing, _ = judge_requested([binary("sm_80")], wanted("9.0"))
     unread = Problem("error", "x.so", "cannot be read", unreadable=True)
 
-    assert told(Report((), ())) == ("none", 0, 0)
-    assert told(Report((), (), devices=(good,))) == ("runs", 0, 0)
-    assert told(Report((), (), devices=(good, half))) == ("part", 0, 1)
-    assert told(Report((), (), devices=(good, half, bad))) == ("no", 1, 1)
-    assert told(Report((), (), requested=tuple(missing))) == ("no", 1, 1)
-    assert told(Report((), (), devices=(half,), problems=(unread,))) == ("unread", 2, 2)
+    assert told() == ("none", 0, 0)
+    assert told(devices=(good,)) == ("runs", 0, 0)
+    assert told(devices=(good, half)) == ("part", 0, 1)
+    assert told(devices=(good, half, bad)) == ("no", 1, 1)
+    assert told(requested=tuple(missing)) == ("no", 1, 1)
+    assert told(devices=(half,), problems=(unread,)) == ("unread", 2, 2)
 
 
-def told(report: Report) -> tuple[str, int, int]:
+def told(
+    *, devices: Sequence[DeviceReport] = (), requested: Sequence[RequestedArch] = (), problems: Sequence[Problem] = ()
+) -> tuple[str, int, int]:
     """The verdict, the exit status, and the one with --strict."""
-    return report.verdict, report.exit_status(), report.exit_status(strict=True)
+    verdict = conclude(problems, requested, devices)
+    report = Report(ok=True, verdict=verdict)
+    return verdict, report.exit_status(), report.exit_status(strict=True)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from stoker.model.report import FileReport
 from stoker.verify.pipeline import Wish, verify
-from stoker.verify.report import FileReport
 
 Compile = Callable[..., Path]
 PLAIN = {"PATH": "/usr/bin:/bin"}
@@ -41,7 +41,7 @@ def only_file(path: Path, *devices: str, arch_list: str = "") -> FileReport:
 
 
 def counts(file: FileReport) -> Counter[str]:
-    return Counter({a.name: a.count for a in file.archs})
+    return Counter({a.arch: a.count for a in file.archs})
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -73,7 +73,7 @@ def test_static_and_shared_libraries_are_read_as_cuobjdump_reads_them(
 def test_the_numbers_of_an_object(nvcc: Compile) -> None:
     file = only_file(nvcc("a-and-f.o", *OBJECTS["a-and-f.o"]))
 
-    found = {a.name: a for a in file.archs}
+    found = {a.arch: a for a in file.archs}
     assert sorted(found) == ["compute_100f", "compute_103a", "sm_100f", "sm_103a", "sm_90a"]
     assert found["sm_90a"].kernels == 2
     assert found["sm_90a"].bytes > 2856 - 64
@@ -81,8 +81,8 @@ def test_the_numbers_of_an_object(nvcc: Compile) -> None:
 
 
 def test_compression_hides_the_kernels_and_not_the_architecture(nvcc: Compile) -> None:
-    squeezed = {a.name: a for a in only_file(nvcc("size.o", *OBJECTS["size.o"])).archs}
-    plain = {a.name: a for a in only_file(nvcc("none.o", *OBJECTS["none.o"])).archs}
+    squeezed = {a.arch: a for a in only_file(nvcc("size.o", *OBJECTS["size.o"])).archs}
+    plain = {a.arch: a for a in only_file(nvcc("none.o", *OBJECTS["none.o"])).archs}
 
     assert squeezed["sm_90"].kernels is None
     assert plain["sm_90"].kernels == 2

@@ -190,7 +190,7 @@ def test_verifying_torch_asks_it(torch: Callable[..., Path], cc: Callable[..., P
     torch("raise ImportError('undefined symbol: _ZN3c10')")
     report = verify(Wish([str(folder / "torch")], environment=PLAIN))
     assert report.exit_status() == 1
-    assert any("undefined symbol: _ZN3c10" in p.what for p in report.all_problems)
+    assert any("undefined symbol: _ZN3c10" in p.what for p in report.problems)
 
 
 def test_a_matrix_product_by_torch_is_checked(torch: Callable[..., Path]) -> None:
@@ -368,7 +368,7 @@ def test_a_busy_gpu_is_a_warning(with_driver: dict[str, str], cc: Callable[..., 
     report = verify(Wish([str(cc("lib.so"))], run=True, environment=environment))
 
     assert report.exit_status() == 0
-    [problem] = report.all_problems
+    [problem] = report.problems
     assert problem.severity == "warning"
     assert problem.what.startswith("GPU 0 (Stand-in) is busy; not tested (cu")
     assert [bool(r.error) for r in report.runs] == [True, False]
@@ -409,7 +409,7 @@ def test_a_failed_run_fails_the_verification(with_driver: dict[str, str], cc: Ca
     assert [r.error for r in good.runs] == [""]
     assert good.exit_status() == 0
     assert bad.exit_status() == 1
-    [problem] = bad.all_problems
+    [problem] = bad.problems
     assert problem.what.startswith("a matrix product on GPU 0 (Stand-in) failed: the product is wrong")
 
 

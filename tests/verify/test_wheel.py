@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stoker.model.report import Problem, Report
 from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
 from stoker.verify.binary.elf import Dynamic
 from stoker.verify.pipeline import Wish, verify
-from stoker.verify.report import Problem, Report
 from stoker.verify.wheel.tags import broken_by, fitting, parse_platform, strictest
 
 Write = Callable[..., Path]
@@ -30,7 +30,7 @@ def report_of(path: Path) -> Report:
 
 
 def grave(report: Report) -> list[Problem]:
-    return [p for p in report.all_problems if p.severity == "error"]
+    return [p for p in report.problems if p.severity == "error"]
 
 
 def test_a_good_wheel_has_nothing_wrong(wheel: Write, cc: Compile) -> None:
@@ -57,7 +57,7 @@ def test_a_good_wheel_has_nothing_wrong(wheel: Write, cc: Compile) -> None:
 def test_a_record_that_lies_is_told(wheel: Write, change: Callable[[bytes], bytes], words: str) -> None:
     report = report_of(wheel({"pack/a.py": b"a = 1"}, record=change))
 
-    assert any(words in p.what for p in grave(report)), report.all_problems
+    assert any(words in p.what for p in grave(report)), report.problems
     assert report.exit_status() == 1
 
 
@@ -86,7 +86,7 @@ def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path:
 def test_names_that_disagree_are_told(wheel: Write, name: str, tag: str, severity: str, words: str) -> None:
     report = report_of(wheel({"pack/a.py": b"a = 1"}, name, tag=tag))
 
-    assert any(p.severity == severity and words in p.what for p in report.all_problems)
+    assert any(p.severity == severity and words in p.what for p in report.problems)
 
 
 def test_a_library_for_another_machine_or_python_is_told(wheel: Write, cc: Compile) -> None:
@@ -151,7 +151,7 @@ def test_a_linux_wheel_is_told_the_tag_that_its_symbols_allow(wheel: Write, cc: 
 
     report = report_of(wheel({"pack/_C.so": library}, "pack-1.0-py3-none-linux_x86_64.whl"))
 
-    (problem,) = [p for p in report.all_problems if "linux tag" in p.what]
+    (problem,) = [p for p in report.problems if "linux tag" in p.what]
     found = re.search(r"--platform-tag manylinux_2_(\d+)_x86_64", problem.remedy)
     assert found is not None
     assert int(found[1]) >= 31, "this pow came with glibc 2.29, and no distribution has 2.29 or 2.30"

@@ -21,6 +21,7 @@ from stoker.doctor.switches import switch
 from stoker.record.history import MAX_ROWS, KnownJob
 from stoker.sense.machine.cgroup import find_cgroups
 from stoker.sense.machine.cpu import cpu_available
+from stoker.verify.archs import arch_named
 from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
 from stoker.verify.binary.read_binary import read_binary
 
@@ -120,4 +121,4 @@ def _sizes(path: str) -> tuple[tuple[str, int], ...]:
             report = read_binary(path, source, Deadline(READ_SECONDS)).report
     except (OSError, UnreadableError):
         return ()
-    return tuple((use.arch.number, use.bytes) for use in report.archs if use.kind == "cubin" and use.count > use.empty)
+    return tuple((arch_named(use.arch).number, use.bytes) for use in report.code if use.kind == "cubin")

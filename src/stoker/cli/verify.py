@@ -36,10 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; the exit status, 0 to 2. Raises CliError (2)."""
+    from dataclasses import asdict
+
     from stoker.show.report_text import render
     from stoker.verify.archs import ArchError
     from stoker.verify.pipeline import Wish, verify
-    from stoker.verify.report import to_json
 
     wish = Wish(args.paths, args.arch_list, args.device, args.run)
     if args.driver_wait is not None:
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     except ArchError as err:
         raise CliError(str(err)) from err
     if args.json:
-        print(json.dumps(to_json(report), indent=2))
+        print(json.dumps(asdict(report), indent=2))
     else:
         sys.stdout.write(render(report))
     return report.exit_status(strict=args.strict)

@@ -13,10 +13,10 @@ from typing import ClassVar, Literal, get_args
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.lesson import Lesson
+from stoker.model.report import Report, Severity
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.stated import Stated
 from stoker.model.tool import Tool
-from stoker.model.verification import Severity, Verification
 
 JOURNAL_VERSION = 1
 """Version of the journal's format; raised only when an older reader would misread a newer journal."""
@@ -373,7 +373,7 @@ class Verified:
     """What the binaries that the build wrote are good for; before the end of a build that ended well."""
 
     kind: ClassVar[str] = "verified"
-    found: Verification
+    found: Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Literal
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
+from stoker.model.report import Report, Severity
 from stoker.model.samples import GpuSample, MachineSample, Pressure
 from stoker.model.tool import Tool
-from stoker.model.verification import Severity, Verification
 
 __all__ = [
     "BuildState",
@@ -363,7 +363,7 @@ class BuildState:
     notices: tuple[Notice, ...] = ()
     cache: CacheUse | None = None
     """What a compiler cache did; None while none was seen at work."""
-    verification: Verification | None = None
+    verification: Report | None = None
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""
 

@@ -11,8 +11,8 @@ from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis, words_of
 from stoker.model.killed import failed_steps
 from stoker.model.progress import Progress, progress_of
+from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
-from stoker.model.verification import Verification
 
 MAX_STATUS_DECISIONS = 20
 
@@ -165,7 +165,7 @@ def _cache(use: CacheUse) -> dict[str, Any]:
     }
 
 
-def _verification(found: Verification) -> dict[str, Any]:
+def _verification(found: Report) -> dict[str, Any]:
     return {
         "ok": found.ok,
         "verdict": found.verdict,

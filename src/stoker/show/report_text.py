@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from stoker.model.report import DeviceReport, FileReport, Problem, Report
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.verify.report import DeviceReport, FileReport, Problem, Report
+from stoker.verify.archs import arch_named
 
 HEADLINES = {
     "runs": "All of it will run.",
@@ -45,7 +46,7 @@ def render(report: Report) -> str:
         _files(report.files),
         _torch(report),
         _runs(report),
-        list(_problems(report.all_problems)),
+        list(_problems(report.problems)),
     ]
     return "\n\n".join("\n".join(clean(line) for line in block) for block in blocks if block) + "\n"
 
@@ -55,7 +56,7 @@ def _headline(report: Report) -> str:
         return HEADLINES[report.verdict]
     if report.devices:
         return "There is no device code in it: nothing to judge."
-    if any(p.severity == "warning" for p in report.all_problems):
+    if any(p.severity == "warning" for p in report.problems):
         return "There was no GPU to judge for; see the warnings below."
     return "Nothing wrong was found; there was no GPU to judge for."
 
@@ -72,12 +73,13 @@ def _archs(report: Report) -> list[str]:
     """Every architecture, asked for or found: what it costs, and in how many files it is."""
     asked = {r.arch: r.state for r in report.requested}
     coded = [f for f in report.files if f.has_code]
-    uses = sorted({(a.kind, a.arch, a.name) for f in coded for a in f.archs if a.count > a.empty})
-    names = [*(name for _, _, name in uses), *(r.arch for r in report.requested if r.state == "missing")]
+    held = {(a.kind, a.arch) for f in coded for a in f.code}
+    ranked = sorted(held, key=lambda use: (use[0], arch_named(use[1])))
+    names = [*(name for _, name in ranked), *(r.arch for r in report.requested if r.state == "missing")]
     words = {"present": "yes", "missing": "yes: MISSING", "extra": "no"}
     rows = []
     for name in names:
-        found = [a for f in coded for a in f.archs if a.name == name and a.count > a.empty]
+        found = [a for f in coded for a in f.code if a.arch == name]
         pieces = str(sum(a.count for a in found)) if found else ""
         size = format_bytes(sum(a.bytes for a in found)) if found else ""
         rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(found)} of {len(coded)}"))
@@ -92,7 +94,7 @@ def _files(files: Sequence[FileReport]) -> list[str]:
         return [f"No device code in {_count(read, 'binary', 'binaries')}."] if read else []
     lines = []
     for file in coded[:_MAX_FILES]:
-        names = " ".join(a.name for a in file.archs if a.count > a.empty) or "no kernel"
+        names = " ".join(a.arch for a in file.code) or "no kernel"
         lines.append(f"{_name(file.path)}  {format_bytes(file.device_bytes)} of device code")
         lines += textwrap.wrap(names, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     if len(coded) > _MAX_FILES:

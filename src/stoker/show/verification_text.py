@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from stoker.model.verification import FileVerdict, JudgedDevice, Problem, Severity, Verdict, Verification
+from stoker.model.report import DeviceReport, FileVerdict, Problem, Report, Severity, Verdict
 
 Standing = Literal["good", "warn", "bad"]
 
@@ -58,7 +58,7 @@ class ProblemGroup(NamedTuple):
     files: tuple[str, ...]
 
 
-def headline(found: Verification) -> tuple[Standing, str]:
+def headline(found: Report) -> tuple[Standing, str]:
     """The verdict in one line, worst news first."""
     clauses = [
         f"{words} {_and_more(_devices(d for d in found.devices if d.verdict == verdict))}"
@@ -79,14 +79,14 @@ def headline(found: Verification) -> tuple[Standing, str]:
     return standing(found), "; ".join(clauses)
 
 
-def standing(found: Verification) -> Standing:
+def standing(found: Report) -> Standing:
     """Good when everything runs as it is, bad when something does not run at all or is missing."""
     if not found.ok:
         return "bad"
     return "good" if all(STANDINGS[d.verdict] == "good" for d in found.devices) else "warn"
 
 
-def problem_groups(found: Verification) -> list[ProblemGroup]:
+def problem_groups(found: Report) -> list[ProblemGroup]:
     """The problems, gravest first, each text once."""
     groups: dict[tuple[Severity, str, str], list[str]] = {}
     for problem in found.problems:
@@ -94,12 +94,12 @@ def problem_groups(found: Verification) -> list[ProblemGroup]:
     return [ProblemGroup(*key, tuple(f for f in files if f)) for key, files in groups.items()]
 
 
-def problems_of(found: Verification, path: str) -> list[Problem]:
+def problems_of(found: Report, path: str) -> list[Problem]:
     """What is wrong with one file, or with a member of it: a library's is LIBRARY(MEMBER)."""
     return [p for p in found.problems if p.file == path or p.file.startswith(f"{path}(")]
 
 
-def closing_lines(found: Verification) -> list[tuple[Standing, str]]:
+def closing_lines(found: Report) -> list[tuple[Standing, str]]:
     """The verdict, why, and what to do, for the end of a build in plain lines."""
     lines = [headline(found)]
     whys = dict.fromkeys((d.verdict, device_name(d), d.why) for d in found.devices if d.verdict != "native")
@@ -115,7 +115,7 @@ def closing_lines(found: Verification) -> list[tuple[Standing, str]]:
     return lines
 
 
-def device_name(device: JudgedDevice) -> str:
+def device_name(device: DeviceReport) -> str:
     """A GPU with its capability, which a name such as "compute capability 9.0" holds already."""
     return device.name if device.capability in device.name else f"{device.name} ({device.capability})"
 
@@ -125,16 +125,16 @@ def short_name(path: str) -> str:
     return path.rpartition("::")[2].rpartition("/")[2] or path
 
 
-def distinct(found: Verification) -> list[tuple[int, JudgedDevice, int]]:
+def distinct(found: Report) -> list[tuple[int, DeviceReport, int]]:
     """Each kind of GPU once: its first place among the devices, itself, and how many there are."""
     counts = Counter((d.name, d.capability, d.verdict) for d in found.devices)
-    first: dict[tuple[str, str, Verdict], tuple[int, JudgedDevice]] = {}
+    first: dict[tuple[str, str, Verdict], tuple[int, DeviceReport]] = {}
     for place, device in enumerate(found.devices):
         first.setdefault((device.name, device.capability, device.verdict), (place, device))
     return [(place, device, counts[key]) for key, (place, device) in first.items()]
 
 
-def _devices(devices: Iterable[JudgedDevice]) -> list[str]:
+def _devices(devices: Iterable[DeviceReport]) -> list[str]:
     counts = Counter(device_name(d) for d in devices)
     return [name if count == 1 else f"{count} {name}" for name, count in counts.items()]
 

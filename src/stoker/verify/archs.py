@@ -117,6 +117,12 @@ def parse_arch(text: str) -> Arch:
     return arch_of(int(match[1]), match[3])
 
 
+def arch_named(name: str) -> Arch:
+    """The architecture of a name that `Arch.sm` or `Arch.compute` has made, of whatever number a file claims."""
+    digits = name.partition("_")[2].rstrip("af")
+    return arch_of(int(digits), name[len(name) - 1 :] if name.endswith(("a", "f")) else "")
+
+
 def parse_arch_list(text: str) -> tuple[Wanted, ...]:
     """What a TORCH_CUDA_ARCH_LIST asks for, in its order, each once; raises ArchError."""
     wanted: dict[Wanted, None] = {}

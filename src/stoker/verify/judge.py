@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from stoker.verify.archs import Arch, Wanted, cubin_runs, ptx_runs, toolkit_of_ptx
+from stoker.model.report import Conclusion, DeviceReport, FileVerdict, Problem, RequestedArch, Verdict
+from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, toolkit_of_ptx
+from stoker.verify.binary.device_code import Code, ReadFile
 from stoker.verify.gpu.devices import Device
-from stoker.verify.report import Code, DeviceReport, FileReport, FileVerdict, Problem, Requested, Verdict
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
@@ -74,15 +75,31 @@ def fit(codes: Iterable[Code], device: Device) -> Fit:
     return "other-gpu" if all(c.arch.variant for c in codes) else "no-code"
 
 
-def tally(file: FileReport, device: Device) -> Tally:
+def conclude(
+    problems: Sequence[Problem], requested: Sequence[RequestedArch], devices: Sequence[DeviceReport]
+) -> Conclusion:
+    """The one verdict from which headline, JSON and exit status follow."""
+    errors = [p for p in problems if p.severity == "error"]
+    verdicts = {d.verdict for d in devices}
+    missing = any(r.state == "missing" for r in requested)
+    if "no" in verdicts or missing or any(not p.unreadable for p in errors):
+        return "no"
+    if errors:
+        return "unread"
+    if "part" in verdicts:
+        return "part"
+    return "runs" if verdicts & {"native", "ptx-jit"} else "none"
+
+
+def tally(file: ReadFile, device: Device) -> Tally:
     """How a file's modules fit a device."""
     found: Counter[Fit] = Counter()
-    for modules in file.modules:
-        found[fit(modules.codes, device)] += modules.count
+    for group in file.groups:
+        found[fit(group.codes, device)] += group.count
     return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 
 
-def judge_file(file: FileReport, device: Device) -> FileVerdict:
+def judge_file(file: ReadFile, device: Device) -> FileVerdict:
     """How one file fares on a device, by itself."""
     found = tally(file, device)
     if not found.runs:
@@ -92,7 +109,7 @@ def judge_file(file: FileReport, device: Device) -> FileVerdict:
     return "native" if found.native >= found.jit else "ptx-jit"
 
 
-def judge_device(files: Sequence[FileReport], device: Device) -> tuple[DeviceReport, list[Problem]]:
+def judge_device(files: Sequence[ReadFile], device: Device) -> tuple[DeviceReport, list[Problem]]:
     """The verdict on one device, and a problem for every file that will not, or not wholly, run there."""
     coded = [f for f in files if f.has_code]
     tallies = {f.path: tally(f, device) for f in coded}
@@ -140,7 +157,7 @@ def library(path: str) -> str:
 
 
 def _verdict(
-    total: Tally, failing: Sequence[FileReport], coded: Sequence[FileReport], device: Device
+    total: Tally, failing: Sequence[ReadFile], coded: Sequence[ReadFile], device: Device
 ) -> tuple[Verdict, str]:
     if failing or not total.runs:
         worst = failing or coded
@@ -158,17 +175,17 @@ def _verdict(
     return "part" if total.fails else whole, "; ".join(parts)
 
 
-def _without_code(files: Sequence[FileReport]) -> tuple[Verdict, str]:
+def _without_code(files: Sequence[ReadFile]) -> tuple[Verdict, str]:
     if any("lto" in f.other for f in files):
         return "no", "there is only LTO code, which runs after a device link (nvcc -dlto)"
     return "none", "there is no device code in what was given"
 
 
-def _neighbours(file: FileReport, found: Tally, device: Device) -> Problem | None:
+def _neighbours(file: ReadFile, found: Tally, device: Device) -> Problem | None:
     """A file of which most was built for a sibling of this GPU alone, such as 12.0a for a 12.1: likely a mistake."""
     if not found.runs:
         return None
-    near = [m for m in file.modules if fit(m.codes, device) == "other-gpu"
+    near = [m for m in file.groups if fit(m.codes, device) == "other-gpu"
             and any(c.arch.major == device.arch.major for c in m.codes)]  # fmt: skip
     count = sum(m.count for m in near)
     if count < found.runs:
@@ -187,10 +204,10 @@ def _called(device: Device) -> str:
     return device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
 
 
-def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> Problem:
+def _problem(file: ReadFile, found: Tally, device: Device, *, whole: bool) -> Problem:
     name = _called(device)
     if found.old_driver and not found.no_code:
-        needed = max(toolkit_of_ptx(c.version) for m in file.modules for c in m.codes if c.kind == "ptx")
+        needed = max(toolkit_of_ptx(c.version) for m in file.groups for c in m.codes if c.kind == "ptx")
         return Problem(
             "error" if whole else "warning", file.path,
             f"its PTX was written by CUDA {_dotted(needed)}, which the driver of {name} (CUDA {_dotted(device.cuda)}) "
@@ -203,11 +220,11 @@ def _problem(file: FileReport, found: Tally, device: Device, *, whole: bool) -> 
     return Problem("warning", file.path, f"{share} modules have no code for {name} and fail if they are used", remedy)
 
 
-def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | None:
+def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:
     """A driver too old for the CUDA that a file was built with or is linked to."""
     if device.cuda is None:
         return None
-    groups: dict[str, list[tuple[int, FileReport]]] = {}
+    groups: dict[str, list[tuple[int, ReadFile]]] = {}
     for file in (f for f in files if f.has_code):
         majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
         majors += [13] if _built_with_cuda_13(file) else []
@@ -226,32 +243,32 @@ def _driver_problem(files: Sequence[FileReport], device: Device) -> Problem | No
     return None
 
 
-def _built_with_cuda_13(file: FileReport) -> bool:
+def _built_with_cuda_13(file: ReadFile) -> bool:
     """What shows that a file was built with CUDA 13 even if the CUDA runtime was linked in statically, nvcc's default.
 
     Since then machine code for capabilities below 10.0 is in format 1.8; before, only that from 10.0 on was (seen in
     the wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2).
     """
-    codes = (c for m in file.modules for c in m.codes)
+    codes = (c for m in file.groups for c in m.codes)
     return any(c.kind == "cubin" and c.arch.major < 10 and c.version >= (1, 8) for c in codes)
 
 
-def judge_requested(files: Sequence[FileReport], wanted: Sequence[Wanted]) -> tuple[list[Requested], list[Problem]]:
+def judge_requested(files: Sequence[ReadFile], wanted: Sequence[Wanted]) -> tuple[list[RequestedArch], list[Problem]]:
     """Each architecture asked for or found, and a problem for each that is missing from a file with device code."""
     cost: Counter[str] = Counter()
-    for use in (a for f in files for a in f.archs if a.count > a.empty):
-        cost[use.name] += use.bytes
+    for use in (a for f in files for a in f.code):
+        cost[use.arch] += use.bytes
     names = [w.name for w in wanted]
-    found = [Requested(n, "present" if n in cost else "missing", cost.get(n, 0)) for n in names]
-    order = {a.name: (a.kind, a.arch) for f in files for a in f.archs}
-    found += [Requested(n, "extra", cost[n]) for n in sorted(cost, key=order.__getitem__) if n not in names]
+    found = [RequestedArch(n, "present" if n in cost else "missing", cost.get(n, 0)) for n in names]
+    order = {a.arch: (a.kind, arch_named(a.arch)) for f in files for a in f.archs}
+    found += [RequestedArch(n, "extra", cost[n]) for n in sorted(cost, key=order.__getitem__) if n not in names]
     problems = [
         Problem("error", "", f"{r.arch} was asked for and is in no file", "look for a target that ignores "
                 "TORCH_CUDA_ARCH_LIST, or a build that was not configured anew after it changed")
         for r in found if r.state == "missing"
     ]  # fmt: skip
     for file in (f for f in files if f.has_code):
-        has = {a.name for a in file.archs if a.count > a.empty}
+        has = {a.arch for a in file.code}
         lacks = [w for w in wanted if w.name in cost and w.name not in has and not w.arch.variant]
         if lacks and _general(file):
             text = ", ".join(w.name for w in lacks)
@@ -259,19 +276,19 @@ def judge_requested(files: Sequence[FileReport], wanted: Sequence[Wanted]) -> tu
     return found, problems
 
 
-def _general(file: FileReport) -> bool:
+def _general(file: ReadFile) -> bool:
     """True when a file is not for some GPUs alone by design."""
-    return any(not c.arch.variant for m in file.modules for c in m.codes)
+    return any(not c.arch.variant for m in file.groups for c in m.codes)
 
 
-def _held(files: Iterable[FileReport]) -> str:
+def _held(files: Iterable[ReadFile]) -> str:
     archs: dict[Arch, set[str]] = {}
-    for use in (a for f in files for a in f.archs if a.count > a.empty):
-        archs.setdefault(use.arch, set()).add(use.name)
+    for use in (a for f in files for a in f.code):
+        archs.setdefault(arch_named(use.arch), set()).add(use.arch)
     return ", ".join(name for arch in sorted(archs) for name in sorted(archs[arch], reverse=True)) or "nothing"
 
 
-def _names(files: Sequence[FileReport]) -> str:
+def _names(files: Sequence[ReadFile]) -> str:
     first = files[0].path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from stoker.model.report import DeviceReport, KernelRun, Problem, Report, Severity, TorchFacts
 from stoker.verify.archs import Arch, Wanted, parse_arch_list
 from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.find_files import files_in, installed
 from stoker.verify.gpu.devices import Device, device_of
 from stoker.verify.gpu.local_gpus import DRIVER_SECONDS, local_gpus
 from stoker.verify.gpu.run_kernel import run_kernels, untested
-from stoker.verify.judge import judge_device, judge_file, judge_requested, library
+from stoker.verify.judge import conclude, judge_device, judge_file, judge_requested, library
 from stoker.verify.linking.libraries import Linker
 from stoker.verify.linking.link_report import Linked, link_problems
 from stoker.verify.python_probe import python_of
-from stoker.verify.report import DeviceReport, FileReport, KernelRun, Problem, Report, Severity, TorchFacts
 from stoker.verify.torch_facts import ask_torch
 from stoker.verify.wheel.wheel_report import read_wheel
 
@@ -63,26 +64,31 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
     torch, runs, more = _ask(wish, files, python, progress)
     problems += more
+    everything = [p for f in files for p in f.problems] + problems
+    everything.sort(key=lambda p: ("error", "warning", "info").index(p.severity))
+    verdict = conclude(everything, requested, devices)
     return Report(
+        ok=verdict not in ("no", "unread"),
+        verdict=verdict,
         paths=tuple(wish.paths),
-        files=tuple(files),
+        files=tuple(f.report for f in files),
         requested=tuple(requested),
         devices=tuple(devices),
-        problems=tuple(problems),
+        problems=tuple(everything),
         torch=torch,
         runs=runs,
-        seconds=time.monotonic() - started,
+        seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _blind(files: Sequence[FileReport], problems: Sequence[Problem]) -> bool:
+def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
     """True without any code where something could not be read: who knows what is in that."""
     told = [*problems, *(p for f in files for p in f.problems)]
     return not any(f.has_code for f in files) and any(p.unreadable for p in told)
 
 
-def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[FileReport], list[Problem]]:
-    files: list[FileReport] = []
+def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[ReadFile], list[Problem]]:
+    files: list[ReadFile] = []
     linked: list[Linked] = []
     problems: list[Problem] = []
     for path in _expand(wish, python, problems):
@@ -140,10 +146,10 @@ def _read_file(path: Path) -> Binary:
     except (OSError, UnreadableError) as err:
         reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
         problem = Problem("error", str(path), f"cannot be read: {reason}", unreadable=True)
-        return Binary(FileReport(str(path), 0, problems=(problem,)), None, None)
+        return Binary(ReadFile(str(path), 0, problems=(problem,)), None, None)
 
 
-def _forgive_other_builds(files: list[FileReport]) -> list[FileReport]:
+def _forgive_other_builds(files: list[ReadFile]) -> list[ReadFile]:
     """Of several builds of one library only one is loaded: what the others lack is no error if one lacks nothing."""
     whole = {library(f.path) for f in files if not any(p.severity == "error" for p in f.problems)}
     return [
@@ -154,7 +160,7 @@ def _forgive_other_builds(files: list[FileReport]) -> list[FileReport]:
 
 
 def _devices(
-    wish: Wish, files: list[FileReport], named: list[Device], wanted: Sequence[Wanted]
+    wish: Wish, files: list[ReadFile], named: list[Device], wanted: Sequence[Wanted]
 ) -> tuple[list[Device], list[Problem]]:
     """The devices named, else this machine's where there is code for a GPU at all."""
     if named or not any(f.has_code for f in files):
@@ -170,7 +176,7 @@ def _devices(
     return list(found.devices), problems
 
 
-def _judge_devices(files: list[FileReport], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
+def _judge_devices(files: list[ReadFile], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
     problems: list[Problem] = []
     reports: list[DeviceReport] = []
     judged: dict[tuple[Arch, object, str], None] = {}
@@ -185,7 +191,7 @@ def _judge_devices(files: list[FileReport], devices: list[Device]) -> tuple[list
 
 
 def _ask(
-    wish: Wish, files: list[FileReport], python: str, progress: Progress
+    wish: Wish, files: list[ReadFile], python: str, progress: Progress
 ) -> tuple[TorchFacts | None, tuple[KernelRun, ...], list[Problem]]:
     """Torch's own answers where torch itself is verified, and the kernel run where it is wished for."""
     folder = _torch_folder(files)
@@ -215,7 +221,7 @@ def _run_problem(index: int, run: KernelRun) -> Problem:
     return Problem("error", "", f"a matrix product on {gpu} failed: {run.error}")
 
 
-def _torch_folder(files: list[FileReport]) -> Path | None:
+def _torch_folder(files: list[ReadFile]) -> Path | None:
     """The folder that holds the `torch` package some verified file belongs to."""
     for file in files:
         for parent in Path(file.path).absolute().parents if "::" not in file.path else ():

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stoker.model.report import TorchFacts
 from stoker.verify.python_probe import NoAnswerError, ask
-from stoker.verify.report import TorchFacts
 
 SECONDS = 60.0
 """Importing torch takes 2 s warm and may take 30 s from a cold network disk."""

@@ -21,7 +21,7 @@ from typing import Any
 from stoker.engine.aftermath.artifacts import Written, what_to_verify
 from stoker.model.codec import CodecError, decode
 from stoker.model.events import Event, Noticed, Verified
-from stoker.model.verification import Verification, bounded
+from stoker.model.report import Report, bounded
 from stoker.verify.archs import ArchError, parse_arch_list, with_dots
 
 VERIFY_SECONDS = 15.0
@@ -102,7 +102,7 @@ async def verify_written(written: Written, variable: str, wanted: str, enough: a
     return [*events, Verified(bounded(found))]
 
 
-def _in_its_words(found: Verification, variable: str) -> Verification:
+def _in_its_words(found: Report, variable: str) -> Report:
     """Remedies that name the variable which this build goes by."""
     problems = (
         replace(p, what=p.what.replace(ARCH_LIST, variable), remedy=p.remedy.replace(ARCH_LIST, variable))
@@ -115,7 +115,7 @@ class _NoReportError(Exception):
     """Why there is no report, in a few words."""
 
 
-async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> Verification:
+async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> Report:
     # -P: as for the engine itself, the working folder must not shadow our modules.
     command = [sys.executable, "-P", "-m", "stoker", "verify", *words]
     try:
@@ -135,7 +135,7 @@ async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> V
         asked.cancel()
         await _end(process)
     try:
-        return decode(Verification, json.loads(out))
+        return decode(Report, json.loads(out))
     except (ValueError, RecursionError, CodecError) as err:
         last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise _NoReportError(last or f"exit status {process.returncode}") from err

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from stoker.verify.archs import Arch
+from stoker.model.report import HeldArch, Problem
+from stoker.verify.archs import Arch, Kind
 from stoker.verify.binary import archive
 from stoker.verify.binary.byte_source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.binary.elf import ET_REL, SHF_COMPRESSED, Dynamic, Elf, is_elf, read_dynamic, read_elf
 from stoker.verify.binary.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, read_images
-from stoker.verify.report import ArchUse, Code, FileReport, Modules, Problem
 
 LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
@@ -28,7 +29,7 @@ Sibling = Callable[[str], FileSource]
 class Binary(NamedTuple):
     """A file's report, and its headers where it is one ELF file."""
 
-    report: FileReport
+    report: ReadFile
     elf: Elf | None
     dynamic: Dynamic | None
 
@@ -75,11 +76,11 @@ class _Module:
 class _Inventory:
     """Images seen so far."""
 
-    count: Counter[tuple[str, Arch]] = field(default_factory=Counter)
-    size: Counter[tuple[str, Arch]] = field(default_factory=Counter)
-    empty: Counter[tuple[str, Arch]] = field(default_factory=Counter)
-    kernels: Counter[tuple[str, Arch]] = field(default_factory=Counter)
-    hidden: set[tuple[str, Arch]] = field(default_factory=set)
+    count: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    size: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    empty: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    kernels: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    hidden: set[tuple[Kind, Arch]] = field(default_factory=set)
     other: Counter[str] = field(default_factory=Counter)
     modules: Counter[frozenset[Code]] = field(default_factory=Counter)
 
@@ -106,7 +107,8 @@ class _Inventory:
             self.modules[codes] += 1
 
     def _count(self, image: Image) -> None:
-        key = image.kind, image.arch
+        kind: Kind = "ptx" if image.kind == "ptx" else "cubin"
+        key = kind, image.arch
         self.count[key] += 1
         self.size[key] += image.size
         if image.kernels is None:
@@ -118,14 +120,15 @@ class _Inventory:
         if len(self.count) > _MAX_CHOICES or len(self.modules) > _MAX_CHOICES or len(self.other) > _MAX_CHOICES:
             raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
 
-    def archs(self) -> tuple[ArchUse, ...]:
+    def archs(self) -> tuple[HeldArch, ...]:
         """By kind, then by architecture."""
-        return tuple(
-            ArchUse(kind, arch, self.count[key], self.size[key], None if key in self.hidden else self.kernels[key],
-                    self.empty[key])
-            for key in sorted(self.count)
-            for kind, arch in [key]
-        )  # fmt: skip
+        return tuple(self._held(*key) for key in sorted(self.count))
+
+    def _held(self, kind: Kind, arch: Arch) -> HeldArch:
+        key = kind, arch
+        kernels = None if key in self.hidden else self.kernels[key]
+        name = arch.sm if kind == "cubin" else arch.compute
+        return HeldArch(kind, name, self.count[key], self.size[key], kernels, self.empty[key])
 
 
 def recognised(source: Source) -> bool:
@@ -152,12 +155,13 @@ def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling 
             dynamic = read_dynamic(source, elf)
     except (UnreadableError, OSError) as err:
         problems.append(Problem("error", path, str(err), "build or copy the file again", unreadable=True))
-    report = FileReport(
+    report = ReadFile(
         path=path,
         size=source.size,
         machine=elf.machine_name if elf else "",
         archs=inventory.archs(),
-        modules=tuple(Modules(codes, count) for codes, count in inventory.modules.most_common()),
+        modules=inventory.modules.total(),
+        groups=tuple(ModuleGroup(codes, count) for codes, count in inventory.modules.most_common()),
         other=dict(inventory.other),
         needed=dynamic.needed if dynamic else (),
         problems=tuple(problems),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stoker.model.report import KernelRun
 from stoker.verify.python_probe import NoAnswerError, hear
-from stoker.verify.report import KernelRun
 
 SECONDS = 180.0
 """A first start that compiles all of torch's PTX took minutes; a hung device takes for ever."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from stoker.model.report import Problem
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.binary.elf import Dynamic, Elf
 from stoker.verify.linking.libraries import Linker, Missing, foreign_paths
-from stoker.verify.report import Problem
 
 
 class Linked(NamedTuple):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path, PurePosixPath
 
+from stoker.model.report import Severity
 from stoker.verify.binary.byte_source import (
     Deadline,
     DeflatedSource,
@@ -25,7 +26,6 @@ from stoker.verify.binary.byte_source import (
     UnreadableError,
     exactly,
 )
-from stoker.verify.report import Severity
 
 MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 32 << 20

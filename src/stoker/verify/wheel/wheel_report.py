@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.read_binary import Binary, read_binary, recognised
 from stoker.verify.find_files import binary_name
 from stoker.verify.linking.libraries import foreign_paths, missing_in_package
-from stoker.verify.report import FileReport, Problem, Severity
 from stoker.verify.wheel import tags
 from stoker.verify.wheel.wheel_file import (
     Recorded,
@@ -42,7 +43,7 @@ _MAX_PROBLEMS = 20
 """Problems of one kind that are listed one by one."""
 
 
-def read_wheel(path: Path) -> tuple[list[FileReport], list[Problem]]:
+def read_wheel(path: Path) -> tuple[list[ReadFile], list[Problem]]:
     """The reports of a wheel's binaries, and the problems of the wheel as such. Never raises."""
     try:
         with Wheel(path) as wheel:
@@ -62,7 +63,7 @@ class _Reader:
         self.kinds: Counter[str] = Counter()
         self.binaries: list[Binary] = []
 
-    def read(self) -> tuple[list[FileReport], list[Problem]]:
+    def read(self) -> tuple[list[ReadFile], list[Problem]]:
         try:
             for severity, what in name_problems(self.wheel):
                 self._problem("name", severity, self.path, what)
@@ -141,7 +142,7 @@ class _Reader:
         for name in record.keys() - {m.filename for m in self.wheel.members}:
             self._problem("record", "error", f"{self.path}{SEPARATOR}{name}", "is in RECORD and not in the wheel")
 
-    def _finish(self) -> list[FileReport]:
+    def _finish(self) -> list[ReadFile]:
         members: dict[str, list[str]] = {}
         for member in self.wheel.members:
             members.setdefault(PurePosixPath(member.filename).name, []).append(member.filename)
@@ -173,7 +174,7 @@ class _Reader:
 
     def _link(
         self, binary: Binary, promises: list[tags.Promise], members: dict[str, list[str]], requires: str
-    ) -> FileReport:
+    ) -> ReadFile:
         elf, dynamic, report = binary.elf, binary.dynamic, binary.report
         if elf is None or dynamic is None:
             return report

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stoker.model.report import DeviceReport, FileReport, Report, RequestState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.model.verification import JudgedDevice, RequestState, Verification, VerifiedFile
 from stoker.show.tui.pages.lines import Line, Part, pad, wrap
 from stoker.show.tui.pages.overview import section
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -45,7 +45,7 @@ _FILE_WORDS = {
 class Device:
     """A row: one kind of GPU."""
 
-    device: JudgedDevice
+    device: DeviceReport
     count: int
 
 
@@ -60,10 +60,10 @@ class Arch:
     torch: bool | None
 
 
-Picked = Device | Arch | ProblemGroup | VerifiedFile
+Picked = Device | Arch | ProblemGroup | FileReport
 
 
-def details(picked: Picked, found: Verification, width: int, g: Glyphs) -> list[Line]:
+def details(picked: Picked, found: Report, width: int, g: Glyphs) -> list[Line]:
     """A heading and all there is to say."""
     if isinstance(picked, Device):
         return [section(_title(device_name(picked.device)), width, g), *_device(picked, found, width)]
@@ -89,7 +89,7 @@ def _rows(label: str, texts: Iterable[str], width: int) -> list[Line]:
     return [line for i, text in enumerate(texts) for line in _row(label if i == 0 else "", text, width)]
 
 
-def _device(picked: Device, found: Verification, width: int) -> list[Line]:
+def _device(picked: Device, found: Report, width: int) -> list[Line]:
     device = picked.device
     lines = _row("verdict", f"{VERDICTS[device.verdict]}: {device.why}", width)
     facts = [f"{picked.count} of them"] if picked.count > 1 else []
@@ -104,7 +104,7 @@ def _device(picked: Device, found: Verification, width: int) -> list[Line]:
     return lines
 
 
-def _arch(picked: Arch, found: Verification, width: int) -> list[Line]:
+def _arch(picked: Arch, found: Report, width: int) -> list[Line]:
     asked = {
         "present": "asked for, and there",
         "missing": "asked for, and in no file",
@@ -130,7 +130,7 @@ def _problem(group: ProblemGroup, width: int) -> list[Line]:
     return [*lines, *_rows("in", group.files, width)]
 
 
-def _file(file: VerifiedFile, found: Verification, width: int) -> list[Line]:
+def _file(file: FileReport, found: Report, width: int) -> list[Line]:
     lines = _row("file", f"{file.path} ({format_bytes(file.size)})", width)
     for place, device, _count in distinct(found):
         if place < len(file.verdicts):

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from stoker.model.report import DeviceReport, FileReport, HeldArch, Report
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.model.verification import HeldArch, JudgedDevice, Verification, VerifiedFile
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.overview import section
 from stoker.show.tui.pages.verification_details import Arch, Device, Picked, details
@@ -57,7 +57,7 @@ def standing_mark(standing: Standing, g: Glyphs) -> Part:
     return Part({"good": g.ok, "warn": g.warn, "bad": g.fail}[standing] + " ", f"{STANDING_INKS[standing]} bold")
 
 
-def verdict_line(found: Verification, width: int, g: Glyphs, tail: str = "") -> Line:
+def verdict_line(found: Report, width: int, g: Glyphs, tail: str = "") -> Line:
     """The verdict in one line; `tail` stays whole."""
     standing, text = headline(found)
     room = width - 2 - len(tail)
@@ -65,13 +65,13 @@ def verdict_line(found: Verification, width: int, g: Glyphs, tail: str = "") -> 
     return standing_mark(standing, g), Part(text, f"{STANDING_INKS[standing]} bold"), Part(tail, "text_dim")
 
 
-def rows(found: Verification) -> list[Picked]:
+def rows(found: Report) -> list[Picked]:
     """All that can be picked, in the order of the screen."""
     devices = [Device(device, count) for _, device, count in distinct(found)]
     return [*devices, *problem_groups(found), *archs(found), *found.files]
 
 
-def archs(found: Verification) -> list[Arch]:
+def archs(found: Report) -> list[Arch]:
     """Every architecture that was asked for or found, machine code before PTX."""
     asked = {r.arch: r.state for r in found.requested}
     held: dict[str, list[HeldArch]] = {}
@@ -96,7 +96,7 @@ def _arch_order(name: str) -> tuple[bool, int, str]:
     return not name.startswith("sm_"), int(number[:9] or 0), name
 
 
-def verification(found: Verification, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
+def verification(found: Report, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
     """The whole page below the header, in exactly `height` lines; row `chosen` is picked."""
     lines = [verdict_line(found, width, g)]
     torch = found.torch
@@ -115,7 +115,7 @@ def verification(found: Verification, width: int, height: int, g: Glyphs, chosen
 
 
 def _window(
-    found: Verification, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
+    found: Report, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
 ) -> list[Line]:
     """The part of the list around the picked row, in at most `room` lines."""
     entries = _entries(found, every, width, g, roomy=roomy)
@@ -129,7 +129,7 @@ def _window(
     ]
 
 
-def _entries(found: Verification, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[Entry]:
+def _entries(found: Report, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[Entry]:
     gap = [Entry(None)] * roomy
     devices = [p for p in every if isinstance(p, Device)]
     problems = [p for p in every if isinstance(p, ProblemGroup)]
@@ -149,13 +149,13 @@ def _entries(found: Verification, every: list[Picked], width: int, g: Glyphs, *,
     return entries
 
 
-def _arch_heads(found: Verification) -> Line:
+def _arch_heads(found: Report) -> Line:
     torch = pad(" torch", 7) if found.torch is not None and not found.torch.error else ""
     asked = pad(" asked for", 11) if found.requested else ""
     return (Part(f"{asked}{torch}{pad('size', 10, right=True)}{pad('files', 9, right=True)}", "text_dim"),)
 
 
-def capabilities(found: Verification, width: int) -> list[tuple[str, int]]:
+def capabilities(found: Report, width: int) -> list[tuple[str, int]]:
     """The capabilities that get a column, each with its first device's place."""
     first: dict[str, int] = {}
     for place, device in enumerate(found.devices):
@@ -164,7 +164,7 @@ def capabilities(found: Verification, width: int) -> list[tuple[str, int]]:
 
 
 def row_line(
-    picked: Picked, found: Verification, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
+    picked: Picked, found: Report, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
 ) -> Line:
     """One row of the list."""
     if isinstance(picked, Device):
@@ -179,7 +179,7 @@ def row_line(
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
 
-def _device_line(device: JudgedDevice, count: int, width: int, g: Glyphs) -> Line:
+def _device_line(device: DeviceReport, count: int, width: int, g: Glyphs) -> Line:
     standing = STANDINGS[device.verdict]
     name = device_name(device) if count == 1 else f"{count} {device_name(device)}"
     verdict = VERDICTS[device.verdict]
@@ -203,7 +203,7 @@ def _problem_line(group: ProblemGroup, width: int, g: Glyphs) -> Line:
     return Part(f"{mark} ", f"{SEVERITY_INKS[group.severity]} bold"), Part(elide_end(text, width - 2, g.ellipsis))
 
 
-def _arch_line(arch: Arch, found: Verification, width: int, g: Glyphs) -> Line:
+def _arch_line(arch: Arch, found: Report, width: int, g: Glyphs) -> Line:
     mark, ink = {"present": (g.ok, "ok"), "missing": (g.fail, "error"), "extra": (g.dot, "text_dim"), None: (" ", "")}[
         arch.state
     ]
@@ -219,7 +219,7 @@ def _arch_line(arch: Arch, found: Verification, width: int, g: Glyphs) -> Line:
     return Part(f"{mark} ", f"{ink or 'text'} bold"), Part(pad(clean(arch.name, 40), room)), *cells
 
 
-def _file_line(file: VerifiedFile, columns: Sequence[tuple[str, int]], width: int, g: Glyphs) -> Line:
+def _file_line(file: FileReport, columns: Sequence[tuple[str, int]], width: int, g: Glyphs) -> Line:
     own = [file.verdicts[place] if place < len(file.verdicts) else "" for _, place in columns]
     inks = {"native": "ok", "ptx-jit": "warn", "partly": "warn", "no": "error", "other": "text_dim", "": "text_dim"}
     cells = [Part(pad(f" {FILE_VERDICTS[v]}", COLUMN), inks[v]) for v in own]

@@ -1,0 +1,40 @@
+"""The device code of one file, module by module: what the verdict on it rests on. Unaware of files and devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from stoker.model.report import FileReport
+from stoker.verify.archs import Arch
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Code:
+    """One piece of device code in a module: a "cubin", "ptx", or "empty", machine code without a kernel.
+
+    `version` is the PTX ISA's, or that of the machine code's format.
+    """
+
+    kind: str
+    arch: Arch
+    version: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleGroup:
+    """`count` modules (one for each source file, about) that hold the same choice of device code."""
+
+    codes: frozenset[Code]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile(FileReport):
+    """A file's report in the making, with the code that it is judged by."""
+
+    groups: tuple[ModuleGroup, ...] = ()
+
+    @property
+    def report(self) -> FileReport:
+        """What is kept once it has been judged."""
+        return FileReport(**{f.name: getattr(self, f.name) for f in fields(FileReport)})
