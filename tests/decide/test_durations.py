@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, kind_of, weight
-from stoker.model.stated import Stated
+from stoker.model.lessons import Stated
 
 
 def expected(durations: Durations, tool: str, output: str, size: int = 0) -> float:

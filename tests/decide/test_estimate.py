@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from stoker.decide.time_left.durations import Class, Durations, Expected, weight
 from stoker.decide.time_left.estimate import Left, counted, longest_path, remainder, time_left
 from stoker.model import events as ev
+from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
-from stoker.model.stated import Stated
 
 KNOWN = Class("history")
 

@@ -13,7 +13,7 @@ from stoker.decide.memory.command_traits import Traits
 from stoker.decide.memory.curves import Curve, Point
 from stoker.decide.memory.learner import Learner, Recall, run_spread
 from stoker.decide.memory.prior_classes import Prior, Priors
-from stoker.model.remembered import Remembered
+from stoker.model.lessons import Remembered
 
 MIB, GIB = 2**20, 2**30
 PRIORS, _ = load_priors([shipped_priors()])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from decide.builds import GIB, acts, asked, candidate, kernel, light, live, view
 from stoker.decide.memory.ramdisk_growth import FIRST_SHARE, LEARNT_SECONDS, MARGIN, SeenRamDisk
 from stoker.decide.policy.snapshot import View
-from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import RamDisk
 
 
 def disk(used: float, size: float = 8) -> RamDisk:

@@ -272,7 +272,7 @@ def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> 
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(stoker.socket(build)))
         file = s.makefile("rwb")
-        file.write(b'{"type":"hello","protocol":1,"resume":null,"read_only":true}\n')
+        file.write(b'{"type":"hello","protocol":2,"resume":null,"read_only":true}\n')
         file.write(b'{"type":"command","n":1,"verb":"stop","args":{}}\n')
         file.flush()
         reply = next(m for m in map(json.loads, file) if m["type"] == "reply")
@@ -552,7 +552,7 @@ def test_one_viewer_too_many_is_told_so_and_reads_the_journal(stoker: Stoker, sl
         for _ in range(32):
             viewer = viewers.enter_context(socket.socket(socket.AF_UNIX))
             viewer.connect(str(stoker.socket(build)))
-            viewer.sendall(b'{"type":"hello","protocol":1,"resume":null,"read_only":true}\n')
+            viewer.sendall(b'{"type":"hello","protocol":2,"resume":null,"read_only":true}\n')
             assert viewer.recv(1)
         said = stoker.run("status", build).stdout.decode()
         assert "by the journal: 32 viewers are connected already; close one" in said

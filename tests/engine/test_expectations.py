@@ -12,7 +12,7 @@ from stoker.engine.learn import expectations as module
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
-from stoker.model.lesson import Lesson
+from stoker.model.lessons import Lesson
 from stoker.record.history import History
 from stoker.record.jsonlines import dump_line, parse_line
 

@@ -11,10 +11,10 @@ import pytest
 from stoker.engine.learn.forecast import LEARNT_FROM, Forecast, Foretold
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
+from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
-from stoker.model.stated import Stated
 from stoker.model.tool import Tool
 from stoker.sense.ninja.plan import Plan, PlanSummary
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph

@@ -10,7 +10,7 @@ from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.model.events import Event, FailureFound, Record, Sampled, SchedulerPlanned
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import MachineSample
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, OutputUse
 from stoker.sense.ninja.plan import Plan, PlanSummary
 from stoker.sense.proc.schedulers import Scheduler
 
@@ -102,26 +102,26 @@ def test_a_later_engine_begins_where_the_one_before_it_has_read(tmp_path: Path) 
     log.write_text("chatter\n" * 1000 + "[1/9] CC a.o\n" + FAILED.format("b"))
     first = OutputWatch(log, BuildState())
     assert failures(first.read([])) == [], "more of it may come"
-    later = OutputWatch(log, BuildState(log_read=first.settled))
+    later = OutputWatch(log, BuildState(output=OutputUse(read=first.settled)))
     with log.open("a") as file:
         file.write("more of it\n[2/9] CC c.o\n")
     (failure,) = [e for e in later.read([]) if isinstance(e, FailureFound)]
     assert (failure.output, failure.excerpt) == ("b.o", ("Killed", "more of it"))
     assert failure.log_start == 1000 * len("chatter\n") + len("[1/9] CC a.o\n")
     assert later.settled == log.stat().st_size
-    assert failures(OutputWatch(log, BuildState(log_read=later.settled)).read_all([])) == []
+    assert failures(OutputWatch(log, BuildState(output=OutputUse(read=later.settled))).read_all([])) == []
 
 
 def test_how_far_was_read_is_in_the_journal() -> None:
     machine = MachineSample(50.0, (50,), 2.0, 2**34, 2**33, 2**33, "machine")
     sampled = [Sampled(machine, (), 0, 0, 0, "", 100, log_read=read) for read in (70, 0)]  # 0: of an older stoker
     state = reduce_all(Record(n, float(n), event) for n, event in enumerate(sampled, 1))
-    assert state.log_read == 70
+    assert state.output.read == 70
 
 
 def test_a_log_that_was_cut_ends_what_is_read(tmp_path: Path) -> None:
     log = tmp_path / "output.log"
     log.write_text("chatter\n" * 10)
-    assert OutputWatch(log, BuildState(log_read=1000)).read_all([]) == []
+    assert OutputWatch(log, BuildState(output=OutputUse(read=1000))).read_all([]) == []
     log.unlink()
     assert OutputWatch(log, BuildState()).read_all([]) == []

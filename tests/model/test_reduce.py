@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.model import events as ev
+from stoker.model.attempts import is_made_anew
 from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
-from stoker.model.made_anew import is_made_anew
 from stoker.model.progress import progress_of
-from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.report import (
     MAX_FILES,
@@ -28,9 +27,10 @@ from stoker.model.report import (
     TorchFacts,
     bounded,
 )
-from stoker.model.samples import JobSample, MachineSample
-from stoker.model.state import MAX_KILLED, MAX_RECENT, MAX_SCHEDULERS, MAX_TIMELINE, BuildState
+from stoker.model.samples import JobSample, MachineSample, RamDisk
+from stoker.model.state import MAX_KILLED, MAX_RECENT, MAX_SCHEDULERS, BuildState
 from stoker.model.status import status_of
+from stoker.model.timeline import MAX_TIMELINE
 
 MACHINE = MachineSample(50.0, (40, 60), 2.0, 24 << 30, 4 << 30, 20 << 30, "machine")
 
@@ -87,7 +87,7 @@ def test_a_job_is_running_until_it_is_finished() -> None:
     assert progress_of(finished).finished == 1
     assert progress_of(finished).total == 3
     assert finished.schedulers[1].log_offset == 77
-    assert finished.heaviest[0].output == "a.o"
+    assert finished.history.heaviest[0].output == "a.o"
 
 
 def test_a_job_whose_process_has_ended_runs_no_more_but_is_counted_once_it_is_told_how() -> None:
@@ -307,9 +307,9 @@ def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
         return ev.Sampled(machine, (), 0, 1, 0, "", 0)
 
     state = reduce_all(records([*BEGIN, *(sample(i) for i in range(5000))]))
-    assert len(state.timeline) <= MAX_TIMELINE
-    assert max(p.memory_used for p in state.timeline) == 9 << 30
-    assert [p.time for p in state.timeline] == sorted(p.time for p in state.timeline)
+    assert len(state.timeline.points) <= MAX_TIMELINE
+    assert max(p.memory_used for p in state.timeline.points) == 9 << 30
+    assert [p.time for p in state.timeline.points] == sorted(p.time for p in state.timeline.points)
 
 
 def test_a_ram_disks_peak_outlives_it_and_the_last_count_of_what_was_written_is_the_one_of_the_end() -> None:
@@ -318,18 +318,18 @@ def test_a_ram_disks_peak_outlives_it_and_the_last_count_of_what_was_written_is_
         return ev.Sampled(machine, (), 0, 1, written, "", 0)
 
     state = reduce_all(records([*BEGIN, sample(100, 5), sample(900, 7), sample(200, 9)]))
-    assert (state.ramdisk_peak, state.build_written) == (900, 9)
+    assert (state.ramdisk.peak, state.disk_written) == (900, 9)
     disk = status_of(state, 0.0)["ramdisk"]
     assert (disk["path"], disk["used"], disk["size"], disk["peak"]) == ("/dev/shm/x", 200, 4 << 30, 900)
     gone = reduce(state, ev.Record(state.seq + 1, 1999.0, ev.Sampled(MACHINE, (), 0, 0, 9, "", 0)))
     assert status_of(gone, 0.0)["ramdisk"] == {**disk, "used": 0}
     ended = reduce(gone, ev.Record(gone.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", written=11)))
-    assert (ended.ramdisk_peak, ended.build_written) == (900, 11)
+    assert (ended.ramdisk.peak, ended.disk_written) == (900, 11)
     assert status_of(ended, 0.0)["ramdisk"]["used"] == 0
     lost = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("failed", None, "lost")))
-    assert lost.build_written == 9
+    assert lost.disk_written == 9
     short = reduce(state, ev.Record(state.seq + 1, 2000.0, ev.BuildEnded("done", 0, "", log_size=77)))
-    assert (short.log_size, lost.log_size) == (77, 0), "a build may be over before it is sampled"
+    assert (short.output.size, lost.output.size) == (77, 0), "a build may be over before it is sampled"
     assert decode_record(encode_record(ev.Record(1, 1.0, sample(100, 5)))).event == sample(100, 5)
     assert status_of(reduce_all(records(BEGIN)), 0.0)["ramdisk"] is None
 
@@ -394,7 +394,7 @@ def test_a_killed_job_never_counts_as_failed_whatever_is_heard_first(order: Sequ
     assert status["failures"] == []
     assert [(k["output"], k["by"], k["will_run_again"]) for k in status["killed"]] == [("a.o", by, True)]
     assert status["lost"] == {by: {"jobs": 1, "seconds": 12.0}}
-    assert [(job.outcome, job.killed_by) for job in state.recent] == [("killed", by)]
+    assert [(job.outcome, job.killed_by) for job in state.history.recent] == [("killed", by)]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1)])
@@ -424,7 +424,7 @@ def test_that_a_job_was_killed_may_be_learnt_when_many_others_have_ended() -> No
     others = [ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "ok") for n in range(2 * MAX_RECENT)]
     state = reduce_all(records([*BEGIN, start, end, *others, replace(death, jid=None)]))
     assert (progress_of(state).failed, progress_of(state).killed) == (0, 1)
-    assert len(state.recent) == MAX_RECENT
+    assert len(state.history.recent) == MAX_RECENT
 
 
 def test_a_kill_leaves_the_failure_of_an_earlier_attempt_alone() -> None:

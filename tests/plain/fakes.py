@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.model.samples import MachineSample
-from stoker.model.state import BuildState, Estimate, Plan, Scheduler
+from stoker.model.state import BuildState, Estimate, MemoryUse, Plan, Scheduler
 from stoker.model.update import Update
 
 GIB = 2**30
@@ -77,6 +77,5 @@ def state(finished: int = 0, total: int | None = 100, **changes: Any) -> BuildSt
 
 
 def done(finished: int = 100, **changes: Any) -> BuildState:
-    return state(
-        finished, phase="done", outcome="done", exit_code=0, ended=START + 754, build_peak_rss=5 * GIB, **changes
-    )
+    end: dict[str, Any] = {"phase": "done", "outcome": "done", "exit_code": 0, "ended": START + 754}
+    return state(finished, **end, memory=MemoryUse(build_peak=5 * GIB), **changes)

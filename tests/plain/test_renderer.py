@@ -7,9 +7,9 @@ from typing import Any, Literal
 import pytest
 
 from stoker.model.cache_use import CacheUse
-from stoker.model.ramdisk import RamDisk
 from stoker.model.report import DeviceReport, FileReport, HeldArch, Problem, Report, RequestedArch
-from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, Step
+from stoker.model.samples import RamDisk
+from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, RamDiskUse, Step
 from stoker.model.update import Link, Update
 from stoker.show.plain import MAX_BURST, PlainRenderer
 from stoker.show.verification_text import headline
@@ -69,7 +69,7 @@ def test_temporary_files_in_memory_are_told_and_what_they_and_the_disk_took_in_t
     machine = replace(machine, ramdisk=RamDisk("/dev/shm/x", 2**29, 4 * 2**30))
     line = tell(renderer, state(1, machine=machine, estimate=None), 60)[0]
     assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  RAM disk 0.5/4.0 GiB"
-    end = replace(done(), machine=machine, build_written=3 * 2**30, ramdisk_peak=2**30)
+    end = replace(done(), machine=machine, disk_written=3 * 2**30, ramdisk=RamDiskUse(2**30))
     assert tell(renderer, end, 754, "ended")[-1] == (
         "stoker: done in 12:34, 100 jobs, peak 5.0 GiB, 3.0 GiB written to disk, at most 1.0 GiB in the RAM disk"
     )

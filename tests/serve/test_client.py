@@ -337,7 +337,7 @@ print("listens", flush=True)
 for _ in range(3):
     c, _ = s.accept()
     try:
-        c.sendall(b'{"type":"hello","protocol":1,"id":"b-1","version":"9","seq":7,"snapshot":{"id":"FAKE","name":"FAKE"}}\\n')
+        c.sendall(b'{"type":"hello","protocol":2,"id":"b-1","version":"9","seq":7,"snapshot":{"id":"FAKE","name":"FAKE"}}\\n')
         print(c.recv(1000), flush=True)
     except ConnectionError:
         print(b"", flush=True)

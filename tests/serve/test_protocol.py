@@ -33,11 +33,11 @@ RECORD = ev.Record(7, 1.0, ev.Noticed("info", "x"))
 
 
 def test_every_message_comes_back_as_it_was_sent() -> None:
-    hello = ClientHello(1, 12, read_only=True)
+    hello = ClientHello(2, 12, read_only=True)
     assert parse_hello(to_json(hello)) == hello
     command = Command(3, "stop", {"force": True})
     assert parse_command(to_json(command)) == command
-    welcome = ServerHello(1, "b-1", "0.1.0", 9, BuildState(id="b-1", seq=9))
+    welcome = ServerHello(2, "b-1", "0.1.0", 9, BuildState(id="b-1", seq=9))
     assert parse_server_hello(to_json(welcome)) == welcome
     for message in (Reply(3, ok=False, error="no"), Bye("over")):
         assert parse_server_message(to_json(message)) == message
@@ -51,7 +51,7 @@ def test_every_message_comes_back_as_it_was_sent() -> None:
 )
 def test_a_hello_that_is_none_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError):
-        parse_hello({**to_json(ClientHello(1, None, read_only=False)), **change})
+        parse_hello({**to_json(ClientHello(2, None, read_only=False)), **change})
 
 
 def test_another_protocol_is_named() -> None:
@@ -75,7 +75,7 @@ def test_a_bye_in_place_of_a_hello_gives_the_engines_reason() -> None:
 def test_a_snapshot_of_the_wrong_shape_is_refused() -> None:
     state = {**encode(BuildState()), "jobs": [1]}
     with pytest.raises(ProtocolError, match="state cannot be read"):
-        parse_server_hello({"type": "hello", "protocol": 1, "seq": 1, "snapshot": state})
+        parse_server_hello({"type": "hello", "protocol": 2, "seq": 1, "snapshot": state})
 
 
 KEYS = ["type", "protocol", "resume", "read_only", "n", "verb", "args", "seq", "snapshot", "record", "ok", "error"]

@@ -79,7 +79,7 @@ class Viewer:
         return [parse_line(line) for line in data.splitlines()]
 
     async def greet(self, *, resume: int | None = None, read_only: bool = False) -> Frame:
-        await self.send({"type": "hello", "protocol": 1, "resume": resume, "read_only": read_only})
+        await self.send({"type": "hello", "protocol": 2, "resume": resume, "read_only": read_only})
         return await self.receive()
 
     async def events(self, count: int) -> list[int]:
@@ -418,7 +418,7 @@ os.setgid(12345); os.setuid(12345)
 s = socket.socket(socket.AF_UNIX); s.settimeout(20)
 try:
     s.connect(sys.argv[1])
-    s.sendall(b'{"type":"hello","protocol":1,"resume":null,"read_only":false}\\n')
+    s.sendall(b'{"type":"hello","protocol":2,"resume":null,"read_only":false}\\n')
     print(repr(s.recv(100)))
 except (PermissionError, ConnectionError) as e:
     print(type(e).__name__)

@@ -9,9 +9,8 @@ from dataclasses import replace
 from stoker.model import events as ev
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis
-from stoker.model.ramdisk import RamDisk
 from stoker.model.reduce import reduce_all
-from stoker.model.samples import GpuSample, JobSample, MachineSample, Pressure
+from stoker.model.samples import GpuSample, JobSample, MachineSample, Pressure, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
 

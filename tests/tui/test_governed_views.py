@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from stoker.model import events as ev
 from stoker.model.events import Paused
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, MemoryUse
 from stoker.show.tui.input.pending import Act, Wishes
 from stoker.show.tui.pages import dashboard_page, meters, overview
 from stoker.show.tui.pages.job_table import of_expected, ordered, table
@@ -68,7 +68,7 @@ def test_the_memory_bar_has_its_width_whatever_is_promised(
     used: int, own: int, promised: int, reserve: int, width: int
 ) -> None:
     machine = replace(MACHINE, memory_used=used)
-    state = replace(governed(), machine=machine, build_rss=own, memory_promised=promised, memory_reserve=reserve)
+    state = replace(governed(), machine=machine, memory=MemoryUse(own, own, used, promised, reserve))
     assert width_of(meters.memory_bar(state, machine, width, UNICODE)) == width
 
 

@@ -87,7 +87,7 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
     state = story().state
     assert state.machine is not None
     assert state.over
-    state = replace(state, memory_promised=GIB, memory_reserve=GIB)
+    state = replace(state, memory=replace(state.memory, promised=GIB, reserve=GIB))
     m = at(state)
     for page in (meters.meters(m, 120, UNICODE, 12), dashboard_page.timeline(m, 120, 40, UNICODE)):
         text = "\n".join(map(text_of, page))

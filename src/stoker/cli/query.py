@@ -131,7 +131,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     share = "" if p.share is None else f"  {format_share(p.share)}"
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
-    if state.ungoverned:
+    if state.level.ungoverned:
         lines.append(f"  jobs      {compilers(state)}, which nobody can hold or count")
     else:
         lines.append(
@@ -170,8 +170,8 @@ def _governed_lines(state: BuildState) -> list[str]:
         loose = f"; {text}" if (text := ungoverned(state)) else ""
         lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
     if machine is not None:
-        promised = f", {format_bytes(state.memory_promised)} promised to jobs" if state.memory_promised else ""
-        reserve = f", {format_bytes(state.memory_reserve)} in reserve" if state.memory_reserve else ""
+        promised = f", {format_bytes(state.memory.promised)} promised to jobs" if state.memory.promised else ""
+        reserve = f", {format_bytes(state.memory.reserve)} in reserve" if state.memory.reserve else ""
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
         lines.append(f"  memory    {used}{promised}{reserve}")
     return lines
@@ -179,11 +179,11 @@ def _governed_lines(state: BuildState) -> list[str]:
 
 def _disk_lines(state: BuildState) -> list[str]:
     """What went to disks, and what temporary files took of the memory."""
-    lines = [f"  written   {format_bytes(state.build_written)} to disk"] if state.build_written else []
+    lines = [f"  written   {format_bytes(state.disk_written)} to disk"] if state.disk_written else []
     disk = state.machine.ramdisk if state.machine is not None else None
     if disk is not None:
         now = "" if state.over else f"{format_bytes(disk.used)} of {format_bytes(disk.size)}, "
-        lines.append(f"  RAM disk  {now}at most {format_bytes(state.ramdisk_peak)}")
+        lines.append(f"  RAM disk  {now}at most {format_bytes(state.ramdisk.peak)}")
     return lines
 
 

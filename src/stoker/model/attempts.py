@@ -1,18 +1,26 @@
 """What an earlier attempt at a step has left of its work, for a step that runs again. Pure.
 
 A scheduler that broke off still has its plan to fulfil: until the next attempt's scheduler in that place has a plan of
-its own, it stands for what is left. Then the two plans tell how much of the earlier work was kept. Unaware of events.
+its own, it stands for what is left. Then the two plans show how much of the earlier work was kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
+from stoker.model.events import SchedulerStarted
 from stoker.model.evolve import evolve
-from stoker.model.made_anew import is_made_anew
 from stoker.model.state import Scheduler, Step
 
 Schedulers = Mapping[int, Scheduler]
+
+_TEMPORARY = ("tmp", "pip-")
+"""How names begin that Python's tempfile and pip make up."""
+
+_MIN_SAME, _MIN_RANDOM = 3, 4
+"""Characters that the names of two temporary folders share at their start at least ("tmp"), and in how many they differ
+behind that: Python makes up 8 of them, pip 8 or 32, and some are equal by chance."""
 
 
 def with_broken_off(schedulers: Schedulers, step: Step) -> dict[int, Scheduler]:
@@ -36,6 +44,25 @@ def with_work_lost(schedulers: Schedulers, directory: str, step: int) -> dict[in
     """The same, but that nothing is left of what a step has built in a folder."""
     gone = [s for s in schedulers.values() if s.step == step and s.directory == directory and s.ended is not None]
     return {**schedulers} | {s.sid: evolve(s, finished=0, finished_by_tool={}) for s in gone}
+
+
+def redone_by(new: SchedulerStarted, schedulers: Schedulers, step: Step | None) -> list[Scheduler]:
+    """Those of earlier attempts at the step whose work the new one does again, in a new temporary folder as pip's.
+
+    `step` is as before the new one was counted.
+    """
+    if step is None or step.attempt == 1:
+        return []
+    first = new.sid - step.schedulers
+    return [s for s in schedulers.values() if s.sid < first and s.finished and is_made_anew(new.directory, s.directory)]
+
+
+def without_work(schedulers: Schedulers, redone: Iterable[Scheduler]) -> dict[int, Scheduler]:
+    """The same, but that what these have built counts no more. What one that broke off had to do is still to do."""
+    return {**schedulers} | {
+        s.sid: evolve(s, finished=0, failed=0, killed=0, plan=s.plan if s.broken_off else None, finished_by_tool={})
+        for s in redone
+    }
 
 
 def with_successor(schedulers: Schedulers, sid: int, total: int | None) -> dict[int, Scheduler]:
@@ -102,3 +129,17 @@ def _lacks(scheduler: Scheduler) -> bool:
 
 def _same_place(a: str, b: str) -> bool:
     return a == b or is_made_anew(a, b)
+
+
+def is_made_anew(now: str, before: str) -> bool:
+    """True when two paths are one folder to a person: they differ, and only in names that a program made up, as in
+    /tmp/tmpk9j6kttq/build."""
+    parts, old = now.split("/"), before.split("/")
+    different = [(a, b) for a, b in zip(parts, old, strict=False) if a != b]
+    temporary = any(a.startswith(_TEMPORARY) for a, _ in different)
+    return len(parts) == len(old) and temporary and all(_made_up(a, b) for a, b in different)
+
+
+def _made_up(a: str, b: str) -> bool:
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))))
+    return len(a) == len(b) and same >= _MIN_SAME and sum(x != y for x, y in zip(a, b, strict=True)) >= _MIN_RANDOM

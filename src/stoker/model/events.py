@@ -12,10 +12,9 @@ from typing import ClassVar, Literal, get_args
 
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
-from stoker.model.lesson import Lesson
+from stoker.model.lessons import Lesson, Stated
 from stoker.model.report import Report, Severity
 from stoker.model.samples import JobSample, MachineSample
-from stoker.model.stated import Stated
 from stoker.model.tool import Tool
 
 JOURNAL_VERSION = 1

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stoker.model.ramdisk import RamDisk
-
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
@@ -34,6 +32,20 @@ class Pressure:
     some: float
     full: float
     own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RamDisk:
+    """A folder in memory for temporary files. Sizes in bytes: `used` of `size` allowed; `free` is what its file system
+    has left, None if that has no limit.
+
+    `used` counts as memory in use already: it is part of MachineSample.memory_used.
+    """
+
+    path: str
+    used: int
+    size: int
+    free: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

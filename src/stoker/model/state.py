@@ -14,31 +14,12 @@ from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.report import Report, Severity
-from stoker.model.samples import GpuSample, MachineSample, Pressure
+from stoker.model.samples import MachineSample
+from stoker.model.timeline import Timeline
 from stoker.model.tool import Tool
 
-__all__ = [
-    "BuildState",
-    "Decision",
-    "Estimate",
-    "Failure",
-    "FinishedJob",
-    "GpuSample",
-    "Job",
-    "KilledJob",
-    "Level",
-    "Lost",
-    "MachineSample",
-    "Notice",
-    "Phase",
-    "Plan",
-    "Pressure",
-    "Retired",
-    "Scheduler",
-    "Step",
-    "TimelinePoint",
-    "ToolStats",
-]
+STATE_VERSION = 2
+"""Version of the state as JSON, in checkpoints; raised when a reader of another version would misread it."""
 
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
@@ -46,8 +27,6 @@ MAX_KILLED = 200
 MAX_NOTICES = 100
 MAX_RECENT = 50
 MAX_SCHEDULERS = 200
-MAX_TIMELINE = 600
-"""Points kept of the timeline; when full, every second one goes and the spacing doubles."""
 
 Fate = Literal["ok", "failed", "unknown", "killed"]
 """What became of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself."""
@@ -201,17 +180,6 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStats:
-    """Durations and peaks of the finished jobs of one tool."""
-
-    count: int = 0
-    seconds_sum: float = 0.0
-    seconds_square_sum: float = 0.0
-    seconds_max: float = 0.0
-    peak_rss: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """Remaining seconds, with a band, and when that was estimated."""
 
@@ -219,18 +187,6 @@ class Estimate:
     low: float
     high: float
     time: float
-
-
-@dataclass(frozen=True, slots=True)
-class TimelinePoint:
-    """One point of the timeline: what counts against the budget, the build's own memory, jobs, CPU percent."""
-
-    time: float
-    memory_used: int
-    build_rss: int
-    running: int
-    cpu_percent: float
-    on_deck: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +241,10 @@ class KilledJob:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How many jobs may run (`target`), and how many the scheduler was told (`window`).
+    """How many jobs may run (`target`), and how many the scheduler may start (`window`).
 
-    `guarded` is False when a person has switched off the care for memory.
+    `guarded` is False when a person has switched off the care for memory. `ungoverned` counts the compilers that no
+    scheduler started, as in events.Sampled.
     """
 
     mode: Literal["auto", "manual"] = "auto"
@@ -295,6 +252,47 @@ class Level:
     window: int | None = None
     paused: Paused = "no"
     guarded: bool = True
+    ungoverned: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Memory in bytes: the `build`'s own, the peak of all that counts against the budget (`used_peak`), and what is
+    `promised` to jobs and kept in `reserve`, as in events.Sampled."""
+
+    build: int = 0
+    build_peak: int = 0
+    used_peak: int = 0
+    promised: int = 0
+    reserve: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RamDiskUse:
+    """The most that the RAM disk held, and by how much it is expected to grow, in bytes."""
+
+    peak: int = 0
+    reserve: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutputUse:
+    """The output log: its size, up to which byte all events of it are recorded, and where its last failure ends, those
+    of earlier attempts included."""
+
+    size: int = 0
+    read: int = 0
+    failures_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobHistory:
+    """Jobs that have ended: the last ones, the largest, the slowest, and how many did not fail, by tool."""
+
+    recent: tuple[FinishedJob, ...] = ()
+    heaviest: tuple[FinishedJob, ...] = ()
+    slowest: tuple[FinishedJob, ...] = ()
+    finished_by_tool: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -326,40 +324,26 @@ class BuildState:
     retired: Retired = field(default_factory=Retired)
     jobs: Mapping[int, Job] = field(default_factory=dict)
     leaving: Mapping[int, Job] = field(default_factory=dict)
-    """Jobs whose process has ended, until it is told how: a ninja records it a moment later."""
+    """Jobs whose process has ended, until their end is recorded: ninja does that a moment later."""
     last_jid: int = 0
+    history: JobHistory = field(default_factory=JobHistory)
     level: Level = field(default_factory=Level)
-    machine: MachineSample | None = None
-    build_rss: int = 0
-    build_peak_rss: int = 0
-    build_processes: int = 0
-    build_written: int = 0
     activity: str = ""
-    ungoverned: Mapping[str, int] = field(default_factory=dict)
-    """Compilers that no scheduler started, as in events.Sampled."""
-    log_size: int = 0
-    memory_peak: int = 0
-    memory_promised: int = 0
-    memory_reserve: int = 0
-    ramdisk_peak: int = 0
-    ramdisk_reserve: int = 0
+    """What runs while no scheduler does, as in events.Sampled."""
+    machine: MachineSample | None = None
+    memory: MemoryUse = field(default_factory=MemoryUse)
+    ramdisk: RamDiskUse = field(default_factory=RamDiskUse)
+    disk_written: int = 0
+    """Bytes that the build wrote to disks, less what was deleted before it got there."""
+    output: OutputUse = field(default_factory=OutputUse)
     estimate: Estimate | None = None
-    tool_stats: Mapping[str, ToolStats] = field(default_factory=dict)
-    heaviest: tuple[FinishedJob, ...] = ()
-    slowest: tuple[FinishedJob, ...] = ()
-    recent: tuple[FinishedJob, ...] = ()
-    timeline: tuple[TimelinePoint, ...] = ()
-    timeline_spacing: float = 1.0
+    timeline: Timeline = field(default_factory=Timeline)
     decisions: tuple[Decision, ...] = ()
     failures: tuple[Failure, ...] = ()
     killed: tuple[KilledJob, ...] = ()
     """Of the present step, all its attempts."""
     lost: Mapping[str, Lost] = field(default_factory=dict)
     """What kills have cost in the whole build, by who killed (events.KilledBy)."""
-    failures_end: int = 0
-    """Where in the output log the last failure ends, those of earlier attempts included."""
-    log_read: int = 0
-    """Up to which byte an engine has told everything that the output log says."""
     notices: tuple[Notice, ...] = ()
     cache: CacheUse | None = None
     """What a compiler cache did; None while none was seen at work."""

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from stoker.model.state import MAX_TIMELINE, TimelinePoint
+from dataclasses import dataclass
+
+MAX_TIMELINE = 600
+"""Points that are kept; when full, each two become one and the spacing doubles."""
 
 
-def with_point(
-    timeline: tuple[TimelinePoint, ...], spacing: float, point: TimelinePoint
-) -> tuple[tuple[TimelinePoint, ...], float]:
-    """One more point, and the spacing from now on: within one spacing the larger value of each series stays."""
-    if timeline and point.time - timeline[-1].time < spacing * 0.999:
-        last = timeline[-1]
-        return (*timeline[:-1], _merged(last, point)), spacing
-    timeline = (*timeline, point)
-    if len(timeline) > MAX_TIMELINE:
-        timeline = tuple(_merged(*timeline[i : i + 2]) for i in range(0, len(timeline), 2))
-        spacing *= 2
-    return timeline, spacing
+@dataclass(frozen=True, slots=True)
+class TimelinePoint:
+    """One point of the timeline: what counts against the budget, the build's own memory, jobs, CPU percent."""
+
+    time: float
+    memory_used: int
+    build_rss: int
+    running: int
+    cpu_percent: float
+    on_deck: int = 0
+
+    def merged(self, other: TimelinePoint) -> TimelinePoint:
+        """The larger value of each series, at this point's time."""
+        return TimelinePoint(
+            self.time,
+            max(self.memory_used, other.memory_used),
+            max(self.build_rss, other.build_rss),
+            max(self.running, other.running),
+            max(self.cpu_percent, other.cpu_percent),
+            max(self.on_deck, other.on_deck),
+        )
 
 
-def _merged(first: TimelinePoint, second: TimelinePoint | None = None) -> TimelinePoint:
-    if second is None:
-        return first
-    return TimelinePoint(
-        first.time,
-        max(first.memory_used, second.memory_used),
-        max(first.build_rss, second.build_rss),
-        max(first.running, second.running),
-        max(first.cpu_percent, second.cpu_percent),
-        max(first.on_deck, second.on_deck),
-    )
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Points at least `spacing` seconds apart."""
+
+    points: tuple[TimelinePoint, ...] = ()
+    spacing: float = 1.0
+
+    def with_point(self, point: TimelinePoint) -> Timeline:
+        """The same with one more: within one spacing the larger value of each series stays."""
+        points, spacing = self.points, self.spacing
+        if points and point.time - points[-1].time < spacing * 0.999:
+            return Timeline((*points[:-1], points[-1].merged(point)), spacing)
+        points = (*points, point)
+        if len(points) <= MAX_TIMELINE:
+            return Timeline(points, spacing)
+        pairs = (points[i : i + 2] for i in range(0, len(points), 2))
+        return Timeline(tuple(pair[0].merged(pair[-1]) for pair in pairs), 2 * spacing)

@@ -13,7 +13,7 @@ from stoker import __version__
 from stoker.config.paths import private_opener
 from stoker.config.regular import open_regular
 from stoker.model.codec import CodecError, decode, encode, whole
-from stoker.model.state import BuildState
+from stoker.model.state import STATE_VERSION, BuildState
 from stoker.record.jsonlines import BadLineError, dump_line, parse_line
 
 
@@ -34,7 +34,7 @@ def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
     """Replace the checkpoint; on a full disk the old one stays."""
     path = checkpoint_path(journal)
     new = path.with_suffix(".checkpoint.new")
-    data = dump_line({"stoker": __version__, "offset": offset, "state": encode(state)})
+    data = dump_line({"stoker": __version__, "version": STATE_VERSION, "offset": offset, "state": encode(state)})
     with contextlib.suppress(OSError):
         with open(new, "wb", opener=private_opener) as file:
             file.write(data)
@@ -47,7 +47,7 @@ def load_checkpoint(journal: Path) -> Checkpoint | None:
         with open_regular(checkpoint_path(journal)) as file:
             data = parse_line(file.read())
         offset = whole(data.get("offset"))
-        if data.get("stoker") != __version__ or offset is None:
+        if (data.get("stoker"), data.get("version")) != (__version__, STATE_VERSION) or offset is None:
             return None
         return Checkpoint(offset, decode(BuildState, data.get("state"), "state"))
     except (OSError, BadLineError, CodecError):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import UnsafeFolderError
-from stoker.model.remembered import Remembered
+from stoker.model.lessons import Remembered
 from stoker.record.history_file import ForeignError, HistoryFile, UnusableError, is_busy, is_damage
 
 MAX_ROWS = 50_000

@@ -13,7 +13,7 @@ from stoker.model.codec import CodecError, decode, decode_record, encode
 from stoker.model.events import Record
 from stoker.model.state import BuildState
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised only when an older side would misread a newer one."""
 
 _EVENT_HEAD = b'{"type":"event","record":'

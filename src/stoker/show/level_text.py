@@ -36,7 +36,7 @@ def ungoverned(state: BuildState) -> str:
     """That nothing is governed, where that is so: `nothing is governed: 2 rustc run without a ninja or make`."""
     if state.over or state.governed:
         return ""
-    if state.ungoverned:
+    if state.level.ungoverned:
         return f"nothing is governed: {compilers(state)} without a ninja or make"
     none_yet = state.step is None or state.step.schedulers == 0
     return "nothing is governed yet: no ninja or make runs" if none_yet else ""
@@ -44,8 +44,8 @@ def ungoverned(state: BuildState) -> str:
 
 def compilers(state: BuildState) -> str:
     """The compilers that nobody can hold: `2 rustc and 1 ld run`."""
-    names = " and ".join(f"{count} {clean(name, MAX_NAME)}" for name, count in sorted(state.ungoverned.items()))
-    return f"{names} {'runs' if sum(state.ungoverned.values()) == 1 else 'run'}"
+    names = " and ".join(f"{count} {clean(name, MAX_NAME)}" for name, count in sorted(state.level.ungoverned.items()))
+    return f"{names} {'runs' if sum(state.level.ungoverned.values()) == 1 else 'run'}"
 
 
 def setting(level: Level) -> str:

@@ -323,7 +323,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         if killed := killed_text.outlook_text(state):
             parts.append(killed)
     else:
-        parts.append(ungoverned(state) if state.ungoverned else _name(state.activity) or state.phase)
+        parts.append(ungoverned(state) if state.level.ungoverned else _name(state.activity) or state.phase)
     if state.machine is not None:
         used, budget = state.machine.memory_used / _GIB, state.machine.memory_budget / _GIB
         parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
@@ -357,9 +357,9 @@ def _ending(state: BuildState) -> list[Span]:
 def _used(state: BuildState) -> str:
     """What the build took at most, and what it wrote; nothing of what is not known."""
     figures = (
-        (state.build_peak_rss, "peak {}"),
-        (state.build_written, "{} written to disk"),
-        (state.ramdisk_peak, "at most {} in the RAM disk"),
+        (state.memory.build_peak, "peak {}"),
+        (state.disk_written, "{} written to disk"),
+        (state.ramdisk.peak, "at most {} in the RAM disk"),
     )
     return "".join(f", {words.format(format_bytes(size))}" for size, words in figures if size)
 

@@ -17,9 +17,7 @@ from stoker.decide.memory.correction import Correction
 from stoker.decide.memory.curves import Curve, Point, flat
 from stoker.decide.memory.output_names import stem
 from stoker.decide.memory.prior_classes import Prior, Priors
-from stoker.model.lesson import Lesson
-from stoker.model.remembered import Remembered
-from stoker.model.stated import Stated
+from stoker.model.lessons import Lesson, Remembered, Stated
 
 Recall = Callable[[str, str, str], Remembered | None]
 """What is remembered of (output, tool, flags); None where that is nothing."""

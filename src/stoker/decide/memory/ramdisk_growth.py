@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import RamDisk
 
 FIRST_SHARE = 0.5
 """Share of its size that a RAM disk is taken to need before anything is known: the size is the most that somebody

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stoker.model.stated import Stated, StatedBy
+from stoker.model.lessons import Stated, StatedBy
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"cxx": 1.0, "c": 0.2, "nvcc": 6.0, "link": 0.3, "archive": 0.1, "other": 0.3}

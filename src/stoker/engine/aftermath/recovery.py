@@ -271,7 +271,7 @@ class Recovery:
             return [self._step(failure) for failure in state.failures]
         count = state.retired.failed + state.retired.killed
         count += sum(s.failed + s.killed for s in state.schedulers.values())
-        failed = [job for job in state.recent if job.outcome in ("failed", "killed")]
+        failed = [job for job in state.history.recent if job.outcome in ("failed", "killed")]
         if not 0 < count <= len(failed):
             return []
         return [FailedStep(job.output, "", None, ()) for job in failed[-count:]]
@@ -291,7 +291,7 @@ class Recovery:
         """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""
         living = (*state.leaving.values(), *state.jobs.values())
         known = {job.output: job.peak_rss for job in living if job.output in outputs}
-        seen = [job for job in (*state.heaviest, *state.recent) if job.output in outputs]
+        seen = [job for job in (*state.history.heaviest, *state.history.recent) if job.output in outputs]
         return known | {job.output: job.peak_rss or 0 for job in seen}
 
     def _step(self, failure: ev.FailureFound | Failure) -> FailedStep:

@@ -19,7 +19,7 @@ from stoker.decide.policy.snapshot import Candidate, LiveJob
 from stoker.decide.policy.waits import Wait
 from stoker.model import state as state_of
 from stoker.model.events import JobState
-from stoker.model.lesson import Lesson
+from stoker.model.lessons import Lesson
 from stoker.model.tool import Tool
 from stoker.sense.proc.jobs import Job, JobUse
 from stoker.sense.proc.processes import Process

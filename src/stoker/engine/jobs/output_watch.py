@@ -31,7 +31,7 @@ class OutputWatch:
 
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
-        self._reader = BuildOutput(path, max(state.failures_end, state.log_read))
+        self._reader = BuildOutput(path, max(state.output.failures_end, state.output.read))
         self._heard_percent: PercentLine | None = None
         self._percent_told: dict[int, float] = {}
         self._heard: dict[int, tuple[StatusLine, int]] = {}

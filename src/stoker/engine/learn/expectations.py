@@ -23,8 +23,7 @@ from stoker.decide.memory.prior_classes import Priors
 from stoker.decide.time_left.cache_savings import Saved
 from stoker.engine.learn.forecast import Foretold
 from stoker.model.events import JobFinished
-from stoker.model.lesson import Lesson
-from stoker.model.remembered import Remembered
+from stoker.model.lessons import Lesson, Remembered
 from stoker.record.history import History
 from stoker.sense.commands.shell import simple_commands
 from stoker.sense.proc.procfs import Notes

@@ -17,8 +17,8 @@ from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of
 from stoker.decide.time_left.estimate import Left, counted, remainder, time_left
 from stoker.engine.learn.remaining import Remaining, Twin, twin_of
 from stoker.model import events as ev
+from stoker.model.lessons import Stated
 from stoker.model.state import BuildState, Job, Scheduler
-from stoker.model.stated import Stated
 from stoker.model.tool import Tool
 from stoker.sense.ninja.plan import Plan
 from stoker.sense.ninja.plan_graph import PlanGraph
@@ -347,7 +347,7 @@ class Forecast:
         """Bytes that jobs can hold on average."""
         if state.machine is None or not state.level.guarded:
             return math.inf
-        room = state.machine.memory_available + state.build_rss - state.memory_reserve
+        room = state.machine.memory_available + state.memory.build - state.memory.reserve
         return MEMORY_SHARE * max(room, state.machine.memory_budget // 10, 1)
 
     # -- expectations ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from stoker.decide.time_left.durations import Class, Durations, Expected, Sum, class_of, weight
 from stoker.decide.time_left.estimate import Left, remainder
-from stoker.model.stated import Stated
+from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 
 WAITING, RUNNING, DONE = range(3)

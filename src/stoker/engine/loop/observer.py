@@ -75,7 +75,7 @@ class Observer:
         self._next_jid = state.last_jid + 1
         self._schedulers_before = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self._jobs_before = {job.pid: job for job in (*state.jobs.values(), *state.leaving.values())}
-        self.sampler = Sampler(machine, roots.top, state.build_written, orphaned=roots.top == roots.build)
+        self.sampler = Sampler(machine, roots.top, state.disk_written, orphaned=roots.top == roots.build)
 
         self._processes: Mapping[int, Process] = {}
         self._schedulers: Mapping[int, Scheduler] = {}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from stoker.decide.recovery.deaths import MAX_RERUNS
 from stoker.engine.loop.keeper_link import Run
 from stoker.model import events as ev
-from stoker.model.ended_schedulers import lost
+from stoker.model.attempts import redone_by
 from stoker.model.state import BuildState
 
 
@@ -107,7 +107,8 @@ class Steps:
     def lost(self, state: BuildState, events: Iterable[ev.Event]) -> list[ev.Event]:
         """A word on what these new schedulers build again, since the step was run again in another folder."""
         new = [e for e in events if isinstance(e, ev.SchedulerStarted)]
-        count = sum(s.finished for s in {s.sid: s for e in new for s in lost(state.schedulers, state.step, e)}.values())
+        redone = {s.sid: s for e in new for s in redone_by(e, state.schedulers, state.step)}
+        count = sum(s.finished for s in redone.values())
         text = f"the command works in a new temporary folder now: {_built_again(count)}"
         return [ev.Noticed("warning", text)] if count else []
 

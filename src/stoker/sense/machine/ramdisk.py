@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from stoker.model.ramdisk import RamDisk
+from stoker.model.samples import RamDisk
 from stoker.model.units import format_bytes
 from stoker.sense.machine.mounts import read_mounts
 from stoker.sense.proc.procfs import Notes

@@ -92,7 +92,7 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         running = progress_of(state).running
         texts.append((g.warn, f"paused: nothing new starts; what runs goes on to its end ({running} now)", "warn"))
     elif state.phase == "frozen":
-        held = format_bytes(state.build_rss)
+        held = format_bytes(state.memory.build)
         texts.append((g.warn, f"frozen: nothing runs; what was started keeps its memory ({held})", "warn"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
         texts.append((g.warn, meters.UNGUARDED, "warn"))
@@ -152,7 +152,7 @@ def _jobs_panel(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs)
     """
     needed = 1 + _expected_rows(m.state)
     spare = rows - needed - 1
-    if spare < LEAST_FINISHED or not m.state.recent:
+    if spare < LEAST_FINISHED or not m.state.history.recent:
         return table(m, width, rows, cursor, g)
     lines = table(m, width, needed, cursor, g)
     lines += [BLANK] * (needed + 1 - len(lines))
@@ -176,7 +176,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     """Memory, running jobs and CPU over the build's whole life, with the decisions marked."""
     state = m.state
     lines = [overview.header(m, width, g), BLANK] if height >= 18 else [overview.header(m, width, g)]
-    points = state.timeline
+    points = state.timeline.points
     columns = width - AXIS_WIDTH
     if len(points) < 2 or columns < 10 or height < 12:
         return [*lines, (Part("The timeline needs a few seconds of measurements.", "text_dim"),)]
@@ -230,8 +230,8 @@ def _memory_top(peak: float, budget: float) -> tuple[float, str]:
 
 def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
     """What is drawn how, and how much it is now; of an ended build how much it was at most."""
-    own = state.build_peak_rss if state.over else state.build_rss
-    used = state.memory_peak if state.over else state.machine.memory_used if state.machine else 0
+    own = state.memory.build_peak if state.over else state.memory.build
+    used = state.memory.used_peak if state.over else state.machine.memory_used if state.machine else 0
     parts = [
         Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
         Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
@@ -289,7 +289,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", overview.shown_command(state)),
-        ("log", f"{clean(state.log_path)}  ({format_bytes(state.log_size)})"),
+        ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
     ]
     for label, value in facts:
         cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning tells the most
@@ -312,8 +312,8 @@ def _not_run(left: int) -> str:
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
     """The heaviest and the slowest jobs, in what room there is."""
-    heaviest = list(state.heaviest)
-    slowest = list(state.slowest)
+    heaviest = list(state.history.heaviest)
+    slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
     # What a stop has ended did not fail, and who fell in its last second cannot be told from it.

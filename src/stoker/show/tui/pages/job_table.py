@@ -136,7 +136,7 @@ def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
     """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns."""
     columns = _columns(state, width)
     heading = (Part("finished lately ", "text_dim"), Part(g.rule * max(0, width - 16), "rule"))
-    jobs = state.recent[: -max(1, rows) : -1]
+    jobs = state.history.recent[: -max(1, rows) : -1]
     return [fit(heading, width), *(_finished_line(job, columns, width, g) for job in jobs)]
 
 
@@ -256,7 +256,7 @@ def details(job: Job, state: BuildState, now: float, width: int) -> list[Line]:
 
 def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
     """The same of a job that has ended since it was seen as `job`."""
-    ended = next((j for j in reversed(state.recent) if j.jid == job.jid), None)
+    ended = next((j for j in reversed(state.history.recent) if j.jid == job.jid), None)
     if job.jid in state.leaving:
         rows = [("state", "its process has ended; the build tool has not said how")]
     elif ended is None:

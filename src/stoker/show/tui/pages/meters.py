@@ -11,8 +11,7 @@ from rich.cells import cell_len
 
 from stoker.model.cache_use import CacheUse
 from stoker.model.progress import progress_of
-from stoker.model.ramdisk import RamDisk
-from stoker.model.samples import GpuSample, MachineSample
+from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_rough
@@ -86,13 +85,14 @@ def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
 
 def most_memory(state: BuildState) -> str:
     """The peaks of the memory."""
-    return f"at most {format_bytes(state.build_peak_rss)} by the build, {format_bytes(state.memory_peak)} in all"
+    memory = state.memory
+    return f"at most {format_bytes(memory.build_peak)} by the build, {format_bytes(memory.used_peak)} in all"
 
 
 def written(state: BuildState) -> str:
     """What went to disks, and what was kept from them."""
-    in_memory = f" to disk, at most {format_bytes(state.ramdisk_peak)} in the RAM disk" if state.ramdisk_peak else ""
-    return format_bytes(state.build_written) + in_memory
+    in_memory = f" to disk, at most {format_bytes(state.ramdisk.peak)} in the RAM disk" if state.ramdisk.peak else ""
+    return format_bytes(state.disk_written) + in_memory
 
 
 def meter_rows(state: BuildState, height: int) -> int:
@@ -123,7 +123,7 @@ def bar_width(width: int) -> int:
 def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
     """The build's own memory, all other, what is promised beyond it; at the right end the reserve and the budget."""
     budget = max(1, machine.memory_budget)
-    own = min(state.build_rss, machine.memory_used)
+    own = min(state.memory.build, machine.memory_used)
     shares = [
         (own / budget, g.full, "memory_build"),
         ((machine.memory_used - own) / budget, g.other, "memory"),
@@ -131,7 +131,7 @@ def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs)
     ]
     filled = meter_bar(shares, width, g)
     empty = len(filled[-1].text)
-    reserve = min(empty, max(state.memory_reserve > 0, round(state.memory_reserve / budget * width)))
+    reserve = min(empty, max(state.memory.reserve > 0, round(state.memory.reserve / budget * width)))
     free = filled[-1]._replace(text=g.empty * (empty - reserve))
     return (*filled[:-1], free, Part(g.reserve * reserve, "memory_limit"))
 
@@ -139,7 +139,7 @@ def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs)
 def still_to_come(state: BuildState) -> int:
     """Bytes that started jobs are expected to take beyond what they hold."""
     held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
-    return max(0, state.memory_promised - held)
+    return max(0, state.memory.promised - held)
 
 
 def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -> Line:
@@ -191,16 +191,16 @@ def _memory(
 ) -> Line:
     """`explained_below`: what else the bar shows has a line of its own."""
     budget = max(1, machine.memory_budget)
-    details: list[Line] = [(Part(f"{g.full} build ", "memory_build"), Part(format_bytes(state.build_rss), "text"))]
+    details: list[Line] = [(Part(f"{g.full} build ", "memory_build"), Part(format_bytes(state.memory.build), "text"))]
     stall = machine.pressure_memory
     if stall is not None and stall.some >= STALL_PERCENT:
         ink = "warn bold" if stall.some >= STALL_WARN_PERCENT else "text"
-        others = machine.stalls_by_others(state.memory_reserve)
+        others = machine.stalls_by_others(state.memory.reserve)
         words = f"others stall {stall.some:.0f} %" if others else f"stalled {stall.some:.0f} %"
         details.append((Part(f"{g.warn} {words}", "text" if others else ink),))
     if machine.swap_used:
         details.append((Part("swap ", "text_dim"), Part(format_bytes(machine.swap_used), "text")))
-    details.append((Part("peak ", "text_dim"), Part(format_bytes(state.build_peak_rss), "text")))
+    details.append((Part("peak ", "text_dim"), Part(format_bytes(state.memory.build_peak), "text")))
     if machine.memory_limit_source not in ("", "machine"):
         words = _limit_words(clean(machine.memory_limit_source, 200), width, g)
         details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
@@ -222,11 +222,11 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
     if not state.level.guarded:
         return _row("", (Part(f"{g.warn} {UNGUARDED}", "warn bold"),), width)
     more = still_to_come(state)
-    free = max(0, machine.memory_budget - machine.memory_used - more - state.memory_reserve)
+    free = max(0, machine.memory_budget - machine.memory_used - more - state.memory.reserve)
     shares = (
         (g.other, "memory", _foreign(state, machine)),
         (g.promised, "memory", more),
-        (g.reserve, "memory_limit", state.memory_reserve),
+        (g.reserve, "memory_limit", state.memory.reserve),
         (g.empty, "text_dim", free),
     )
     limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
@@ -246,7 +246,7 @@ def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> l
 
 def _foreign(state: BuildState, machine: MachineSample) -> int:
     """Bytes that count against the budget and are not the build's."""
-    return machine.memory_used - min(state.build_rss, machine.memory_used)
+    return machine.memory_used - min(state.memory.build, machine.memory_used)
 
 
 def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
@@ -288,11 +288,11 @@ def _gpu(gpu: GpuSample, width: int, bar: int, g: Glyphs, *, several: bool) -> L
 
 def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) -> Line:
     """What temporary files take of the memory; the file system itself may be smaller than what it may hold."""
-    details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk_peak), "text"))]
+    details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk.peak), "text"))]
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
         details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
-    if state.ramdisk_reserve:
-        details.append((Part(format_bytes(state.ramdisk_reserve), "text"), Part(" kept for it", "text_dim")))
+    if state.ramdisk.reserve:
+        details.append((Part(format_bytes(state.ramdisk.reserve), "text"), Part(" kept for it", "text_dim")))
     shares = [(disk.used / max(1, disk.size), g.full, "disk")]
     return _metered("ramdisk", meter_bar(shares, bar, g), of_total(disk.used, disk.size), details, width)
 
@@ -306,7 +306,7 @@ def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk,
     facts.append((of_total(disk.used, disk.size), "text", " in RAM"))
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
         facts.append((f"{g.warn} {format_bytes(disk.free)} left", "warn bold", ""))
-    facts.append((format_bytes(state.build_written), "text", " written"))
+    facts.append((format_bytes(state.disk_written), "text", " written"))
     if machine.disk_write_rate is not None:
         facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", ""))
     parts: list[Part] = []
@@ -327,8 +327,8 @@ def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyph
     if machine.disk_free is not None:
         low = machine.disk_free < DISK_LOW
         parts += [Part(format_bytes(machine.disk_free), "warn bold" if low else "text"), Part(" free", "text_dim"), GAP]
-    if state.build_written:
-        parts += [Part(format_bytes(state.build_written), "text"), Part(" by the build", "text_dim")]
+    if state.disk_written:
+        parts += [Part(format_bytes(state.disk_written), "text"), Part(" by the build", "text_dim")]
     return _row("disk", parts or [Part("unknown", "text_dim")], width)
 
 
@@ -362,7 +362,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if level.window is not None:
         details.append((Part("window ", "text_dim"), Part(str(level.window), "text")))
     value = f"{p.running} running of {level.target}{wished}"
-    if m.state.ungoverned:
+    if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
         details = [_mode(m, width, g)]
     return _metered("jobs", meter_bar(shares, bar, g), value, details, width)

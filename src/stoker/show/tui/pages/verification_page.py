@@ -237,9 +237,9 @@ def _file_line(file: FileReport, columns: Sequence[tuple[str, int]], width: int,
 
 def no_report(state: BuildState, width: int, g: Glyphs) -> list[Line]:
     """What will be verified and when, or why nothing was, and how to do it by hand."""
-    nvcc = state.tool_stats.get("nvcc")
+    nvcc = state.history.finished_by_tool.get("nvcc")
     if not state.over:
-        count = f" So far {nvcc.count} CUDA compilations are done." if nvcc is not None else ""
+        count = f" So far {nvcc} CUDA compilations are done." if nvcc is not None else ""
         text = (
             "Nothing is verified yet. When the build has ended well, the files that it linked or archived and that "
             f"hold CUDA device code are judged, for the GPUs of its machine and for TORCH_CUDA_ARCH_LIST.{count}"

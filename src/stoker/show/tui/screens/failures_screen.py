@@ -79,7 +79,7 @@ class FailuresScreen(PageScreen):
 
     def _unheard(self, width: int) -> list[Line]:
         """Jobs that have failed although the output does not say so yet."""
-        failed = [job.output for job in self.moment.state.recent if job.outcome == "failed"]
+        failed = [job.output for job in self.moment.state.history.recent if job.outcome == "failed"]
         if not failed:
             return []
         text = "What failed has said nothing yet: pip and some scripts show what a tool wrote only when that has ended."

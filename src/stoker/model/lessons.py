@@ -1,0 +1,65 @@
+"""What jobs teach about their like: values between the rooms that measure, keep and predict.
+
+Unaware of how they are learnt and kept. An engine that takes over reads the lessons in the journal, and so knows what
+its predecessor knew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+StatedBy = Literal["history", "other flags", "log", "prior", "twin", "size"]
+"""An earlier build of this output, with its flags or with others; ninja's log of an earlier run; a measured class of
+the priors; another job of this build with the same source; or only the tool, the language and the source's size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A job's measured memory curve, and the classes that it belongs to.
+
+    At `ages` (CPU seconds) the job held `sizes` (bytes), in the compiler passes `phases`. `prior` names its class
+    among the priors; `flags`, `targets` and `lanes` are those of its command line (decide.flags.Traits). Where an
+    earlier build remembered the job, `known` says with which flags, and `log_peak` and `log_seconds` are the logarithms
+    of what it remembered.
+    """
+
+    prior: str
+    ages: tuple[float, ...]
+    sizes: tuple[int, ...]
+    phases: tuple[str, ...]
+    flags: str = ""
+    targets: int = 1
+    lanes: int = 1
+    known: Literal["", "same", "other"] = ""
+    log_peak: float = 0.0
+    log_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Means and variances over a job's earlier runs, recent ones counting more, and the course of the last run.
+
+    `points` are (CPU seconds, bytes, compiler pass), in the order of time, one at least. Sizes and durations spread
+    like products, so what is kept of them are natural logarithms: of the peak in bytes and of the life in CPU
+    seconds. `same_flags`: the runs had the very flags that were asked for, not merely the same tool and output.
+    """
+
+    points: tuple[tuple[float, float, str], ...]
+    runs: int
+    log_peak: float
+    peak_variance: float
+    log_seconds: float
+    seconds_variance: float
+    same_flags: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """How long a job was expected to take before it began, and what that rests on.
+
+    CPU seconds (`history`, `other flags`, `prior`), or seconds on the clock (`log`, `twin`); a weight for `size`.
+    """
+
+    by: StatedBy
+    amount: float

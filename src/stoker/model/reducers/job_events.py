@@ -1,0 +1,151 @@
+"""Jobs: from the deck to their end, and what is kept of those that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stoker.model import events as ev
+from stoker.model.evolve import evolve
+from stoker.model.killed import death_of
+from stoker.model.reducers import Reducers, scheduler_events
+from stoker.model.reducers.kill_events import with_identity, with_lost
+from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, JobHistory, Scheduler
+
+MAX_RANKED = 10
+"""How many of the largest and of the slowest jobs are kept."""
+
+
+def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
+    if e.sid not in state.schedulers or e.jid in state.leaving:
+        return state
+    job = state.jobs.get(e.jid)
+    if job is not None:  # its name has been learnt
+        expected = at_least(e.expected or job.expected, job.peak_rss)
+        job = evolve(job, output=e.output, tool=e.tool, expected=expected)
+    else:
+        job = Job(
+            e.jid,
+            e.sid,
+            e.pid,
+            e.output,
+            e.tool,
+            e.started,
+            state=e.state,
+            expected=e.expected,
+            running_since=None if e.state == "on_deck" else e.started,
+            start_ticks=e.start_ticks,
+        )
+    return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
+
+
+def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
+    job = state.jobs.get(e.jid)
+    if job is None:
+        return state
+    since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
+    expected = at_least(e.expected or job.expected, job.peak_rss)
+    moved = evolve(
+        job, state=e.state, running_since=since, expected=expected, moved_by=e.by, alone=e.alone, alone_by=e.alone_by
+    )
+    if e.state != job.state:
+        stood = job.stood + (max(0.0, time - job.frozen_at) if job.frozen_at is not None else 0.0)
+        frozen_at = time if e.state == "frozen" else None
+        moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=stood)
+    return evolve(state, jobs={**state.jobs, e.jid: moved})
+
+
+def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildState:
+    waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
+    explained = {jid: evolve(job, waits=e.why, waits_for=e.cause) for jid, job in waiting.items()}
+    return evolve(state, jobs={**state.jobs, **explained})
+
+
+def at_least(expected: int | None, held: int) -> int | None:
+    """The memory expected of a job at its peak, in bytes: never less than it has held."""
+    return None if expected is None else max(expected, held)
+
+
+def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
+    exited = {jid: state.jobs[jid] for jid in e.jids if jid in state.jobs}
+    jobs = {jid: job for jid, job in state.jobs.items() if jid not in exited}
+    return evolve(state, jobs=jobs, leaving={**state.leaving, **exited})
+
+
+def _without_job(state: BuildState, jid: int | None) -> BuildState:
+    if jid in state.leaving:
+        return evolve(state, leaving={other: job for other, job in state.leaving.items() if other != jid})
+    if jid in state.jobs:
+        return evolve(state, jobs={other: job for other, job in state.jobs.items() if other != jid})
+    return state
+
+
+def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
+    state = _without_job(state, e.jid)
+    scheduler = state.schedulers.get(e.sid)
+    if e.outcome == "dropped":
+        return scheduler_events.changed(state, e.sid, dropped=scheduler.dropped + 1 if scheduler else 0)
+    death = None if e.outcome == "ok" else death_of(state, e.output, e.jid)
+    fate: Fate = e.outcome
+    if death is not None:
+        fate = "killed"
+        state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
+        state = with_identity(state, death, e.output, e.jid)
+    by = None if death is None else death.by
+    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by)
+    state = evolve(state, history=_with_finished(state.history, job))
+    if scheduler is None:
+        return state
+    counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping")
+    offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
+    return evolve(state, schedulers={**state.schedulers, e.sid: evolve(counted, log_offset=offset)})
+
+
+def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool) -> Scheduler:
+    """The scheduler with one more job killed, failed or finished. What a stop has ended neither failed nor finished."""
+    if fate == "killed":
+        return evolve(scheduler, killed=scheduler.killed + 1)
+    if fate == "failed":
+        return scheduler if stopping else evolve(scheduler, failed=scheduler.failed + 1)
+    if not e.counted or (stopping and fate == "unknown"):
+        return scheduler
+    by_tool = {**scheduler.finished_by_tool, e.tool: scheduler.finished_by_tool.get(e.tool, 0) + 1}
+    return evolve(scheduler, finished=scheduler.finished + 1, finished_by_tool=by_tool)
+
+
+def _with_finished(history: JobHistory, job: FinishedJob) -> JobHistory:
+    by_tool = history.finished_by_tool
+    if job.outcome not in ("failed", "killed"):
+        by_tool = {**by_tool, job.tool: by_tool.get(job.tool, 0) + 1}
+    return JobHistory(
+        _with_recent(history.recent, job),
+        _ranked(history.heaviest, job, lambda j: j.peak_rss or 0) if job.peak_rss else history.heaviest,
+        _ranked(history.slowest, job, lambda j: j.seconds),
+        by_tool,
+    )
+
+
+def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
+    """The jobs that ended last. Those that ended well go first: that one was killed may be learnt when a wide build's
+    other jobs have ended."""
+    if len(recent) < MAX_RECENT:
+        return (*recent, job)
+    oldest = next((i for i, j in enumerate(recent) if j.outcome not in ("failed", "killed")), 0)
+    return (*recent[:oldest], *recent[oldest + 1 :], job)
+
+
+def _ranked(
+    top: tuple[FinishedJob, ...], job: FinishedJob, size: Callable[[FinishedJob], float]
+) -> tuple[FinishedJob, ...]:
+    """The largest jobs so far with `job` among them if it belongs there; of equals, the one that ended first leads."""
+    if len(top) == MAX_RANKED and size(job) <= size(top[-1]):
+        return top
+    return tuple(sorted((*top, job), key=size, reverse=True)[:MAX_RANKED])
+
+
+REDUCERS: Reducers = {
+    ev.JobStarted: _job_started,
+    ev.JobMoved: _job_moved,
+    ev.JobsWaiting: _jobs_waiting,
+    ev.JobsExited: _jobs_exited,
+    ev.JobFinished: _job_finished,
+}

@@ -1,0 +1,68 @@
+"""Measurements: the machine, the build and its jobs at one tick."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from stoker.model import events as ev
+from stoker.model.evolve import evolve
+from stoker.model.reducers import Reducers
+from stoker.model.reducers.job_events import at_least
+from stoker.model.samples import JobSample, MachineSample
+from stoker.model.state import BuildState, Job, MemoryUse, OutputUse, RamDiskUse
+from stoker.model.timeline import TimelinePoint
+
+
+def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
+    jobs = _with_samples(state.jobs, e.jobs)
+    states = Counter(job.state for job in jobs.values())
+    used = e.machine.memory_used
+    point = TimelinePoint(time, used, e.build_rss, states["running"], e.machine.cpu_percent, states["on_deck"])
+    step, memory = state.step, state.memory
+    if step is not None and e.ungoverned and not step.ungoverned:
+        step = evolve(step, ungoverned=True)
+    ramdisk_used = e.machine.ramdisk.used if e.machine.ramdisk is not None else 0
+    return evolve(
+        state,
+        step=step,
+        jobs=jobs,
+        level=evolve(state.level, ungoverned=e.ungoverned),
+        activity=e.activity,
+        machine=_with_ramdisk(e.machine, state.machine),
+        memory=MemoryUse(
+            e.build_rss, max(memory.build_peak, e.build_rss), max(memory.used_peak, used), e.promised, e.reserve
+        ),
+        ramdisk=RamDiskUse(max(state.ramdisk.peak, ramdisk_used), e.ramdisk_reserve),
+        disk_written=e.build_written,
+        output=OutputUse(e.log_size, max(state.output.read, e.log_read), state.output.failures_end),
+        timeline=state.timeline.with_point(point),
+    )
+
+
+def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...]) -> dict[int, Job]:
+    measured = dict(jobs)
+    for s in samples:
+        job = jobs.get(s.jid)
+        if job is not None:
+            peak = max(job.peak_rss, s.rss)
+            measured[s.jid] = evolve(
+                job,
+                rss=s.rss,
+                peak_rss=peak,
+                expected=at_least(job.expected, peak),
+                cpu=s.cpu,
+                phase=s.phase,
+                state="on_deck" if job.state == "on_deck" else s.state,
+            )
+    return measured
+
+
+def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> MachineSample:
+    """A RAM disk that is gone was one all the same: it goes a moment before the build's end is known."""
+    if machine.ramdisk is not None or before is None or before.ramdisk is None:
+        return machine
+    return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))
+
+
+REDUCERS: Reducers = {ev.Sampled: _sampled}
