@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
-from stoker.show.tui.input.pending import Act, Wishes
+from stoker.show.tui.input.pending import Act, Pending
 from stoker.show.tui.pages import dashboard_page, meters, overview
 from stoker.show.tui.pages.job_table import of_expected, ordered, table
 from stoker.show.tui.pages.lines import text_of, width_of
@@ -23,9 +23,9 @@ from .builds import GIB, MACHINE
 from .test_views import at, text, texts
 
 
-def meter(state: BuildState, label: str, width: int = 80, wishes: Wishes | None = None) -> str:
+def meter(state: BuildState, label: str, width: int = 80, pending: Pending | None = None) -> str:
     """The meter with that label."""
-    m = replace(at(state), wishes=wishes or Wishes())
+    m = replace(at(state), pending=pending or Pending())
     lines = [text_of(line).rstrip() for line in meters.meters(m, width, UNICODE, 6)]
     return next(line for line in lines if line.startswith(label))
 
@@ -43,9 +43,9 @@ def test_the_level_line_tells_how_many_run_and_wait_and_who_sets_the_level() -> 
 
 
 def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
-    assert "11 running of 16→19 by hand" in meter(governed(), "jobs", wishes=Wishes(level=19))
-    assert "11 running of 12 →auto" in meter(governed("manual", 12), "jobs", wishes=Wishes(level="auto"))
-    assert "of 12 by hand" in meter(governed("manual", 12), "jobs", wishes=Wishes(level=12))
+    assert "11 running of 16→19 by hand" in meter(governed(), "jobs", pending=Pending(level=19))
+    assert "11 running of 12 →auto" in meter(governed("manual", 12), "jobs", pending=Pending(level="auto"))
+    assert "of 12 by hand" in meter(governed("manual", 12), "jobs", pending=Pending(level=12))
 
 
 def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
@@ -93,7 +93,7 @@ def test_a_pause_stands_in_the_header_and_says_what_it_means(paused: str, word: 
 
 def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
     def header(state: BuildState, wish: Paused) -> str:
-        return text(overview.header(replace(at(state), wishes=Wishes(paused=wish)), 80, UNICODE))
+        return text(overview.header(replace(at(state), pending=Pending(paused=wish)), 80, UNICODE))
 
     assert "pausing…" in header(governed(), "soft")
     assert "freezing…" in header(governed(), "hard")
@@ -189,7 +189,7 @@ def test_no_size_is_wider_than_its_column(rss: int, expected: int) -> None:
 
 def test_what_was_asked_of_a_job_is_shown_before_it_is_so() -> None:
     acts: dict[int, Act] = {1: "freeze", 3: "thaw", 4: "alone", 2: "kill"}
-    m = replace(at(builds.governed(4, 0).state), wishes=Wishes(acts=acts))
+    m = replace(at(builds.governed(4, 0).state), pending=Pending(acts=acts))
     words = [text(line).split()[-6] for line in table(m, 80, 9, None, UNICODE)[1:]]
     assert words == ["freezing", "killing", "thawing", "alone"]
 

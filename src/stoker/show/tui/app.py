@@ -100,7 +100,7 @@ class StokerApp(ControlApp):
     def moment(self) -> Moment:
         """What to draw now."""
         now = self._clock.now(self.newest, self._monotonic())
-        return Moment(self.newest, now, self.source.read_only, self.hand.wishes, self.keymap)
+        return Moment(self.newest, now, self.source.read_only, self.queue.pending, self.keymap)
 
     def get_default_screen(self) -> Screen[None]:
         """The dashboard."""
@@ -115,7 +115,7 @@ class StokerApp(ControlApp):
         for error in actions.keymap_errors(self.keymap):
             self.tell(error, "error")
         self.run_worker(self._listen(), group="source", exit_on_error=False)
-        self.run_worker(self.hand.work(), group="hand")
+        self.run_worker(self.queue.work(), group="hand")
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
         self.set_interval(self._tick_seconds, self.tick)
@@ -126,7 +126,7 @@ class StokerApp(ControlApp):
         """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
         async for update in self.source.updates():
             before, self.newest = self.newest, update
-            self.hand.look(update.state)
+            self.queue.settle(update.state)
             if _at_once(before) != _at_once(update) or not before.state.seq:
                 self.tick()
 
@@ -152,7 +152,7 @@ class StokerApp(ControlApp):
         if not self.is_headless and terminal_is_gone():
             # Where hang-ups are ignored nothing else would tell, and Textual would read from nowhere for ever.
             os._exit(HANG_UP)
-        self.hand.look(self.newest.state)
+        self.queue.settle(self.newest.state)
         self._turn_to_end()
         self.redraw()
 

@@ -21,7 +21,7 @@ from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
 from stoker.show.build_source import GoOn, Source
 from stoker.show.tui.input import actions
-from stoker.show.tui.input.command_queue import Hand
+from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.input.palette import Command, Commands
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.page_screen import PageScreen
@@ -54,7 +54,7 @@ class ControlApp(App[int], inherit_bindings=False):
         self.source = source
         self._go_on = go_on
         self._going_on = False
-        self.hand = Hand(source, lambda why: self.tell(why, "error"), self.redraw)
+        self.queue = CommandQueue(source, lambda why: self.tell(why, "error"), self.redraw)
         self.newest = Update(BuildState(), "live")
         self.keymap = dict(keymap)
         self.themes = dict(themes)
@@ -102,7 +102,7 @@ class ControlApp(App[int], inherit_bindings=False):
 
     def label(self, action: actions.Action) -> str:
         """What the footer calls an action now."""
-        paused = self.hand.wishes.paused or self.newest.state.level.paused
+        paused = self.queue.pending.paused or self.newest.state.level.paused
         return "go on" if action.id == "pause-softly" and paused != "no" else action.footer
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
@@ -142,23 +142,23 @@ class ControlApp(App[int], inherit_bindings=False):
 
     def action_level_up(self) -> None:
         """One more job at a time."""
-        self.hand.change_level(+1, self.newest.state)
+        self.queue.change_level(+1, self.newest.state)
 
     def action_level_down(self) -> None:
         """One job less at a time."""
-        self.hand.change_level(-1, self.newest.state)
+        self.queue.change_level(-1, self.newest.state)
 
     def action_level_auto(self) -> None:
         """As many jobs as cores and memory allow."""
-        self.hand.level_automatic()
+        self.queue.level_automatic()
 
     def action_pause_softly(self) -> None:
         """Start nothing new, or go on."""
-        self.hand.pause(self.newest.state, now=False)
+        self.queue.pause(self.newest.state, now=False)
 
     def action_pause_now(self) -> None:
         """Freeze everything, or go on."""
-        self.hand.pause(self.newest.state, now=True)
+        self.queue.pause(self.newest.state, now=True)
 
     def governs_job(self, action: actions.Action) -> bool:
         """True if an action on one job can do something: stoker holds jobs, and this viewer may act."""
@@ -175,26 +175,26 @@ class ControlApp(App[int], inherit_bindings=False):
     def act_on(self, job: Job, action: str) -> None:
         """Freeze, thaw or start a job; run it alone or beside others again; or ask whether to kill it."""
         if action == "job.freeze":
-            self.hand.act(job.jid, "freeze" if self._runs(job) else "thaw")
+            self.queue.act(job.jid, "freeze" if self._runs(job) else "thaw")
         elif action == "job.alone":
-            self.hand.act(job.jid, "together" if self._is_alone(job) else "alone")
+            self.queue.act(job.jid, "together" if self._is_alone(job) else "alone")
         elif action == "job.kill":
             self.ask_to_kill(job)
 
     def _runs(self, job: Job) -> bool:
         """Whether a job runs, as far as the person's last wish goes."""
-        return {"freeze": False, "thaw": True}.get(self.hand.wishes.acts.get(job.jid, ""), job.state == "running")
+        return {"freeze": False, "thaw": True}.get(self.queue.pending.acts.get(job.jid, ""), job.state == "running")
 
     def _is_alone(self, job: Job) -> bool:
         """Whether a job is to run alone, as far as the person's last wish goes."""
-        return {"alone": True, "together": False}.get(self.hand.wishes.acts.get(job.jid, ""), job.alone)
+        return {"alone": True, "together": False}.get(self.queue.pending.acts.get(job.jid, ""), job.alone)
 
     def ask_to_kill(self, job: Job) -> None:
         """Ask whether to kill a job, which may end while the question stands."""
 
         def answered(answer: Answer | None) -> None:
             if answer is not None and job.jid in self.newest.state.jobs:
-                self.hand.act(job.jid, "kill")
+                self.queue.act(job.jid, "kill")
             elif answer is not None:
                 self.tell("that job has ended by itself")
 

@@ -1,6 +1,6 @@
 """Carries out what a person asks for by a key: commands go out in order, one at a time, while keys go on being heard.
 
-What the build does not show yet is held as wishes, for screens to draw at once. Unaware of widgets and sockets.
+What the build does not show yet is held as pending, for screens to draw at once. Unaware of widgets and sockets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.show.build_source import Source
 from stoker.show.level_text import MAX_LEVEL
-from stoker.show.tui.input.pending import Act, Matter, Wishes
+from stoker.show.tui.input.pending import Act, Matter, Pending
 
 SETTLE_SECONDS = 3.0
 """How long a wish is still shown after the engine has said yes: what it did is seen at its next look."""
@@ -32,8 +32,8 @@ class _Order:
     """For a level: by how much, so that a burst of keys goes out as one command."""
 
 
-class Hand:
-    """Takes wishes and sends them. `refused` is called with the engine's reason, `changed` whenever wishes change."""
+class CommandQueue:
+    """Takes pending and sends them. `refused` is called with the engine's reason, `changed` whenever pending change."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Hand:
         changed: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.wishes = Wishes()
+        self.pending = Pending()
         self._source = source
         self._refused = refused
         self._changed = changed
@@ -56,7 +56,7 @@ class Hand:
 
     def change_level(self, by: int, state: BuildState) -> None:
         """More or fewer jobs, counted from what was asked for last. Memory stays as guarded as it is."""
-        now = self.wishes.level if isinstance(self.wishes.level, int) else state.level.target
+        now = self.pending.level if isinstance(self.pending.level, int) else state.level.target
         if now is None:
             self._refused("this build has no level: stoker does not govern it")
             return
@@ -64,7 +64,7 @@ class Hand:
         if wished == now:
             self._refused("one job runs at least; to run nothing, pause" if by < 0 else f"{now} is the highest level")
             return
-        self.wishes = replace(self.wishes, level=wished)
+        self.pending = replace(self.pending, level=wished)
         last = self._orders[-1] if self._orders else None
         if last is not None and last.change:
             last.change += wished - now
@@ -74,39 +74,39 @@ class Hand:
 
     def set_level(self, jobs: int, state: BuildState) -> None:
         """So many jobs. Memory stays as guarded as it is."""
-        self.wishes = replace(self.wishes, level=jobs)
+        self.pending = replace(self.pending, level=jobs)
         self._order(_Order("level", "level", {"jobs": jobs}), guarded=state.level.guarded)
         self._changed()
 
     def level_automatic(self) -> None:
         """As many jobs as there are cores and memory for; memory is guarded again."""
-        self.wishes = replace(self.wishes, level="auto")
+        self.pending = replace(self.pending, level="auto")
         self._order(_Order("level", "level", {"jobs": None}))
         self._changed()
 
     def pause(self, state: BuildState, *, now: bool) -> None:
         """Pause softly or `now`; go on if the build is paused so, or is frozen."""
-        present = self.wishes.paused or state.level.paused
+        present = self.pending.paused or state.level.paused
         if present == "hard" or (present == "soft" and not now):
-            self.wishes = replace(self.wishes, paused="no")
+            self.pending = replace(self.pending, paused="no")
             self._order(_Order("pause", "resume", {}))
         else:
-            self.wishes = replace(self.wishes, paused="hard" if now else "soft")
+            self.pending = replace(self.pending, paused="hard" if now else "soft")
             self._order(_Order("pause", "pause", {"now": now}))
         self._changed()
 
     def act(self, jid: int, act: Act) -> None:
         """Freeze, thaw (or start), run alone or beside others again, or kill one job."""
-        self.wishes = replace(self.wishes, acts={**self.wishes.acts, jid: act})
+        self.pending = replace(self.pending, acts={**self.pending.acts, jid: act})
         self._order(_Order(jid, "job", {"jid": jid, "act": act}))
         self._changed()
 
     # -- what becomes of it ------------------------------------------------------------------------------------
 
-    def look(self, state: BuildState) -> None:
-        """Forget the wishes that `state` shows, and those that nothing came of."""
+    def settle(self, state: BuildState) -> None:
+        """Forget the pending that `state` shows, and those that nothing came of."""
         for matter, until in list(self._until.items()):
-            if self._waiting[matter] == 0 and (self.wishes.fulfilled(matter, state) or self._clock() >= until):
+            if self._waiting[matter] == 0 and (self.pending.fulfilled(matter, state) or self._clock() >= until):
                 self._forget(matter)
 
     async def work(self) -> None:
@@ -149,6 +149,6 @@ class Hand:
         self._forget(matter)
 
     def _forget(self, matter: Matter) -> None:
-        self.wishes = self.wishes.without(matter)
+        self.pending = self.pending.without(matter)
         self._waiting.pop(matter, None)
         self._until.pop(matter, None)

@@ -17,14 +17,14 @@ Matter = Literal["level", "pause"] | int
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Pending:
     """What has been asked for and is not so yet; `acts` are by job number."""
 
     level: int | Literal["auto"] | None = None
     paused: Paused | None = None
     acts: Mapping[int, Act] = field(default_factory=dict)
 
-    def without(self, matter: Matter) -> Wishes:
+    def without(self, matter: Matter) -> Pending:
         """All but the wish about `matter`."""
         if matter == "level":
             return replace(self, level=None)

@@ -181,7 +181,7 @@ def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: in
         job.state
     ]
     mark = g.pointer if picked and job.state == "running" else mark
-    act = m.wishes.acts.get(job.jid)
+    act = m.pending.acts.get(job.jid)
     tail = []
     for column in columns:
         text, ink = _cell(job, column, m.now, g), _ink(job, column, state_ink)

@@ -351,7 +351,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     p, level = progress_of(m.state), m.state.level
     scale = max(level.target or 0, p.running + p.frozen, 1)
     shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
-    wish = m.wishes.level
+    wish = m.pending.level
     wished = f"{g.becomes}{wish}" if isinstance(wish, int) and wish != level.target else ""
     details: list[Line] = [
         _mode(m, width, g),
@@ -370,7 +370,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
 
 def _mode(m: Moment, width: int, g: Glyphs) -> Line:
     """Who sets the level; what was asked for just now stands out until it is so."""
-    level, wish = m.state.level, m.wishes.level
+    level, wish = m.state.level, m.pending.level
     automatic = MODES["auto"] if width >= LONG_LIMIT_WIDTH else "auto"
     if wish == "auto" and level.mode != "auto":
         return (Part(f"{g.becomes}{automatic}", "person bold"),)

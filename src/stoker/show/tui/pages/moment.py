@@ -1,4 +1,4 @@
-"""What screens are drawn from: the newest update, the time it is now by the build's own clock, and open wishes.
+"""What screens are drawn from: the newest update, the time it is now by the build's own clock, and open pending.
 
 Unaware of screens and sources. The local clock is an argument everywhere.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from stoker.model.state import BuildState
 from stoker.model.update import Link, Update
 from stoker.show.tui.input.actions import BY_ID, key_names
-from stoker.show.tui.input.pending import Wishes
+from stoker.show.tui.input.pending import Pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Moment:
     update: Update
     now: float
     read_only: bool = False
-    wishes: Wishes = field(default_factory=Wishes)
+    pending: Pending = field(default_factory=Pending)
     keymap: Mapping[str, str] = field(default_factory=dict)
 
     def key(self, action: str) -> str:

@@ -6,7 +6,7 @@ Unaware of builds: they show lines, and may answer with a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,9 +15,7 @@ from textual.screen import ModalScreen
 from stoker.show.tui.input import actions
 from stoker.show.tui.pages.lines import Line, Part, pad, width_of, wrap
 from stoker.show.tui.screens.page_widget import Page
-
-if TYPE_CHECKING:
-    from stoker.show.tui.app import StokerApp
+from stoker.show.tui.screens.viewer import Viewer, viewer_of
 
 BOX_WIDTH = 76
 MAX_LINES = 4
@@ -45,11 +43,15 @@ class Box(ModalScreen[T | None], Generic[T]):
         self._title = title
         self._make = lines
 
+    @property
+    def viewer(self) -> Viewer:
+        """The app."""
+        return viewer_of(self.app)
+
     def compose(self) -> ComposeResult:
         """The box."""
-        app = cast("StokerApp", self.app)
-        self.set_class(app.glyphs.ascii, "-ascii")
-        yield Page(id="box", ascii_only=app.glyphs.ascii)
+        self.set_class(self.viewer.glyphs.ascii, "-ascii")
+        yield Page(id="box", ascii_only=self.viewer.glyphs.ascii)
 
     def on_mount(self) -> None:
         """Give the box its title and size."""
@@ -71,7 +73,7 @@ class Box(ModalScreen[T | None], Generic[T]):
         page.styles.width = min(screen.width, max(24, *(width_of(line) for line in lines)) + 4)
         page.styles.height = len(lines) + 2
         page.border_subtitle = self.hint(len(lines))
-        page.show(lines, cast("StokerApp", self.app).palette)
+        page.show(lines, self.viewer.palette)
 
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
         """A word at the lower edge."""
@@ -89,19 +91,19 @@ def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width:
     return [(Part(pad(labels[i], cells), label_ink), Part(piece, ink)) for i, piece in enumerate(pieces)]
 
 
-def help_lines(app: StokerApp, width: int) -> list[Line]:
+def help_lines(viewer: Viewer, width: int) -> list[Line]:
     """All keys from the action table, by screen; those stand out that do something now.
 
     A replay has keys of its own in place of those that govern a build.
     """
     lines: list[Line] = []
-    other = "control" if app.newest.link == "replay" else "replay"
+    other = "control" if viewer.moment.link == "replay" else "replay"
     for scope, title in actions.SCOPE_TITLES.items():
         shown = [a for a in actions.of_scope(scope) if a.needs != other]
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
         for action in shown:
-            keys = " ".join(actions.key_names(action, app.keymap))
-            ink = "text bold" if app.offers(action) else "text_dim"
+            keys = " ".join(actions.key_names(action, viewer.keymap))
+            ink = "text bold" if viewer.offers(action) else "text_dim"
             lines += labelled(keys, ink, 9, action.help, "text_dim", width)
     return lines
 
@@ -121,7 +123,7 @@ class HelpBox(Box[None]):
         self._all = 0
 
     def _visible(self, width: int) -> list[Line]:
-        lines = help_lines(cast("StokerApp", self.app), width)
+        lines = help_lines(self.viewer, width)
         room = max(1, self.app.size.height - 2)
         self._all = len(lines)
         self._top = max(0, min(self._top, len(lines) - room))

@@ -17,7 +17,8 @@ from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import dashboard_page, failure_page, verification_page
 from stoker.show.tui.pages.job_table import moved, ordered
 from stoker.show.tui.pages.lines import Line, from_spans
-from stoker.show.tui.screens.job_box import ACTS, JobBox
+from stoker.show.tui.screens.job_box import JobBox
+from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.text_log import TextLog
@@ -26,7 +27,7 @@ JOB_PAGE = 10
 TAIL_COLUMNS = 500
 
 
-class DashboardScreen(PageScreen):
+class DashboardScreen(JobKeys, PageScreen):
     """The first screen: what a person looks at for hours."""
 
     SCOPE = "dashboard"
@@ -60,7 +61,7 @@ class DashboardScreen(PageScreen):
             self.cursor = jobs_ids[min(self._row, len(jobs_ids) - 1)] if jobs_ids else None
 
     def _output_tail(self, rows: int) -> list[Line]:
-        log = TextLog(self.stoker.source.log)
+        log = TextLog(self.viewer.source.log)
         size = log.size()
         if size != self._tail_size:
             self._tail_size = size
@@ -109,48 +110,34 @@ class DashboardScreen(PageScreen):
             return
         self.app.push_screen(JobBox(job))
 
-    def _picked_or_told(self) -> Job | None:
-        """The picked job; where there is none, say how to pick one, and do nothing to any."""
+    def job_to_act_on(self) -> Job | None:
+        """The picked job; where there is none, say how to pick one."""
         if self.picked is None:
-            key = actions.key_names(actions.BY_ID["job.down"], self.stoker.keymap)[0]
-            self.stoker.tell(f"pick a job first, with the key {key}")
+            self.viewer.tell(f"pick a job first, with the key {self.moment.key('job.down')}")
         return self.picked
-
-    def action_job_freeze(self) -> None:
-        """Freeze the picked job; thaw it if it is frozen, start it if it waits on deck."""
-        self._act("job.freeze")
-
-    def action_job_alone(self) -> None:
-        """Run only the picked job, or let the others go on."""
-        self._act("job.alone")
-
-    def action_job_kill(self) -> None:
-        """Ask whether to kill the picked job."""
-        self._act("job.kill")
-
-    def _act(self, action: str) -> None:
-        job = self._picked_or_told()
-        if job is not None:
-            self.stoker.act_on(job, action)
 
     def action_level_type(self, begun: str = "") -> None:
         """Ask for a level."""
 
         def answered(jobs: int | None) -> None:
             if jobs is not None:
-                self.stoker.hand.set_level(jobs, self.moment.state)
+                self.viewer.queue.set_level(jobs, self.moment.state)
 
         self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
 
     def relevant(self, action: actions.Action) -> bool:
         """What acts on a job is worth a place while one is picked."""
-        acts = action.id in ACTS
-        return super().relevant(action) and (not acts or (self.picked is not None and self.stoker.governs_job(action)))
+        acts = action.id in JOB_ACTIONS
+        return super().relevant(action) and (not acts or (self.picked is not None and self.viewer.governs_job(action)))
 
     def label(self, action: actions.Action) -> str:
         """What freezes one job thaws or starts another."""
         job = self.picked
-        return self.stoker.job_label(action, job) if action.id in ACTS and job is not None else super().label(action)
+        return (
+            self.viewer.job_label(action, job)
+            if action.id in JOB_ACTIONS and job is not None
+            else super().label(action)
+        )
 
     def forget_cursor(self) -> bool:
         """Drop the cursor; False if there was none."""
@@ -184,12 +171,12 @@ class EndScreen(PageScreen):
 
     def _verdict(self, width: int) -> list[Line]:
         """What the binaries are good for in one line, or why there are none, in the tool's own words too."""
-        state, g, keymap = self.moment.state, self.glyphs, self.stoker.keymap
+        state, g = self.moment.state, self.glyphs
         if state.verification is not None:
-            key = actions.key_names(actions.BY_ID["verification"], keymap)[0]
+            key = self.moment.key("verification")
             return [verification_page.verdict_line(state.verification, width, g, f"  ({key}: details)")]
         if state.diagnosis is not None and state.outcome == "failed":
-            key = actions.key_names(actions.BY_ID["failures"], keymap)[0]
+            key = self.moment.key("failures")
             verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
             return [verdict, *failure_page.told_lines(state.diagnosis, width)]
         return []

@@ -121,7 +121,7 @@ class FailuresScreen(PageScreen):
     def _keys(self) -> tuple[str, str]:
         """The keys of the remedy and of going on, as far as they do something."""
         remedy, go_on = (actions.BY_ID[name] for name in ("remedy", "go-on"))
-        app = self.stoker
+        app = self.viewer
         first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
         return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
 
@@ -145,7 +145,7 @@ class FailuresScreen(PageScreen):
         picked = items[min(self.chosen, len(items) - 1)]
         offset = self._place_of(picked)
         if offset is not None:
-            self.stoker.show_output(offset)
+            self.viewer.show_output(offset)
 
     def _place_of(self, item: Item) -> int | None:
         """Where the output tells of it, by byte."""

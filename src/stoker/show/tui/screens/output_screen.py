@@ -77,7 +77,7 @@ class OutputScreen(PageScreen):
 
     @property
     def _log(self) -> TextLog:
-        return TextLog(self.stoker.source.log)
+        return TextLog(self.viewer.source.log)
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The window over the log, and a status line."""
@@ -274,7 +274,7 @@ class OutputScreen(PageScreen):
 
     async def _search(self, pattern: re.Pattern[bytes], *, forward: bool) -> None:
         """Look from the last place found to the end, then from the other end up to it."""
-        size, source = self._log.size(), self.stoker.source.log
+        size, source = self._log.size(), self.viewer.source.log
         origin = self._found if self._found >= 0 or forward else self.top
         if forward and pattern is ERRORS and self._found >= 0:
             origin = self._log.line_at(self._log.start_of(self._found)).next - 1
@@ -305,7 +305,7 @@ class OutputScreen(PageScreen):
     async def _collect_errors(self) -> None:
         """Find error lines from where the last scan ended."""
         log, size = self._log, self._log.size()
-        async for portion in scan(self.stoker.source.log, ERRORS, self._errors_at, size):
+        async for portion in scan(self.viewer.source.log, ERRORS, self._errors_at, size):
             for hit in portion.hits:
                 start = log.start_of(hit)
                 if not self.errors or start > self.errors[-1]:

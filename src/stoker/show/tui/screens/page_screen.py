@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.screen import Screen
@@ -16,11 +16,8 @@ from stoker.show.tui.input import actions
 from stoker.show.tui.pages.lines import GAP, Line, Part, fit, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.screens.page_widget import Page
+from stoker.show.tui.screens.viewer import Viewer, viewer_of
 from stoker.show.tui.terminal.glyphs import Glyphs
-
-if TYPE_CHECKING:
-    from stoker.show.tui.app import StokerApp
-
 
 ALWAYS = ("stop", "detach", "help")
 """What the footer names, in this order at its end, however many other keys there are."""
@@ -33,23 +30,23 @@ class PageScreen(Screen[None]):
     AUTO_FOCUS = ""
 
     @property
-    def stoker(self) -> StokerApp:
+    def viewer(self) -> Viewer:
         """The app."""
-        return cast("StokerApp", self.app)
+        return viewer_of(self.app)
 
     @property
     def moment(self) -> Moment:
         """What to draw."""
-        return self.stoker.moment
+        return self.viewer.moment
 
     @property
     def glyphs(self) -> Glyphs:
         """What to draw with."""
-        return self.stoker.glyphs
+        return self.viewer.glyphs
 
     def compose(self) -> ComposeResult:
         """The page."""
-        yield Page(id="page", ascii_only=self.stoker.glyphs.ascii)
+        yield Page(id="page", ascii_only=self.viewer.glyphs.ascii)
 
     @abstractmethod
     def paint(self, width: int, height: int) -> Sequence[Line]:
@@ -67,7 +64,7 @@ class PageScreen(Screen[None]):
             return
         lines = list(self.paint(width, height - 1))[: height - 1]
         lines += [()] * (height - 1 - len(lines))
-        page.show([*lines, self.footer(width)], self.stoker.palette)
+        page.show([*lines, self.footer(width)], self.viewer.palette)
 
     def on_resize(self) -> None:
         """Draw at the new size, once the page has it."""
@@ -94,18 +91,18 @@ class PageScreen(Screen[None]):
         return fit(parts, width)
 
     def _key(self, action: actions.Action) -> Line:
-        names = [actions.key_names(actions.BY_ID[i], self.stoker.keymap)[0] for i in (action.id, action.beside) if i]
+        names = [actions.key_names(actions.BY_ID[i], self.viewer.keymap)[0] for i in (action.id, action.beside) if i]
         return Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
         known = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
-        return known is None or self.stoker.offers(known)
+        return known is None or self.viewer.offers(known)
 
     def relevant(self, action: actions.Action) -> bool:
         """True if the action is worth a place in this screen's footer."""
-        return self.stoker.relevant(action)
+        return self.viewer.relevant(action)
 
     def label(self, action: actions.Action) -> str:
         """What this screen's footer calls the action."""
-        return self.stoker.label(action)
+        return self.viewer.label(action)

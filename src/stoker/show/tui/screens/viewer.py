@@ -1,0 +1,59 @@
+"""What screens ask of the app that shows them, so that they need not know the app."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+from textual.app import App
+from textual.notifications import SeverityLevel
+
+from stoker.model.state import Job
+from stoker.show.build_source import Source
+from stoker.show.tui.input.actions import Action
+from stoker.show.tui.input.command_queue import CommandQueue
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.terminal.glyphs import Glyphs
+from stoker.show.tui.terminal.theming import Palette
+
+
+class Viewer(Protocol):
+    """An app over one build."""
+
+    source: Source
+    queue: CommandQueue
+    keymap: dict[str, str]
+    glyphs: Glyphs
+    palette: Palette
+
+    @property
+    def moment(self) -> Moment:
+        """What to draw now."""
+
+    def offers(self, action: Action) -> bool:
+        """Say whether the action can do something here and now."""
+
+    def relevant(self, action: Action) -> bool:
+        """Say whether the action is worth a place in the footer."""
+
+    def label(self, action: Action) -> str:
+        """Name the action for the footer."""
+
+    def governs_job(self, action: Action) -> bool:
+        """Say whether an action on one job can do something."""
+
+    def job_label(self, action: Action, job: Job) -> str:
+        """Say in a word what an action would do to this job."""
+
+    def act_on(self, job: Job, action: str) -> None:
+        """Carry out an action on a job, or ask first."""
+
+    def show_output(self, offset: int) -> None:
+        """Open the output at a byte offset."""
+
+    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+        """Show a short message in the corner."""
+
+
+def viewer_of(app: App[Any]) -> Viewer:
+    """The app as screens know it."""
+    return cast("Viewer", app)
