@@ -61,3 +61,14 @@ def test_a_job_that_ends_before_its_beginning_is_told_leaves_after_that(ledger: 
     assert ledger.owes
     ledger.write([])
     assert news == [began(3), ev.JobsExited((3,))]
+
+
+async def test_what_the_engine_before_knew_is_as_old_as_its_last_record(ledger: Ledger, tmp_path: Path) -> None:
+    """Not as old as the successor's own first one: a job that ended in between would seem to have lived until then."""
+    last_record = ledger.state.time + 10.0
+    ledger.write([began(3)], last_record)
+    await ledger.close()
+    successor = Ledger(BuildPaths(tmp_path))
+    successor.write([ev.EngineStarted(7, adopted=True)], last_record + 5.0)
+    assert successor.watched_until == pytest.approx(last_record, abs=0.001)
+    await successor.close()

@@ -51,7 +51,7 @@ async def test_a_newborn_that_is_in_the_midst_of_its_exec_is_met_in_the_next_mom
     governor: Any = SimpleNamespace(receive=receive)
     machine: Any = None
     roots = Roots(os.getpid(), child, "/", NINJA, time.time())
-    observer = Observer(roots, BuildState(), tmp_path / "output.log", tmp_path, machine, governor)
+    observer = Observer(roots, BuildState(), 0.0, tmp_path / "output.log", tmp_path, machine, governor)
     scheduler = Scheduler(os.getpid(), 1, "ninja", "/b", "/bin/ninja", NINJA, 9, "build.ninja", ())
     observer._tracked[scheduler.key] = Tracked(SchedulerBook(1, scheduler, time.time()))
     for _ in range(2):

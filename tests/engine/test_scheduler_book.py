@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from stoker.engine.jobs.scheduler_book import PATIENCE_TICKS, SchedulerBook
 from stoker.model.events import JobFinished
 from stoker.model.tool import Tool
 from stoker.sense.ninja.build_log import Entry
-from stoker.sense.ninja.plan import Plan, PlanSummary
+from stoker.sense.ninja.plan import Plan, PlanSummary, key_of_argv, table_path, write_table
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 from stoker.sense.proc.jobs import Job, JobUse
 from stoker.sense.proc.schedulers import Scheduler, SchedulerTool
@@ -275,3 +276,25 @@ def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() 
     b.runs(1, use("", START + 9, tool="other"))
     b.all_vanished(START + 9.5, START + 9.5)
     assert [(f.outcome, f.counted) for f in b.settle(at_once=True)] == [("unknown", False)]
+
+
+def test_a_job_that_ended_unseen_long_before_it_is_missed_gets_its_record() -> None:
+    """No pair by name has set ninja's clock yet, and the engine that looks now began seconds after the job's end."""
+    b = book()
+    b.vanished(1, use("burn o1", START + 1.0, tool="other"), START + 1.5, START + 6.0)
+    record = Entry(0, 1950, int((START + 1.15) * 1e9), "o1", "abc", 50)  # ninja's own clock began a second late
+    assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
+
+
+def test_a_plan_names_a_job_that_has_vanished_before_it_came(tmp_path: Path) -> None:
+    b = book()
+    b.runs(1, use("burn o1", tool="other"))
+    b.vanished(1, use("burn o1", tool="other"), START + 3, START + 3)
+    file = tmp_path / "plan"
+    file.write_text(json.dumps({"total": 9, "finished": 0, "planned": 9, "tools": {}, "stamp": ""}))
+    with table_path(file).open("wb") as table:
+        write_table(table, [(key_of_argv(use("burn o1").job.argv), "o1", "other")])
+    plan = Plan.load(file)
+    assert plan is not None
+    b.name_jobs(plan)
+    assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("o1", "failed")]

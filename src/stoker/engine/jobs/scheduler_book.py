@@ -95,11 +95,14 @@ class SchedulerBook:
             self._running[jid] = use
 
     def name_jobs(self, plan: Plan) -> list[tuple[int, JobUse, str, Tool]]:
-        """Take up a plan; the running jobs that it gives a name (jid, what was seen, output, tool)."""
+        """Take up a plan; the jobs that it gives a name (jid, what was seen, output, tool).
+
+        Those that have vanished and have no end yet are among them: ninja reports their end by that name.
+        """
         self.plan = plan
         self.total = plan.total if plan.total is not None else self.total
         named = []
-        for jid, use in self._running.items():
+        for jid, use in self._candidates():
             found = plan.output_of(use.job.argv)
             if found is not None and found[0] != use.job.output:
                 self._names[jid] = found

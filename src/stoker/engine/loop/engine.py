@@ -150,7 +150,8 @@ class Engine:
         governor.set_out(self._spec["jobs"])
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
             governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
-        observer = Observer(roots, self._state, self._paths.output, plans, machine, governor)
+        watched_until = self._ledger.watched_until
+        observer = Observer(roots, self._state, watched_until, self._paths.output, plans, machine, governor)
         observer.left = self._left
         observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
         observer.planner.on_plan = self._forecast.planned

@@ -27,6 +27,8 @@ class Ledger:
         self._journal = JournalWriter(paths.journal)
         self._reserve = paths.journal_reserve
         self.state: BuildState = load_state(paths.journal)
+        self.watched_until = self.state.time
+        """Unix time of the last record of the engine before this one: what it says of jobs was true then, not later."""
         self.learn: Callable[[ev.JobFinished], ev.JobFinished] = lambda event: event
         """Told of each job's end before it is written down, which is what it gives back."""
         self.heard: Callable[[Iterable[ev.Event], float], None] = lambda _events, _now: None

@@ -46,8 +46,16 @@ class Observer:
     """One look after the other at a build; each gives the events that are news."""
 
     def __init__(
-        self, roots: Roots, state: BuildState, output: Path, scratch: Path, machine: MachineReader, governor: Governor
+        self,
+        roots: Roots,
+        state: BuildState,
+        watched_until: float,
+        output: Path,
+        scratch: Path,
+        machine: MachineReader,
+        governor: Governor,
     ) -> None:
+        """`watched_until`: the Unix time at which an engine last knew how the jobs of `state` were."""
         self._roots = roots
         self.planner = Planner(scratch)
         self._table = ProcessTable(roots.top)
@@ -69,7 +77,7 @@ class Observer:
         self._tracked: dict[Key, Tracked] = {}
         self._logs = Logs()
         self._jids: dict[Key, int] = {}
-        self._last_look = state.time
+        self._last_look = watched_until
         self._next_sid = max(state.schedulers, default=0) + 1
         self._met_any = state.step is not None and state.step.schedulers > 0
         self._next_jid = state.last_jid + 1
