@@ -19,6 +19,11 @@ def text_of(app: App[Any]) -> str:
     return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
 
 
+def page_of(app: App[Any]) -> str:
+    """All but the footer, which has a test of its own."""
+    return "\n".join(text_of(app).splitlines()[:-1]) + "\n"
+
+
 def check_golden(name: str, text: str) -> None:
     """Compare with the stored text of that name."""
     path = GOLDEN / f"{name}.txt"

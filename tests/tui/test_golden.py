@@ -15,7 +15,7 @@ from stoker.model.state import BuildState
 from . import builds
 from .apps import settle, shown
 from .builds import MACHINE, FakeSource, Story
-from .pictures import check_golden, text_of
+from .pictures import check_golden, page_of, text_of
 
 SIZES = ((80, 24), (120, 40), (60, 20))
 NO_GPU = replace(MACHINE, gpus=(), gpu_note="no NVIDIA driver", memory_limit_source="machine", swap_used=3 * builds.GIB)
@@ -85,7 +85,7 @@ def source_of(name: str, lines: int = 3000) -> FakeSource:
 async def test_screen(name: str, size: tuple[int, int]) -> None:
     _, keys = SCREENS[name]
     async with shown(source_of(name), *keys, size=size) as (app, _pilot):
-        check_golden(f"{name}-{size[0]}x{size[1]}", text_of(app))
+        check_golden(f"{name}-{size[0]}x{size[1]}", page_of(app))
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -103,7 +103,7 @@ async def test_ascii_screen(name: str) -> None:
     async with shown(source_of(name), *keys, ascii_only=True) as (app, _pilot):
         assert text_of(app).isascii()
         if name in ("dashboard", "timeline", "governed", "governed-asked"):
-            check_golden(f"{name}-ascii", text_of(app))
+            check_golden(f"{name}-ascii", page_of(app))
 
 
 @pytest.mark.parametrize("name", SCREENS)

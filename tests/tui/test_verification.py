@@ -24,7 +24,7 @@ from stoker.show.tui.screens.verification_screen import VerificationScreen
 from . import builds
 from .apps import settle, shown
 from .builds import GIB, HOSTILE, MIB, FakeSource
-from .pictures import check_golden, text_of
+from .pictures import check_golden, page_of, text_of
 from .test_golden import SIZES
 from .test_hostile import assert_harmless
 
@@ -102,7 +102,7 @@ SCREENS: dict[str, tuple[Callable[[], BuildState], tuple[str, ...]]] = {
 async def test_screen(name: str, size: tuple[int, int]) -> None:
     state, keys = SCREENS[name]
     async with shown(FakeSource(state()), *keys, size=size) as (app, _pilot):
-        check_golden(f"{name}-{size[0]}x{size[1]}", text_of(app))
+        check_golden(f"{name}-{size[0]}x{size[1]}", page_of(app))
 
 
 async def test_what_runs_in_part_is_told_at_the_end_and_on_its_own_screen() -> None:

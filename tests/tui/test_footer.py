@@ -1,0 +1,74 @@
+"""The footer: one line of keys, once for each kind of screen, since every screen ends with it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from . import builds, test_verification
+from .apps import settle, shown
+from .builds import FakeSource
+from .pictures import GOLDEN, UPDATE, text_of
+from .test_golden import SIZES, source_of
+
+FOOTERS = GOLDEN / "footers.txt"
+
+SCREENS = {
+    "dashboard": ("dashboard", ()),
+    "dashboard, a job picked": ("dashboard-no-gpu", ("down",)),
+    "governed": ("governed", ()),
+    "governed, a job picked": ("governed", ("down",)),
+    "governed, a frozen job picked": ("governed", ("down", "down", "down")),
+    "governed, a job alone picked": ("alone", ("down", "down")),
+    "governed, paused": ("governed-paused", ()),
+    "output": ("output", ("o",)),
+    "timeline": ("timeline", ("t",)),
+    "decisions": ("decisions", ("d",)),
+    "failures": ("failures", ("f",)),
+    "failures with a remedy": ("failures-killed", ("f",)),
+    "failures of a build that runs": ("stopped-some-list", ("f",)),
+    "end": ("end-done", ()),
+    "end with a remedy": ("end-killed", ()),
+}
+
+
+def stored() -> dict[str, list[str]]:
+    """The stored footers by screen, one for each size."""
+    if not FOOTERS.exists():
+        return {}
+    blocks = FOOTERS.read_text(encoding="utf-8").strip().split("\n\n")
+    return {head: lines for head, *lines in (block.splitlines() for block in blocks)}
+
+
+async def check(name: str, source: FakeSource, keys: tuple[str, ...]) -> None:
+    footers = []
+    async with shown(source, *keys) as (app, pilot):
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            footers.append(text_of(app).splitlines()[-1])
+    if os.environ.get(UPDATE):
+        blocks = {**stored(), name: footers}
+        FOOTERS.write_text("\n\n".join("\n".join([head, *blocks[head]]) for head in blocks) + "\n", encoding="utf-8")
+    assert footers == stored()[name], f"differs from {FOOTERS}; set {UPDATE}=1 if that is meant"
+
+
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_footer_names_the_keys_that_do_something(name: str) -> None:
+    story, keys = SCREENS[name]
+    await check(name, source_of(story, 200), keys)
+
+
+async def test_the_footer_of_a_verified_build() -> None:
+    await check("verification", FakeSource(test_verification.ended(test_verification.MIXED)), ("v",))
+
+
+async def test_the_footer_of_a_replay() -> None:
+    await check("replay", FakeSource(builds.running(3).state, "replay"), ())
+
+
+async def test_help_says_whether_there_is_more() -> None:
+    async with shown(FakeSource(builds.running(3).state), "question_mark") as (app, _pilot):
+        assert re.search("up and down for more", text_of(app))
