@@ -55,10 +55,10 @@ def test_a_hello_that_is_none_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_another_protocol_is_named() -> None:
-    with pytest.raises(ProtocolError, match="speaks protocol 1, not 2"):
-        parse_hello({"type": "hello", "protocol": 2})
-    with pytest.raises(ProtocolError, match="speaks protocol 2, not 1"):
-        parse_server_hello({"type": "hello", "protocol": 2, "seq": 1})
+    with pytest.raises(ProtocolError, match="speaks protocol 2, not 3"):
+        parse_hello({"type": "hello", "protocol": 3})
+    with pytest.raises(ProtocolError, match="speaks protocol 3, not 2"):
+        parse_server_hello({"type": "hello", "protocol": 3, "seq": 1})
 
 
 def test_a_newer_engines_messages_and_events_are_passed_over() -> None:

@@ -144,7 +144,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 async def test_a_new_viewer_gets_the_state_and_then_what_happens(engine: Engine, connect: Connect) -> None:
     viewer = await connect()
     hello = await viewer.greet()
-    assert (hello["type"], hello["protocol"], hello["id"], hello["seq"]) == ("hello", 1, "b-1", 1)
+    assert (hello["type"], hello["protocol"], hello["id"], hello["seq"]) == ("hello", 2, "b-1", 1)
     assert decode(BuildState, hello["snapshot"]) == engine.state
     engine.emit(notice("one"), notice("two"))
     assert [(await viewer.receive())["record"]["text"] for _ in range(2)] == ["one", "two"]
