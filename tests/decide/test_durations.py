@@ -11,7 +11,7 @@ from stoker.model.lessons import Stated
 def expected(durations: Durations, tool: str, output: str, size: int = 0) -> float:
     stated = weight(tool, output, size)
     durations.look(())
-    return stated.amount * durations.factor(class_of(stated, tool, output))
+    return durations.seconds(Expected(stated.amount, class_of(stated, tool, output)))
 
 
 def ended(durations: Durations, tool: str, output: str, seconds: float, times: int = 1) -> None:
@@ -79,7 +79,7 @@ def test_running_jobs_count_as_what_they_will_come_to() -> None:
     stated = weight("cxx", "d/b.o")
     job = Expected(stated.amount, class_of(stated, "cxx", "d/b.o"))
     durations.look([(job, 10.0)] * 60)
-    assert job.stated * durations.factor(job.of) > 10 * alone
+    assert durations.seconds(job) > 10 * alone
 
 
 def test_what_was_stated_is_corrected_and_what_was_long_ago_fades() -> None:
@@ -90,7 +90,18 @@ def test_what_was_stated_is_corrected_and_what_was_long_ago_fades() -> None:
     for _ in range(100):
         durations.add(stated, "cxx", "a.o", 40.0)
     durations.look(())
-    assert durations.factor(class_of(stated, "cxx", "b.o")) > 3.3
+    assert durations.seconds(Expected(1.0, class_of(stated, "cxx", "b.o"))) > 3.3
+
+
+def test_sizes_count_only_as_far_as_they_say_something_in_this_build() -> None:
+    """Of a unity build the small sources, which include all others, are the heavy ones."""
+    plain, unity = Durations(), Durations()
+    for n, size in enumerate((1_000, 2_000, 4_000, 8_000, 16_000, 32_000) * 2):
+        stated = weight("cxx", "d/a.o", size)
+        plain.add(stated, "cxx", f"d/{n}.o", 10 * stated.amount)
+        unity.add(stated, "cxx", f"{n}/a.o", 10 / stated.amount)
+    assert expected(plain, "cxx", "d/b.o", 32_000) > 8 * expected(plain, "cxx", "d/b.o", 1_000)
+    assert expected(unity, "cxx", "e/b.o", 32_000) == pytest.approx(expected(unity, "cxx", "e/b.o", 1_000))
 
 
 def test_doubt_narrows_and_what_is_remembered_is_doubted_less() -> None:

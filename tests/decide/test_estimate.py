@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.decide.time_left.durations import Class, Durations, Expected, weight
-from stoker.decide.time_left.estimate import Left, counted, longest_path, remainder, time_left
+from stoker.decide.time_left.estimate import Left, PastEstimates, counted, longest_path, remainder, time_left
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
@@ -64,10 +66,11 @@ def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
     left = left_of(*groups)
     deps = [tuple(range(n)) for n in range(len(groups))]
     found = time_left(left, deps, Durations(), width=width, done=done)
-    assert 0.0 < found.low <= found.seconds <= found.high
+    assert 0.0 <= found.low <= found.seconds <= found.high
+    assert found.high >= found.seconds + 1.0
     assert found.seconds >= longest_path(left, deps) * 0.999
     assert found.seconds >= left.seconds / width * 0.999
-    if done >= left.seconds / 3:
+    if done >= left.seconds / 3 and found.seconds >= 4.0:
         assert found.high <= 2.001 * found.low
 
 
@@ -84,6 +87,29 @@ def test_the_band_narrows_as_jobs_of_the_class_end() -> None:
             durations.add(weight("cxx", "d/a.o"), "cxx", "d/a.o", 1.0)
     assert widths == sorted(widths, reverse=True)
     assert widths[0] > 1.5 * widths[-1]
+
+
+def test_the_band_is_wider_where_earlier_estimates_were_off() -> None:
+    left, right, wrong = left_of([1.0] * 100), PastEstimates(), PastEstimates()
+    for clock in range(0, 100, 5):
+        right.add(clock, 200.0 - clock)  # so it was, if 100 s are left now
+        wrong.add(clock, 30.0)
+    good, bad = (
+        time_left(left, [()], Durations(), width=1, done=100.0, off=partial(past.off, 100.0)) for past in (right, wrong)
+    )
+    assert good.high <= 2.001 * good.low
+    assert good.seconds == bad.seconds
+    assert 3.0 * bad.low < bad.high <= 4.001 * bad.low
+
+
+def test_past_estimates_are_thinned_out() -> None:
+    few, many = PastEstimates(), PastEstimates()
+    for clock in range(0, 1000, 40):
+        few.add(clock, 500.0)
+    for clock in range(1000):
+        many.add(clock, 500.0)
+    assert many.off(1000.0, 100.0) == pytest.approx(few.off(1000.0, 100.0), rel=0.1)
+    assert PastEstimates().off(10.0, 10.0) == 0.0
 
 
 def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
@@ -144,8 +170,8 @@ def test_a_scheduler_inside_a_job_of_another_is_a_part_of_that() -> None:
 
 def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:
     durations = Durations()
-    assert durations.factor(KNOWN) == 1.0
+    assert durations.seconds(Expected(10.0, KNOWN)) == 10.0
     for _ in range(10):
         durations.add(Stated("history", 10.0), "cxx", "a.o", 30.0)
     durations.look(())
-    assert durations.factor(KNOWN) == pytest.approx(3.0, rel=0.1)
+    assert durations.seconds(Expected(10.0, KNOWN)) == pytest.approx(30.0, rel=0.1)

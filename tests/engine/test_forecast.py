@@ -107,6 +107,7 @@ class Build:
         found = self.forecast.look(self.state, now)
         assert found is not None
         assert 0.0 <= found.low <= found.seconds <= found.high < math.inf
+        self.tell(now, found)
         return found
 
 
@@ -281,6 +282,13 @@ def test_a_measured_class_tells_something_at_once_but_not_for_sure(plan_of: Writ
     assert found.high > 150.0
 
 
+def test_what_ninja_remembers_of_a_job_counts_more_than_its_class(plan_of: Write) -> None:
+    def foretell(_output: str, _tool: Tool, _argv: tuple[str, ...]) -> Foretold:
+        return Foretold(Stated("prior", 50.0), GIB)
+
+    assert Build(Forecast(foretell), plan_of(objects(40, 10.0), [()])).left(0.0).seconds < 150.0
+
+
 def test_other_priors_in_mid_build_change_what_is_told(plan_of: Write) -> None:
     seconds = 10.0
 
@@ -436,6 +444,7 @@ def test_an_engine_that_takes_over_tells_what_the_one_before_it_did(
     for n in range(0, len(done), 4):
         build.run(now, now + 8.123 + n % 7, *done[n : n + 4])
         now += 8.123 + n % 7
+        build.left(now)
     running = list(edges)[len(done)]
     build.start(now, running)
     build.move(now + 3.0, running, "frozen")

@@ -52,8 +52,8 @@ MEASURED, MEASURED_TIME = 0.25, 0.3
 """Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by tells of the
 build. A class that was guessed is more likely to be wrong itself."""
 
-STATES_TIME = 0.4
-"""Spread up to which a class tells how long its jobs take; a wider one says no more than the job's tool and source."""
+STATES_TIME = 0.9
+"""Spread of time below which a class tells how long its jobs take; those of nothing but a tool have 1."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its

@@ -1,14 +1,15 @@
 """How long jobs take in this build: what was stated of each beforehand, corrected by the jobs that have ended.
 
 One rule for all sources: expected seconds = what was stated x factor, and the factor is what ended jobs took over what
-was stated of them. Factors of few jobs are drawn towards those of wider classes. Pure sums. Unaware of clocks.
+was stated of them. Factors of few jobs are drawn towards those of wider classes. How much the size of a source says is
+learnt from the build, too. Pure sums. Unaware of clocks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,6 +32,14 @@ projects the logarithms correlate by 0.7 to 0.8, with slopes from 0.35 (C++, who
 LEAST_SIZE, MOST_SIZE = 200, 2_000_000
 """Sources are taken to be no smaller and no larger."""
 
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""How far weights count in a build, as powers of them: at 1 as above, at 0 all sources of a language are alike. Sources
+that include others (freetype has one of 700 bytes for each module) are heavier the smaller they are."""
+
+SURE_POWER = 8.0
+"""Squared logarithms of weights that ended jobs must differ by, together, to say as much about the power as the 1 that
+is believed at first."""
+
 TRUST, TRUST_STATED = 2.0, 0.5
 """Ended jobs that weigh as much as what the wider class tells, and as seconds that were stated."""
 
@@ -45,6 +54,9 @@ DOUBTS: Mapping[StatedBy, float] = MappingProxyType(
     {"history": 0.15, "other flags": 0.4, "log": 0.2, "prior": 0.4, "twin": 0.2, "size": 0.5}
 )
 """How far all jobs of a class together may be off before one of them has ended (standard deviation, logarithm)."""
+
+LEAST_SECONDS, SEEN_SECONDS = 0.001, 0.01
+"""No job is taken to take less; what took less than the second says nothing about the source's size."""
 
 _COMPILED = ("cxx", "c", "nvcc")
 _C_OBJECTS = (".c.o", ".c.obj", ".c.lo", ".S.o", ".s.o", ".asm.o")
@@ -85,6 +97,45 @@ class Sum:
         return self.seconds / self.stated
 
 
+@dataclass(slots=True)
+class Slope:
+    """How the logarithm of seconds grows with that of weights: the sums of a regression line."""
+
+    jobs: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    xx: float = 0.0
+    xy: float = 0.0
+
+    def add(self, other: Slope) -> None:
+        """Count in other jobs, with the same offset."""
+        self.jobs += other.jobs
+        self.x += other.x
+        self.y += other.y
+        self.xx += other.xx
+        self.xy += other.xy
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Squares of the weights' logarithms, and their products with those of seconds, summed about the mean."""
+        return self.xx - self.x * self.x / self.jobs, self.xy - self.x * self.y / self.jobs
+
+
+class _Weighed:
+    """Jobs of a class of weights that have ended."""
+
+    def __init__(self) -> None:
+        self.sums = tuple(Sum() for _ in POWERS)
+        """For each of POWERS."""
+        self.slope = Slope()
+
+    def add(self, of: Class, amount: float, seconds: float) -> None:
+        for power, total in zip(POWERS, self.sums, strict=True):
+            total.add(_at(power, of, amount), seconds)
+        x, y = math.log(amount / _plain(of)), math.log(max(seconds, SEEN_SECONDS))
+        self.slope.add(Slope(1.0, x, y, x * x, x * y))
+
+
 def kind_of(tool: str, output: str) -> str:
     """The tool; C apart from C++, which it is five times faster than."""
     return "c" if tool == "cxx" and output.endswith(_C_OBJECTS) else tool
@@ -106,59 +157,96 @@ def class_of(stated: Stated, tool: str, output: str) -> Class:
     return Class("size", kind_of(tool, output), output.rpartition("/")[0])
 
 
+def _plain(of: Class) -> float:
+    """The weight of the class's kind, whatever the size of the source."""
+    return WEIGHTS.get(of.kind, WEIGHTS["other"])
+
+
+def _at(power: float, of: Class, amount: float) -> float:
+    """A weight, where only a power of what the size adds to it counts."""
+    return amount if power == 1.0 else _plain(of) * (amount / _plain(of)) ** power
+
+
 class Durations:
     """What has been seen of this build's durations so far."""
 
     def __init__(self) -> None:
-        self._ended: dict[Class, Sum] = {}
+        self._stated: dict[Class, Sum] = {}
+        self._weighed: dict[Class, _Weighed] = {}
         self._supposed = Sum()
+        self._powers: dict[str, int] = {}
         self._factors: dict[Class, float] = {}
         self._kinds: dict[str, Sum] = {}
 
     @property
     def scaled(self) -> bool:
-        """Whether anything tells how many seconds a weight stands for."""
-        return self._supposed.jobs > 0.0 or any(of.by == "size" for of in self._ended)
+        """Whether anything says how many seconds a weight stands for."""
+        return self._supposed.jobs > 0.0 or bool(self._weighed)
 
     def add(self, stated: Stated, tool: str, output: str, seconds: float) -> None:
-        """A job has ended well."""
-        fades = 1.0 if stated.by == "size" else FADES
-        self._ended.setdefault(class_of(stated, tool, output), Sum()).add(max(stated.amount, 1e-3), seconds, fades)
+        """Count in a job that has ended well."""
+        of, amount = class_of(stated, tool, output), max(stated.amount, LEAST_SECONDS)
+        if of.by == "size":
+            self._weighed.setdefault(of, _Weighed()).add(of, amount, seconds)
+        else:
+            self._stated.setdefault(of, Sum()).add(amount, seconds, FADES)
 
     def suppose(self, remembered: Sum) -> None:
-        """What jobs of the plan would weigh, and the seconds that they are remembered to take."""
+        """Take over what jobs of the plan would weigh, and the seconds that they are remembered to take."""
         self._supposed = remembered
 
-    def ended(self, of: Class) -> float:
-        """How many jobs of the class have ended."""
-        found = self._ended.get(of)
-        return found.jobs if found is not None else 0.0
-
     def doubt(self, of: Class) -> float:
-        """How far the expectations of a class may be off together (standard deviation of the logarithm)."""
-        jobs = self.ended(of)
-        return DOUBTS[of.by] / math.sqrt(1.0 + (jobs if of.by == "size" else jobs / 4))
+        """Return how far the expectations of a class may be off together (standard deviation of the logarithm)."""
+        if of.by == "size":
+            jobs = self._weighed[of].slope.jobs if of in self._weighed else 0.0
+        else:
+            jobs = self._stated[of].jobs / 4 if of in self._stated else 0.0
+        return DOUBTS[of.by] / math.sqrt(1.0 + jobs)
 
     def look(self, running: Iterable[tuple[Expected, float]]) -> None:
-        """Work the factors out anew; `running` are the jobs at work and their ages in seconds.
+        """Work powers and factors out anew; `running` are the jobs at work and their ages in seconds.
 
         Those count as what they are expected to come to, or more if they have outlived that: the jobs that end first
         are the short ones, and a mean of them alone would be far too low on a wide machine.
         """
-        self._fit(self._ended)
-        whole = {of: Sum(s.jobs, s.stated, s.seconds) for of, s in self._ended.items()}
+        self._learn_powers()
+        whole = dict(self._stated)
+        whole |= {of: replace(seen.sums[self._power(of)]) for of, seen in self._weighed.items()}
+        self._fit(whole)
         for job, age in running:
             if job.of.by == "size" and self.scaled:
-                seconds = max(job.stated * self.factor(job.of), age * (1.0 + OUTLIVED))
-                whole.setdefault(job.of, Sum()).add(job.stated, seconds)
+                seconds = max(self.seconds(job), age * (1.0 + OUTLIVED))
+                whole.setdefault(job.of, Sum()).add(_at(POWERS[self._power(job.of)], job.of, job.stated), seconds)
         self._fit(whole)
 
-    def factor(self, of: Class) -> float:
-        """From what is stated of the class's jobs to the seconds that they take."""
-        found = self._factors.get(of)
-        if found is None:
-            found = self._factors[of] = self._drawn(Sum(), of)
-        return found
+    def seconds(self, job: Expected) -> float:
+        """Return the seconds that a job is expected to take."""
+        factor = self._factors.get(job.of)
+        if factor is None:
+            factor = self._factors[job.of] = self._drawn(Sum(), job.of)
+        if job.of.by == "size":
+            return factor * _at(POWERS[self._power(job.of)], job.of, job.stated)
+        return factor * job.stated
+
+    def _power(self, of: Class) -> int:
+        return self._powers.get(of.kind, len(POWERS) - 1)
+
+    def _learn_powers(self) -> None:
+        """For each kind the power of weights that fits its jobs best, drawn towards 1.
+
+        Jobs are compared within their folders, since folders differ for other reasons; those that are alone in one,
+        with each other.
+        """
+        groups: dict[tuple[str, str], Slope] = {}
+        for of, seen in self._weighed.items():
+            folder = of.folder if seen.slope.jobs > 1 else ""
+            groups.setdefault((of.kind, folder), Slope()).add(seen.slope)
+        spreads = {kind: [SURE_POWER, SURE_POWER] for kind, _ in groups}
+        for (kind, _), slope in groups.items():
+            for number, more in enumerate(slope.spread):
+                spreads[kind][number] += more
+        for kind, (xx, xy) in spreads.items():
+            self._powers[kind] = min(range(len(POWERS)), key=lambda n: abs(POWERS[n] - xy / xx))
 
     def _fit(self, sums: Mapping[Class, Sum]) -> None:
         self._kinds = {}

@@ -7,7 +7,7 @@ than the longest chain of groups of jobs that wait for each other. Pure. Unaware
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stoker.decide.time_left.durations import OUTLIVED, OUTLIVED_STATED, Class, Durations, Expected
@@ -29,10 +29,15 @@ WEIGHED_DOUBT, SINGLE_DOUBT = 0.8, 0.3
 stated: this averages out over many."""
 
 NARROW_FROM, NARROW = 0.25, 2.0
-"""From this share of the build on the band is at most so many times as wide as its low end: wider is of no use. Before
-that it widens with BAND_POWER of the share."""
+"""From this share of the build on the high end is at most so many times the low one, if earlier estimates of this build
+were no further off. Before that the band widens with BAND_POWER of the share."""
 
 BAND_POWER = 0.75
+
+WIDENED = 2.0
+"""How much wider the band may be, as a power, where they were."""
+
+KEPT_ESTIMATES = 64
 
 COUNTED_SPREAD = 1.5
 """Where jobs or percent are merely counted: half as much again either way covers jobs of unlike length."""
@@ -68,7 +73,7 @@ class Left:
 def remainder(job: Expected, age: float, durations: Durations) -> float:
     """Seconds that a job still needs which has run for `age` seconds."""
     outlived = OUTLIVED if job.of.by == "size" else OUTLIVED_STATED
-    return max(job.stated * durations.factor(job.of) - age, outlived * age)
+    return max(durations.seconds(job) - age, outlived * age)
 
 
 def longest_path(left: Left, deps: Sequence[Sequence[int]], width: float = math.inf) -> float:
@@ -91,10 +96,12 @@ def time_left(
     width: float,
     done: float,
     memory: float = math.inf,
+    off: Callable[[float], float] = lambda _seconds: 0.0,
 ) -> Estimated:
-    """How long it takes where `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
+    """Estimate how long it takes where `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
 
-    `done` seconds of jobs are behind: the band narrows with the share that is done.
+    `done` seconds of jobs are behind: the band narrows with the share that is done. `off` says by how much earlier
+    estimates were off if so many seconds are left (PastEstimates.off).
     """
     if left.seconds <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
@@ -102,8 +109,10 @@ def time_left(
     best = max(work, longest_path(left, deps, width), left.held / memory)
     worst = max(best, work + (1.0 - 1.0 / width) * longest_path(left, deps))
     middle = best + ORDER * (worst - best)
-    factor = math.exp(min(Z_80_PERCENT * _doubt(left, durations), _most(done / (done + left.seconds))))
-    return Estimated(middle, middle / factor, middle * factor)
+    narrow = _narrow(done / (done + left.seconds))
+    doubt = min(Z_80_PERCENT * _doubt(left, durations), narrow)
+    factor = math.exp(max(doubt, min(Z_80_PERCENT * off(middle), WIDENED * narrow)))
+    return Estimated(middle, max(0.0, min(middle / factor, middle - 1.0)), max(middle * factor, middle + 1.0))
 
 
 def _doubt(left: Left, durations: Durations) -> float:
@@ -112,10 +121,39 @@ def _doubt(left: Left, durations: Durations) -> float:
     return math.hypot(shared, math.sqrt(left.variance) / left.seconds, LEAST_DOUBT)
 
 
-def _most(share: float) -> float:
-    """The logarithm of the widest factor either way once this share of the build is done."""
+def _narrow(share: float) -> float:
+    """Return the logarithm of the widest factor either way once this share of the build is done, if all goes well."""
     early = math.pow(NARROW_FROM / max(share, 1e-6), BAND_POWER)
     return math.log(NARROW) / 2 * max(1.0, early)
+
+
+class PastEstimates:
+    """The estimates of a build so far, thinned out as they become many."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[float, float]] = []
+        self._apart = 0.0
+
+    def add(self, clock: float, seconds: float) -> None:
+        """Note that `seconds` were left at `clock`, the seconds for which the build has been at work."""
+        if not self._made or clock >= self._made[-1][0] + self._apart:
+            self._made.append((clock, seconds))
+        if len(self._made) >= KEPT_ESTIMATES:
+            self._made = self._made[::2]
+            self._apart = clock / len(self._made)
+
+    def off(self, clock: float, seconds: float) -> float:
+        """Return by how much they were off if `seconds` are left now (root of the mean square of the logarithms).
+
+        Each counts by the share of its time that has passed: the rest is an estimate itself. A second is no error.
+        """
+        squares = known = 0.0
+        for then, said in self._made:
+            passed = max(0.0, clock - then)
+            weight = passed / (passed + seconds + 1.0)
+            squares += weight * math.log((said + 1.0) / (passed + seconds + 1.0)) ** 2
+            known += weight
+        return math.sqrt(squares / known) if known else 0.0
 
 
 def counted(state: BuildState, now: float) -> Estimated | None:

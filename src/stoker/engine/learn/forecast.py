@@ -10,11 +10,12 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, weight
-from stoker.decide.time_left.estimate import Left, counted, remainder, time_left
+from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left
 from stoker.engine.learn.remaining import Remaining, Twin, twin_of
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
@@ -36,7 +37,7 @@ Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
 
 LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
-    *(ev.JobFinished, ev.JobKilled, ev.WorkLost),
+    *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.Estimated),
 )
 """The events from which an engine that takes over learns what its forerunner knew."""
 
@@ -68,11 +69,12 @@ class _Places:
         self._widths: dict[int, float] = {}
         self._paused = False
         self._total = 0.0
+        self._worked = 0.0
         self._since: float | None = None
 
     def hear(self, event: ev.Event, now: float) -> None:
         """Something happened that changes the number; other events are passed over."""
-        before = self.total(now)
+        before = self.total(now), self.worked(now)
         if isinstance(event, ev.BuildStarted):
             self._cores = float(max(1, event.cores))
         elif isinstance(event, ev.LevelSet):
@@ -84,16 +86,21 @@ class _Places:
             self._widths.pop(event.sid, None)
         else:
             return
-        self._total, self._since = before, now
+        (self._total, self._worked), self._since = before, now
         if self._widths:
             places = min(self._level, sum(self._widths.values()))
             self.now = max(1.0, self._cores if math.isinf(places) else places)
 
     def total(self, now: float) -> float:
         """Place-seconds up to Unix time `now`; a build that is paused or between two schedulers has no places."""
-        if self._since is None or self._paused or not self._widths:
-            return self._total
-        return self._total + self.now * max(0.0, now - self._since)
+        return self._total + self.now * self._since_change(now)
+
+    def worked(self, now: float) -> float:
+        """Seconds up to Unix time `now` in which there were any."""
+        return self._worked + self._since_change(now)
+
+    def _since_change(self, now: float) -> float:
+        return 0.0 if self._since is None or self._paused or not self._widths else max(0.0, now - self._since)
 
 
 class Forecast:
@@ -105,6 +112,7 @@ class Forecast:
         """Told of each job that ended well and was too short to be seen; again when a plan tells its command."""
         self._durations = Durations()
         self._places = _Places()
+        self._past = PastEstimates()
         self._spent = 0.0
         self._twins: dict[Twin, float] = {}
         self._plans: dict[int, Remaining] = {}
@@ -173,6 +181,8 @@ class Forecast:
                 self._edges.pop(event.jid, None)  # it may have learnt its name
             elif isinstance(event, ev.JobFinished):
                 self._finished(event, now)
+            elif isinstance(event, ev.Estimated):
+                self._past.add(self._places.worked(now), event.seconds)
             else:
                 self._heard_of_attempt(event)
 
@@ -189,6 +199,7 @@ class Forecast:
                 self._plan(sid, self._plans[sid].graph)
         elif isinstance(event, ev.StepStarted):
             self._killed.clear()
+            self._past = PastEstimates()
             if event.attempt == 1:
                 self._forget_broken_off()
 
@@ -303,9 +314,14 @@ class Forecast:
         places = self._places.total(now)
         full = FULL_SHARE * left.seconds
         used = (done + full) / (places + full) if places + full > 0.0 else 1.0
-        memory = self._memory(state)
         found = time_left(
-            left, deps, self._durations, width=max(1.0, used * self._places.now), done=done, memory=memory
+            left,
+            deps,
+            self._durations,
+            width=max(1.0, used * self._places.now),
+            done=done,
+            memory=self._memory(state),
+            off=partial(self._past.off, self._places.worked(now)),
         )
         pruned = self._share_left(live)
         return ev.Estimated(*(round(pruned * t, 1) for t in (found.seconds, found.low, found.high)))
@@ -364,7 +380,7 @@ class Forecast:
         graph = remaining.graph
         output, tool = graph.output(edge), graph.tools[edge]
         stated, held = self._foretell(output, tool, _argv(graph, edge))
-        if stated is None:
+        if stated is None or (stated.by == "prior" and remaining.stated(edge).by == "log"):
             remaining.hold(edge, held)
         else:
             remaining.state(edge, stated, held)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 
-from stoker.decide.time_left.durations import Class, Durations, Expected, Sum, class_of, weight
+from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, Expected, Sum, class_of, weight
 from stoker.decide.time_left.estimate import Left, remainder
 from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 
 WAITING, RUNNING, DONE = range(3)
-
-LEAST_SECONDS = 0.001
 
 Twin = tuple[str, float]
 """The name of a file that is made, and the weight that follows from its source's size."""
@@ -124,16 +122,11 @@ class Remaining:
 
     def add_to(self, left: Left, running: Mapping[int, float], durations: Durations, first: int) -> None:
         """Sum up what is left. The groups are numbered from `first`."""
-        factors: dict[Class, float] = {}
         groups = self.graph.groups
         for edge, state in enumerate(self._state):
-            if state != WAITING:
-                continue
-            stated, of = self._expected[edge]
-            factor = factors.get(of)
-            if factor is None:
-                factor = factors[of] = durations.factor(of)
-            left.add(of, first + groups[edge], stated * factor, self._held[edge])
+            if state == WAITING:
+                job = self._expected[edge]
+                left.add(job.of, first + groups[edge], durations.seconds(job), self._held[edge])
         for edge, age in running.items():
             job = self._expected[edge]
             left.add(job.of, first + groups[edge], remainder(job, age, durations), self._held[edge])
