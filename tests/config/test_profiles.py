@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from stoker.config.profiles.chain import MAX_CHAIN, NoSuchProfileError, profile_files
-from stoker.config.profiles.checks import Checks
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.form import keys_of
 from stoker.config.profiles.load import FaultyProfileError, ProfileError, load_profile, read_profile
-from stoker.config.profiles.profile import Profile, ProfileStep, Tmp, When
+from stoker.config.profiles.profile import Checks, Profile, ProfileStep, Tmp, When
 from stoker.config.profiles.schema import schema
 
 GIB = 2**30

@@ -1,4 +1,4 @@
-"""Judges TORCH_CUDA_ARCH_LIST: its words, what this nvcc compiles for, what the GPUs here need. Pure."""
+"""Judges TORCH_CUDA_ARCH_LIST: its words, what this nvcc compiles for, what the GPUs need, what it will cost. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import partial
 
 from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import Cuda, Toolkit
-from stoker.doctor.judge_cost import judge_cost
 from stoker.doctor.judge_cuda import grave
 from stoker.doctor.judge_tools import dotted
 from stoker.doctor.need import Need
 from stoker.doctor.switches import switch
+from stoker.model.units import format_bytes, format_rough
 from stoker.verify.archs import Arch, ArchError, Wanted, cubin_runs, parse_arch, parse_arch_list, ptx_runs
 from stoker.verify.gpu.devices import Device
 
 NAME = "TORCH_CUDA_ARCH_LIST"
+COST = "architectures"
 
 _BY_MACHINE = ("Auto", "Common", "All")
 """Words of PyTorch's build (select_compute_arch.cmake) that mean something else on every machine."""
@@ -65,7 +66,7 @@ def judge_archs(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Chec
         return
     yield _list(text, wanted, cuda, need)
     yield from _attention(wanted, need, env)
-    yield from judge_cost([w.arch.number for w in wanted if w.kind == "cubin"], need)
+    yield from _cost([w.arch.number for w in wanted if w.kind == "cubin"], need)
 
 
 def _own_variable(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
@@ -95,7 +96,7 @@ def _own_variable(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Ch
         yield ok(name, f"{text}{'' if env.get(name) else ', its own list'}")
     if env.get(NAME):
         yield warn(NAME, f"{env[NAME]!r} is not read by this build, which goes by {name}", f"unset {NAME}")
-    yield from judge_cost([arch.number for arch in kept], need)
+    yield from _cost([arch.number for arch in kept], need)
 
 
 def _word(arch: Arch) -> str:
@@ -205,3 +206,37 @@ def _suggested(cuda: Cuda) -> str:
     if archs:
         return f'export {NAME}="{";".join(arch.number for arch in archs)}"'
     return f'export {NAME}="8.0;9.0+PTX"  # the GPUs that it shall run on'
+
+
+def _cost(archs: Sequence[str], need: Need) -> Iterator[Check]:
+    """Yield CPU time and size for `archs` ("9.0") as far as they are known. A figure is never a fault."""
+    parts = [part for part in (_time(len(archs), need), _size(archs, need)) if part]
+    if parts and archs:
+        yield ok(COST, "; ".join(parts))
+
+
+def _time(count: int, need: Need) -> str:
+    cost = need.cost
+    if not cost.files:
+        return ""
+    each = format_rough(cost.seconds)
+    total = f"{count} x {each} = {format_rough(count * cost.seconds)}" if count > 1 else each
+    files = f"{cost.files} CUDA files" if cost.files > 1 else "1 CUDA file"
+    rest = f"; {cost.rest} more have no figure yet" if cost.rest else ""
+    least = (
+        f", {format_rough(count * cost.seconds / cost.cores)} at best on {cost.cores:g} cores" if cost.cores > 1 else ""
+    )
+    return f"about {total} of CPU time{least}, for {files} ({cost.origin}){rest}"
+
+
+def _size(archs: Sequence[str], need: Need) -> str:
+    cost = need.cost
+    if not cost.sizes:
+        return ""
+    known = dict(cost.sizes)
+    named = ", ".join(f"{arch} {format_bytes(size)}" for arch, size in cost.sizes)
+    new = [arch for arch in archs if arch not in known]
+    more = f"; {', '.join(new)} not built here before" if new else ""
+    if not new and len(archs) < len(known):
+        more = f", of which {format_bytes(sum(known[arch] for arch in archs))} are asked for"
+    return f"{cost.library} of the last build holds {named}{more}"
