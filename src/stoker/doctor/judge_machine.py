@@ -180,58 +180,51 @@ def _title(volume: Volume) -> str:
 
 def judge_limits(limits: Limits, need: Need) -> Iterator[Check]:
     """Judge what ulimit reports."""
-    yield _open_files(limits)
-    yield _processes(limits)
-    yield _stack(limits)
-    yield _file_size(limits, need)
-    yield _address_space(limits, need)
-    yield from _cpu_time(limits)
+    for name, judge in _LIMITS.items():
+        soft = limits.soft[name]
+        yield ok(f"limit: {name}", "unlimited") if soft is None else judge(f"limit: {name}", soft, limits, need)
+    soft = limits.soft["CPU time"]
+    if soft is not None and soft < SHORT_CPU_TIME:
+        yield warn("limit: CPU time", f"the kernel kills each job after {soft} s of CPU time", "ulimit -t unlimited")
     locked = limits.soft["locked memory"]
     shown = "unlimited" if locked is None else format_bytes(locked)
     yield ok("limit: locked memory", f"{shown}; no build needs it, NCCL over InfiniBand does when it runs")
 
 
-def _open_files(limits: Limits) -> Check:
-    name, soft, hard = "limit: open files", limits.soft["open files"], limits.hard["open files"]
-    if soft is None or soft >= OPEN_FILES:
-        return ok(name, _number(soft))
+def _open_files(name: str, soft: int, limits: Limits, _need: Need) -> Check:
+    hard = limits.hard["open files"]
+    if soft >= OPEN_FILES:
+        return ok(name, str(soft))
     wanted = OPEN_FILES if hard is None else min(OPEN_FILES, hard)
     judge = fail if soft < FEW_OPEN_FILES else warn
     return judge(name, f"{soft}; linkers and ninja want {OPEN_FILES}", f"ulimit -n {wanted}")
 
 
-def _processes(limits: Limits) -> Check:
-    name, soft = "limit: processes", limits.soft["processes"]
-    if soft is None or limits.privileged:
-        return ok(name, _number(soft) if soft is None else f"{soft}, which does not count for root")
-    left = soft - limits.processes
+def _processes(name: str, soft: int, limits: Limits, _need: Need) -> Check:
+    if limits.privileged:
+        return ok(name, f"{soft}, which does not count for root")
     why = f"{soft}, of which {limits.processes} are taken"
-    return warn(name, f"{why}; each job takes 3 to 6", "ulimit -u unlimited") if left < FEW_PROCESSES else ok(name, why)
+    if soft - limits.processes < FEW_PROCESSES:
+        return warn(name, f"{why}; each job takes 3 to 6", "ulimit -u unlimited")
+    return ok(name, why)
 
 
-def _stack(limits: Limits) -> Check:
-    name, soft = "limit: stack", limits.soft["stack"]
-    if soft is None or soft >= USUAL_STACK:
-        return ok(name, "unlimited" if soft is None else format_bytes(soft))
+def _stack(name: str, soft: int, _limits: Limits, _need: Need) -> Check:
+    if soft >= USUAL_STACK:
+        return ok(name, format_bytes(soft))
     why = f"{format_bytes(soft)}; compilers recurse deeply and want {format_bytes(USUAL_STACK)}"
     return warn(name, why, f"ulimit -s {USUAL_STACK // 1024}")
 
 
-def _file_size(limits: Limits, need: Need) -> Check:
-    name, soft = "limit: file size", limits.soft["file size"]
-    if soft is None:
-        return ok(name, "unlimited")
+def _file_size(name: str, soft: int, _limits: Limits, need: Need) -> Check:
     if need.largest_file and soft < need.largest_file:
         why = f"{format_bytes(soft)}; {need.what} writes files of {format_bytes(need.largest_file)}"
         return fail(name, why, "ulimit -f unlimited")
-    judge = warn if soft < LARGE_FILE else ok
-    return judge(name, f"files cannot grow beyond {format_bytes(soft)}", *(["ulimit -f unlimited"] * (judge is warn)))
+    why = f"files cannot grow beyond {format_bytes(soft)}"
+    return warn(name, why, "ulimit -f unlimited") if soft < LARGE_FILE else ok(name, why)
 
 
-def _address_space(limits: Limits, need: Need) -> Check:
-    name, soft = "limit: address space", limits.soft["address space"]
-    if soft is None:
-        return ok(name, "unlimited")
+def _address_space(name: str, soft: int, _limits: Limits, need: Need) -> Check:
     job = need.job
     if job is not None and job.measured and job.bytes > soft:
         why = f"{format_bytes(soft)}; the heaviest known job takes {format_bytes(job.bytes)} ({job.name})"
@@ -240,11 +233,10 @@ def _address_space(limits: Limits, need: Need) -> Check:
     return warn(name, why, "ulimit -v unlimited")
 
 
-def _cpu_time(limits: Limits) -> Iterator[Check]:
-    soft = limits.soft["CPU time"]
-    if soft is not None and soft < SHORT_CPU_TIME:
-        yield warn("limit: CPU time", f"the kernel kills each job after {soft} s of CPU time", "ulimit -t unlimited")
-
-
-def _number(value: int | None) -> str:
-    return "unlimited" if value is None else str(value)
+_LIMITS = {
+    "open files": _open_files,
+    "processes": _processes,
+    "stack": _stack,
+    "file size": _file_size,
+    "address space": _address_space,
+}
