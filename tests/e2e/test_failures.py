@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja
+from support.program import ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja
 
 MANY = 24
 
@@ -28,7 +28,7 @@ def dropped(stoker: Stoker, build: str) -> list[str]:
     return [e["why"] for e in stoker.events(build) if e["type"] == "decided" and e["what"].startswith("drop ")]
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 @pytest.mark.parametrize("words", ["FAILED: test_foo (expected)", "FAILED: o3", "FAILED: [code=1] o23 o22"])
 def test_a_good_build_that_speaks_of_failures_stays_good(
     stoker: Stoker, tmp_path: Path, ninja: str, words: str
@@ -101,7 +101,9 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
     assert any("6 jobs that had finished before are built again" in text for text in told)
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["objects-kept", "folder-removed"])
+@pytest.mark.parametrize(
+    "kept", [True, pytest.param(False, marks=pytest.mark.long)], ids=["objects-kept", "folder-removed"]
+)
 def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path: Path, *, kept: bool) -> None:
     """As below pip: between two attempts nothing is known of the next ninja, and its folder may have been removed."""
     go = {name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("cleaned", "again", "seen")}

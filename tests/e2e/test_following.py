@@ -124,6 +124,7 @@ def test_settings_and_priors_take_effect_and_a_broken_file_changes_nothing(stoke
     assert build.ends_well()
 
 
+@pytest.mark.long
 def test_what_was_edited_while_no_engine_looked_counts_with_the_next_one(stoker: Stoker, tmp_path: Path) -> None:
     build = Build(stoker, tmp_path / "p", PROFILE)
     until(lambda: build.jobs()[0] == 1, "one job at work")

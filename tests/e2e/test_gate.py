@@ -43,6 +43,7 @@ def done(folder: Path) -> int:
 # -- what is never stopped -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ninja", NINJAS[:1])
 def test_a_console_job_is_never_stopped_while_others_are(stoker: Grouped, tmp_path: Path, ninja: str) -> None:
     jobs = [Burn("console", 3.0, console=True), *burns(6, 1.0)]

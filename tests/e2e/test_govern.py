@@ -20,7 +20,7 @@ from support.grouped import LONG, Grouped
 from support.heavy import Unit, clean, digests, mixed, write_heavy_ninja
 from support.memory_group import MIB, MemoryGroup
 from support.procs import command
-from support.program import NINJAS, PYPI_NINJA, until, write_ninja
+from support.program import NINJAS, ONE_NINJA_AT_FIRST, PYPI_NINJA, until, write_ninja
 
 pytestmark = pytest.mark.timeout(3 * LONG)
 
@@ -142,7 +142,7 @@ def built(folder: Path) -> set[str]:
     return {file.name for file in folder.glob("o*")}
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_a_compile_error_ends_the_build_as_it_ends_plain_ninja(grouped: Make, tmp_path: Path, ninja: str) -> None:
     plain, watched = erring(tmp_path / "plain"), erring(tmp_path / "watched")
     bare = subprocess.run([ninja, "-C", str(plain), "-j2"], capture_output=True, check=False)
@@ -156,6 +156,7 @@ def test_a_compile_error_ends_the_build_as_it_ends_plain_ninja(grouped: Make, tm
     assert (stoker.folder(status["id"]) / "output.log").read_bytes().count(b"FAILED: ") == 1
 
 
+@pytest.mark.long
 def test_what_waits_on_deck_is_not_built_after_a_compile_error(grouped: Make, tmp_path: Path) -> None:
     folder = erring(tmp_path / "p")
     stoker = grouped(ROOMY)
@@ -209,6 +210,7 @@ def test_a_compiler_that_is_killed_from_outside_runs_again_alone(
     assert run_at_once(stoker.events(running), f"obj/{VICTIM}.o") == 0
 
 
+@pytest.mark.long
 def test_a_compiler_that_is_killed_every_time_ends_the_build_with_the_truth(grouped: Make, tmp_path: Path) -> None:
     folder = write_heavy_ninja(tmp_path / "p", [Unit(VICTIM, 200, 2.0), Unit("other", 70, 0.3)])
     stoker = grouped(ROOMY)

@@ -86,6 +86,7 @@ def test_a_soft_pause_lets_what_runs_end_and_starts_nothing(stoker: Grouped, bui
     assert ends_well(stoker, build)
 
 
+@pytest.mark.long
 def test_pause_now_stops_every_process_of_every_job_and_resume_goes_on(stoker: Grouped, build: str) -> None:
     assert stoker.run("pause", "--now", build).returncode == 0
     until(lambda: not stoker.going(), "everything stopped")

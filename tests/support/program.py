@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ninja
+import pytest
 
 from stoker.act.tree import descendants, start_ticks
 
@@ -23,6 +24,8 @@ PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "45"))
 
 PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")
 NINJAS = [n for n in (PYPI_NINJA, "/usr/bin/ninja") if Path(n).exists()]
+ONE_NINJA_AT_FIRST = [*NINJAS[:1], *(pytest.param(n, marks=pytest.mark.long) for n in NINJAS[1:])]
+"""For tests that take some ten seconds with each: the others' turn comes with the long tests."""
 
 UNIT = """
 #include <map>
