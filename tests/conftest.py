@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from support.program import Stoker
 
 # Property tests are bounded by their examples, never by a clock: a busy machine must not fail one for being slow.
 settings.register_profile("stoker", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -14,9 +19,18 @@ settings.load_profile("stoker")
 HANGS_SECONDS = 3600
 """Seconds after which a property test is taken to hang: pytest's bound for single tests is for one example."""
 
-LONG_ONES = ("simulate", "e2e", "cli", "act", "verify")
+LONG_ONES = ("simulate", "e2e", "cli", "launch", "supervisor", "verify")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
 `pytest -n` waits alone for one of them."""
+
+
+@pytest.fixture
+def stoker(tmp_path: Path) -> Iterator[Stoker]:
+    """The real program, with a state of its own."""
+    program = Stoker(tmp_path)
+    yield program
+    program.end_all()
+    shutil.rmtree(program.runtime, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act import gate, standby
+from stoker.act import gate
 from stoker.act.gate import Target
-from stoker.act.tree import descendants, start_ticks, stat_fields
+from stoker.act.tree import descendants
+from stoker.contract.process import start_ticks, stat_fields
+from stoker.supervisor import standby
 from support.program import until
 
 STRAY = "import os, time; os.setsid(); time.sleep(60)"

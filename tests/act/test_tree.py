@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import Key, shows_stop, start_ticks
+from stoker.act.tree import shows_stop
+from stoker.contract.process import Key, start_ticks
 from support.keepers import state_of, until
 
 VFORKS = """

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, stat_fields
+from stoker.act.tree import descendants
+from stoker.contract.process import stat_fields
 from support.program import PYPI_NINJA, Stoker, stop_keepers, until, write_ninja
 
 pytestmark = pytest.mark.timeout(120)
@@ -117,7 +118,7 @@ def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, fold
 def test_resume_heals_a_build_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
     known = stoker.keeper(build)
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     until(lambda: len(stopped(descendants(known["build_pid"]))) >= COUNT, "all of them stopped")
     assert "a guard and an engine take their place" in stoker.run("resume", build).stderr.decode()
     until(lambda: b"is not paused" in stoker.run("resume", build).stderr, "an engine that has resumed it")

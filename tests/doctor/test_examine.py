@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import start_ticks
+from stoker.contract.process import start_ticks
 from stoker.doctor import examine as room
 from stoker.doctor.ask_program import MAX_OUTPUT, LateError, Later, ask
 from stoker.doctor.check import Check, examination, fail, ok, to_json, warn

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.program import Stoker, write_project
-
-
-@pytest.fixture
-def stoker(tmp_path: Path) -> Iterator[Stoker]:
-    program = Stoker(tmp_path)
-    yield program
-    program.end_all()
-    shutil.rmtree(program.runtime, ignore_errors=True)
+from support.program import write_project
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from stoker.act.tree import Processes, start_ticks
+from stoker.act.tree import Processes
+from stoker.contract.process import start_ticks
 from support import caches
 from support.program import PYPI_NINJA, Stoker, until
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, stat_fields
+from stoker.act.tree import descendants
+from stoker.contract.process import stat_fields
 from support.flashattn import KERNELS, unpack_few
 from support.program import Stoker, until
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stoker.act import ramdisk
-from stoker.act.tree import start_ticks
+from stoker.contract.process import start_ticks
 from stoker.sense.machine.ramdisk import is_in_memory
 from support.grouped import LONG, Grouped
 from support.memory_group import MemoryGroup, NoMemoryGroupError
@@ -154,7 +154,7 @@ def test_without_its_keeper_the_engine_removes_it(stoker: Stoker, profile: Path,
 def test_when_everything_is_killed_the_next_build_sweeps(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     build, folder = waiting(stoker, profile, tmp_path)
     keeper, engine = stoker.keeper(build), stoker.engine_pid(build)
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     os.kill(keeper["build_pid"], signal.SIGKILL)
     until(lambda: not any(start_ticks(p) for p in (keeper["keeper_pid"], engine, keeper["build_pid"])), "their end")
     until(lambda: not ramdisk.users(str(folder)), "the end of its last process")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stoker.act.tree import start_ticks
+from stoker.contract.process import start_ticks
 from support.profiled import last, names, run
 from support.program import Stoker, kill_keepers, until
 from support.torchlike import mend, spoil, write_torchlike
@@ -71,7 +71,7 @@ def start_slow(stoker: Stoker, folder: Path) -> str:
 def kill_all(stoker: Stoker, build: str) -> None:
     """As when the machine goes down. The engine first, lest it start a guard for its keeper."""
     keeper: dict[str, Any] = stoker.keeper(build)
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     stoker.end_all()
     until(lambda: start_ticks(keeper["keeper_pid"]) is None, "the keeper's end")
 

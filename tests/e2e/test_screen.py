@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, signal_tree, start_ticks
+from stoker.act.tree import descendants, signal_tree
+from stoker.contract.process import start_ticks
 from support.program import Stoker, keepers_in, stop_keepers, until, write_ninja, write_project
 from support.terminal import Terminal, harmful
 

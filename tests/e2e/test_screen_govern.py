@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, stat_fields
+from stoker.act.tree import descendants
+from stoker.contract.process import stat_fields
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 from support.terminal import Terminal, harmful
 

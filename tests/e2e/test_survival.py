@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import descendants, start_ticks
+from stoker.act.tree import descendants
+from stoker.contract.process import start_ticks
 from support.burn import burns, write_burn_makefile, write_burns
 from support.overlap import Overlap
 from support.procs import Process, below
@@ -503,7 +504,7 @@ def test_any_command_heals_a_build_whose_keeper_and_engine_were_all_killed(
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
     ninja = stoker.keeper(build)["build_pid"]
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     until(lambda: all_stopped(below([ninja])), "nothing that runs")
     said = stoker.run(*words).stderr.decode()
     assert f"{build}: keeper and engine were killed; a guard and an engine take their place" in said
@@ -526,7 +527,7 @@ def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Pat
     until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
     build = stoker.status()["id"]
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     _, said = viewer.communicate(timeout=60)
     assert len(recorded(folder)) == 6
     assert b"status is lost" in said
@@ -538,7 +539,7 @@ def test_jobs_that_outlive_keeper_engine_and_scheduler_are_not_left_stopped(stok
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
     ninja = stoker.keeper(build)["build_pid"]
     jobs = [p.pid for p in below([ninja])]
-    stoker.kill_minders(build)
+    stoker.kill_keepers_and_engine(build)
     os.kill(ninja, signal.SIGKILL)
     until(lambda: not any(map(start_ticks, jobs)), "the end of all jobs")
     assert stoker.status(build)["state"] == "failed"

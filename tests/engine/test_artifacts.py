@@ -7,10 +7,10 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from stoker.contract.spec_file import BuildSpec
 from stoker.engine.aftermath import verification
 from stoker.engine.aftermath.artifacts import MAX_CANDIDATES, Written, find_written, what_to_verify
 from stoker.engine.aftermath.verification import announcement, verify_written
@@ -122,8 +122,8 @@ def test_a_build_without_device_code_is_told_nothing(build: Callable[..., Path],
     assert announcement(find_written(tmp_path / "nowhere", BEGAN)) == []
 
 
-def spec(folder: Path, *patterns: str, since: float | None = None) -> dict[str, Any]:
-    return {"cwd": str(folder), "verify": list(patterns), "since": since}
+def spec(folder: Path, *patterns: str, since: float | None = None) -> BuildSpec:
+    return BuildSpec("x", str(folder), ("x",), verify=patterns, since=since)
 
 
 def test_a_profile_names_what_is_verified_and_old_wheels_are_not(build: Callable[..., Path], tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import math
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec
 from stoker.decide.memory.prior_classes import Priors
 from stoker.engine.learn.cache_meter import CacheMeter, _Asked
 from stoker.engine.learn.expectations import Expectations
@@ -32,7 +32,7 @@ class Bench:
         self.paths = BuildPaths(root)
         self.history = History(root / "history.sqlite3")
         self.known = Expectations(Priors(()), self.history)
-        self.spec: dict[str, Any] = {"cwd": str(root), "cache": "", "cache_log": "", "cache_log_start": 0}
+        self.spec = BuildSpec("b", str(root), ("x",))
 
     def meter(self, before: CacheUse | None = None) -> CacheMeter:
         return CacheMeter(self.spec, self.paths, BuildState(cache=before), self.known)
@@ -102,7 +102,7 @@ async def test_a_ccache_without_a_log_is_asked_and_only_what_it_did_since_counts
         subprocess.run([ccache, "cc", "-c", "a.c", "-o", "a.o"], cwd=tmp_path, check=True, timeout=60)
 
     compile_it()
-    bench.spec["cache_log"] = None
+    bench.spec = bench.spec._replace(cache_log=None)
     bench.known.launchers["ccache"] = ccache
     meter = bench.meter()
     await meter.begin()
@@ -119,7 +119,7 @@ async def test_a_ccache_without_a_log_is_asked_and_only_what_it_did_since_counts
 
 async def test_asking_goes_on_beside_the_look(bench: Bench) -> None:
     ccache = caches.program("ccache")
-    bench.spec["cache_log"] = None
+    bench.spec = bench.spec._replace(cache_log=None)
     bench.known.launchers["ccache"] = ccache
     meter = bench.meter()
     await meter.begin()

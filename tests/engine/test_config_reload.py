@@ -8,11 +8,11 @@ import math
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec, Origin, Step
 from stoker.decide.policy.thresholds import Amount, Thresholds
 from stoker.engine.loop.steps import Steps
 from stoker.engine.reload import config_reload as following_module
@@ -43,14 +43,9 @@ class Build:
     ) -> None:
         self.root = root
         self.root.mkdir(exist_ok=True)
-        step: dict[str, Any] = {"level": 2, "retries": 1, "scheduler": "any"}
-        origin = {"path": str(profile), "settings": {}, "extra": [], "memory_by_hand": by_hand}
-        self.spec = {
-            "memory": memory,
-            "first": 1,
-            "steps": [{**step, "name": "heavy"}, {**step, "name": "rest", "level": None, "retries": None}],
-            "profile": origin if profile is not None else None,
-        }
+        steps = (Step("heavy", ("x",), "/", level=2, retries=1), Step("rest", ("x",), "/"))
+        origin = Origin("p", str(profile), memory_by_hand=by_hand) if profile is not None else None
+        self.spec = BuildSpec("b", "/", ("x",), steps=steps, memory=memory, profile=origin)
         self.rings = 0
         self.told: list[ev.Event] = []
         self.following = self.engine()

@@ -13,7 +13,7 @@ from typing import Literal
 
 import pytest
 
-from stoker.act.tree import stat_fields
+from stoker.contract.process import stat_fields
 from stoker.decide.memory.curves import Curve, flat
 from stoker.engine.govern.governor import Governor
 from stoker.engine.govern.jobserver import Lender

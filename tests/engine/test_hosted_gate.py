@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from stoker.act.gate import Target
-from stoker.act.tree import Processes, stat_fields
+from stoker.act.tree import Processes
+from stoker.contract.process import stat_fields
 from stoker.engine.govern.hosted_gate import GuestHolder, end_guests
 from stoker.engine.jobs.deck import Member
 from stoker.model.events import JobState

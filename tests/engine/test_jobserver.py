@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from stoker.act.tree import start_ticks
+from stoker.contract.process import Key, start_ticks
 from stoker.engine.govern import jobserver as lending
 from stoker.engine.govern.jobserver import Lender
-from stoker.sense.proc.schedulers import Key
 
 TAKES = """
 import os, signal, subprocess, sys

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from stoker.act.tree import start_ticks
 from stoker.config.paths import BuildPaths
+from stoker.contract.process import start_ticks
 from stoker.engine.loop.keeper_link import KeeperLink
 
 GONE = 2**22 + 1

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from stoker.engine.loop.keeper_link import Run
+from stoker.contract import spec_file
+from stoker.contract.keeper_files import Run
+from stoker.contract.spec_file import BuildSpec
 from stoker.engine.loop.steps import Steps, changes, known_run
 from stoker.model.events import Event, Noticed, Record, SchedulerStarted, StepEnded, StepStarted
 from stoker.model.reduce import reduce_all
@@ -15,23 +17,19 @@ from stoker.model.state import BuildState, Step
 RUNS = [Run(1, 1, 10, 1.0, 0), Run(2, 1, 11, 2.0, 9), Run(2, 2, 12, 3.0, 0), Run(3, 1, 13, 4.0)]
 
 
-STEP = {
-    "name": "heavy",
-    "command": ["ninja", "-j9"],
-    "words": ["ninja"],
-    "cwd": "/src",
-    "level": None,
-    "retries": None,
-    "scheduler": "any",
-}
+STEP = spec_file.Step("heavy", ("ninja", "-j9"), "/src", ("ninja",))
 
 
 def at(index: int, attempt: int) -> BuildState:
     return BuildState(id="b", step=Step("s", index, 3, 1, attempt))
 
 
+def steps_of(*steps: spec_file.Step) -> Steps:
+    return Steps(BuildSpec("b", "/src", ("ninja",), steps=steps))
+
+
 def spec(**more: Any) -> Steps:
-    return Steps({"first": 1, "steps": [{**STEP, **more}]})
+    return steps_of(STEP._replace(**more))
 
 
 @pytest.mark.parametrize(
@@ -88,6 +86,6 @@ def test_a_step_is_judged_by_its_own_schedulers_and_not_by_those_of_the_step_bef
     events = [*first, *second, SchedulerStarted(3, "ninja", 12, "/b", "", 2, parent=2)]
     states = [reduce_all([Record(n, n, e) for n, e in enumerate(events[:k], 1)]) for k in (2, 5)]
     assert spec(scheduler="ninja").ended(states[0], 0) == [StepEnded(1, 0)]
-    steps = Steps({"first": 1, "steps": [STEP, {**STEP, "name": "two", "scheduler": "ninja"}]})
+    steps = steps_of(STEP, STEP._replace(name="two", scheduler="ninja"))
     surprise = Noticed("warning", "step two ran make; its profile expects ninja")
     assert steps.ended(states[1], 1) == [surprise, StepEnded(2, 1)]

@@ -13,7 +13,8 @@ from stoker.record.resume import last_build_of
 
 T0 = 1_700_000_000.0
 ORIGIN = {"name": "pytorch", "path": "/p.yaml", "settings": {"arch": "8.0"}, "extra": ["-x"]}
-STEPS = [{"name": "configure"}, {"name": "mend", "remedy": True}, {"name": "heavy"}, {"name": "wheel"}]
+NAMES = ("configure", "mend", "heavy", "wheel")
+STEPS = [{"name": name, "command": ["x"], "cwd": "/src", "remedy": name == "mend"} for name in NAMES]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def write_build(name: str, keeper: object, ended: object, *, age: float = 0.0, *
 def past(*runs: tuple[int, int]) -> dict[str, Any]:
     """What a keeper that is gone knew of the attempts before its last one: step and status."""
     gone = {"keeper_pid": 2**22 + 1, "keeper_start": 1, "build_pid": 2**22 + 1, "build_start": 1}
-    return {**gone, "past": [{"step": step, "exit_code": code} for step, code in runs]}
+    return {**gone, "past": [{"step": n, "attempt": 1, "pid": 9, "begun": T0, "exit_code": code} for n, code in runs]}
 
 
 def ended(step: int, code: int, *, stopped: bool = False) -> dict[str, Any]:

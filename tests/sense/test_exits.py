@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 
-from stoker.act.tree import start_ticks
-from stoker.sense.proc.exits import ExitWatch, Key
+from stoker.contract.process import Key, start_ticks
+from stoker.sense.proc.exits import ExitWatch
 
 
 def _sleeper() -> subprocess.Popen[bytes]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stoker.act.call_guard import minders_of
-from stoker.act.tree import start_ticks
+from stoker.act.call_guard import guards_and_engines_of
 from stoker.config.paths import BuildPaths
+from stoker.contract.process import start_ticks
 from support.burn import Burn, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
@@ -120,14 +120,14 @@ class Attack:
         """Keeper and standbys, then the guard that the engine calls and the engine itself: a command heals that."""
         kill_keepers(self._stoker.keeper(self._build))
         time.sleep(self._chance.uniform(0.0, 2.0))
-        while minders := minders_of(BuildPaths(self._stoker.folder(self._build))):
-            for pid in minders:
+        while pids_left := guards_and_engines_of(BuildPaths(self._stoker.folder(self._build))):
+            for pid in pids_left:
                 _signal(pid, signal.SIGKILL)
         return self._heal()
 
     def all_killed(self) -> bool:
         """Whoever might start another is killed with the others: a command heals that."""
-        self._stoker.kill_minders(self._build)
+        self._stoker.kill_keepers_and_engine(self._build)
         return self._heal()
 
     def _heal(self) -> bool:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stoker.act.tree import start_ticks
+from stoker.contract.process import start_ticks
 from support.memory_group import MemoryGroup
 from support.procs import Process, below, processes
 from support.program import PATIENCE, Stoker, until

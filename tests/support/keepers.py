@@ -12,12 +12,16 @@ from typing import Any, Protocol
 
 import pytest
 
-from stoker.act import launch as launch_module
-from stoker.act import program as program_module
-from stoker.act.launch import Spec, Step, launch
-from stoker.act.program import KEEPER
-from stoker.act.tree import Processes, descendants, signal_tree, start_ticks
+from stoker.act.tree import Processes, descendants, signal_tree
 from stoker.config.paths import BuildPaths
+from stoker.contract.process import start_ticks
+from stoker.contract.spec_file import BuildSpec, Step
+from stoker.launch import start as start_module
+from stoker.launch.ccache_log import CacheLog
+from stoker.launch.request import BuildRequest
+from stoker.launch.start import launch
+from stoker.supervisor import program as program_module
+from stoker.supervisor.program import KEEPER
 from support.program import PYPI_NINJA, keepers_in, write_ninja
 
 PATIENCE = 60.0
@@ -59,9 +63,9 @@ note("last-words", "")
 SHORTER = """
 import os, sys
 sys.path.append({source!r})
-from stoker.act import command, keeper, minder
+from stoker.supervisor import command, engine_runner, supervisor
 {figures}
-keeper.main()
+supervisor.main()
 """
 
 NO_PROCESS = """
@@ -99,7 +103,7 @@ class Keepers:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
         self._patch = monkeypatch
-        self._spec_file = launch_module._spec_file
+        self._spec_of = start_module._spec_of
         self._started: list[BuildPaths] = []
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
 
@@ -112,17 +116,17 @@ class Keepers:
         first: int = 1,
         crowded: Path | None = None,
     ) -> BuildPaths:
-        def spec_file(spec: Spec) -> dict[str, object]:
-            return {**self._spec_file(spec), "engine": [sys.executable, "-I", "-S", "-c", engine]}
+        def spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
+            return self._spec_of(request, log)._replace(engine=(sys.executable, "-I", "-S", "-c", engine))
 
-        self._patch.setattr(launch_module, "_spec_file", spec_file)
+        self._patch.setattr(start_module, "_spec_of", spec_of)
         if figures or crowded:
             program = self._folder / "keeper.py"
             lines = "\n".join(f"{name} = {value}" for name, value in (figures or {}).items())
             lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
             program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
             self._patch.setattr(program_module, "KEEPER", program)
-        paths = launch(Spec(command, str(self._folder), "test", steps=tuple(steps), first=first))
+        paths = launch(BuildRequest(command, str(self._folder), "test", steps=tuple(steps), first=first))
         self._started.append(paths)
         return paths
 

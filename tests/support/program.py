@@ -17,7 +17,8 @@ from typing import Any
 import ninja
 import pytest
 
-from stoker.act.tree import descendants, start_ticks
+from stoker.act.tree import descendants
+from stoker.contract.process import start_ticks
 
 PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "45"))
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
@@ -159,7 +160,7 @@ class Stoker:
 
         return int(until(last, "an engine"))
 
-    def kill_minders(self, build: str) -> None:
+    def kill_keepers_and_engine(self, build: str) -> None:
         """Kill the keeper, its standbys and the engine, none of which finds the time to start another."""
         keeper = self.keeper(build)
         stop_keepers(keeper)

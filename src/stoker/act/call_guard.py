@@ -6,14 +6,16 @@ Unaware of what a guard does (guard.py) and of jobs.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 from pathlib import Path
 
-from stoker.act.program import keeper_argv
-from stoker.act.tree import Key, start_ticks, that_name
+from stoker.act.tree import that_name
 from stoker.config.paths import BuildPaths, private_opener
+from stoker.contract.process import Key, key_of, lives
+from stoker.contract.spec_file import BuildSpec
+from stoker.contract.strict_json import load_or_none
+from stoker.supervisor.program import keeper_argv
 
 
 class GuardCall:
@@ -26,9 +28,8 @@ class GuardCall:
     def renew(self) -> None:
         """See to it that a guard lives; to be called again and again while the keeper is gone, as a guard may be killed
         as well. Raises OSError."""
-        if self._guard is not None and start_ticks(self._guard[0]) == self._guard[1]:
-            return
-        self._guard = call_guard(self._paths, os.getpid())
+        if self._guard is None or not lives(self._guard):
+            self._guard = call_guard(self._paths, os.getpid())
 
 
 def call_guard(paths: BuildPaths, engine: int) -> Key:
@@ -47,16 +48,14 @@ def call_guard(paths: BuildPaths, engine: int) -> Key:
         )
     # It outlives us on purpose; without this, Popen would warn about it.
     guard.returncode = 0
-    return guard.pid, start_ticks(guard.pid) or 0
+    return key_of(guard.pid)
 
 
-def minders_of(paths: BuildPaths) -> list[int]:
+def guards_and_engines_of(paths: BuildPaths) -> list[int]:
     """The guards and engines of a build, as their command lines show; neither the keeper nor its standbys."""
     folder = os.fsencode(paths.root)
-    try:
-        argv = [os.fsencode(word) for word in json.loads(paths.spec.read_bytes())["engine"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        argv = []
+    spec = load_or_none(BuildSpec, paths.spec)
+    argv = [os.fsencode(word) for word in spec.engine] if spec is not None else []
     return [pid for pid, words in that_name(folder).items() if b"--guard" in words or words == [*argv, folder]]
 
 
@@ -66,5 +65,5 @@ def _parent_that_guards(paths: BuildPaths) -> Key | None:
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         if b"--guard" in words and os.fsencode(paths.root) in words:
-            return pid, start_ticks(pid) or 0
+            return key_of(pid)
     return None

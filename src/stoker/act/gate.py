@@ -12,16 +12,8 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.act.tree import (
-    Key,
-    Processes,
-    descendants,
-    listed_children,
-    signal_tree,
-    start_ticks,
-    stat_fields,
-    was_killed,
-)
+from stoker.act.tree import Processes, descendants, listed_children, signal_tree
+from stoker.contract.process import Key, start_ticks, stat_fields, was_killed
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
 
-from stoker.act.minder import read_gate
-from stoker.act.standby import living_keepers
-from stoker.act.tree import Processes, descendants, signal_tree, start_ticks, stat_fields
+from stoker.act.held import held_pids
+from stoker.act.tree import Processes, descendants, signal_tree
 from stoker.config.paths import BuildPaths
-from stoker.config.regular import open_regular
+from stoker.contract.gate_file import read_gate
+from stoker.contract.keeper_files import KeeperRecord
+from stoker.contract.process import lives, stat_fields
+from stoker.contract.strict_json import load_or_none
 
 
 class NothingToStopError(Exception):
@@ -37,12 +38,11 @@ def set_going(paths: BuildPaths) -> int:
     """
     keepers, build = running(paths)
     roots = [*keepers, *build]
-    processes, gate = Processes(), read_gate(str(paths.root))
-    held = {pid for key in gate.stopped for pid in gate.pids(processes, key)} if gate is not None else set[int]()
-    found = held.union(roots, *(processes.below(root) for root in roots))
-    stopped = sum(stat_fields(pid)[:1] == [b"T"] for pid in found)
+    processes = Processes()
+    pids = held_pids(read_gate(paths.root), processes).union(roots, *(processes.below(root) for root in roots))
+    stopped = sum(stat_fields(pid)[:1] == [b"T"] for pid in pids)
     # To all: a shell that has vforked does not show its stop while it waits for its child, and would stop after it.
-    signal_tree(found, signal.SIGCONT)
+    signal_tree(pids, signal.SIGCONT)
     return stopped
 
 
@@ -50,18 +50,12 @@ def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
     """The keepers that live, the acting one first, and the build's command, by what the keeper wrote.
 
     Raises NothingToStopError if nothing of it runs.
-
-    A pid counts only with its birth: one below 1 would stand for all processes there are (kill(2)).
     """
-    try:
-        with open_regular(paths.keeper) as file:
-            known = json.loads(file.read())
-    except (OSError, ValueError):
-        raise NothingToStopError(f"{paths.id} has no keeper") from None
-    told = known if isinstance(known, dict) else {}
-    keepers = [pid for pid, _ in living_keepers(told)]
-    pid, start = told.get("build_pid"), told.get("build_start")
-    build = [pid] if type(pid) is int and pid > 0 and start is not None and start_ticks(pid) == start else []
+    record = load_or_none(KeeperRecord, paths.keeper)
+    if record is None:
+        raise NothingToStopError(f"{paths.id} has no keeper")
+    keepers = [pid for pid, _ in record.living_keepers()]
+    build = [record.build_pid] if lives(record.build) else []
     if not keepers and not build:
         raise NothingToStopError(f"{paths.id} does not run any more")
     return keepers, build

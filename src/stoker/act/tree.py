@@ -10,21 +10,13 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-Key = tuple[int, int]
-"""A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
-
+from stoker.contract.process import Key, start_ticks, stat_fields
 
 LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """Whether this kernel was built to list a process's children (CONFIG_PROC_CHILDREN)."""
 
 STOP_PENDING = 1 << (signal.SIGSTOP - 1)
 _PENDING = re.compile(rb"^S(?:ig|hd)Pnd:\s*([0-9a-f]+)", re.MULTILINE)
-
-STAT_BYTES = 4096
-"""More than /proc/PID/stat ever has: 52 numbers and a name."""
-
-EXIT_CODE = 49
-"""Place of the wait status among the fields behind the name; 0 where ptrace would be refused (proc(5))."""
 
 SERVER = b"sccache"
 """The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
@@ -156,38 +148,6 @@ def that_name(word: bytes) -> dict[int, list[bytes]]:
     """The command lines that have `word` in them, by pid."""
     lines = {int(name): command_line(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     return {pid: words for pid, words in lines.items() if word in words}
-
-
-def stat_fields(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat behind the command's name: state, ppid, ...; empty if the process is gone."""
-    try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # a third of what open() costs, for thousands
-    except OSError:
-        return []
-    try:
-        return os.read(fd, STAT_BYTES).rpartition(b")")[2].split()
-    except OSError:
-        return []
-    finally:
-        os.close(fd)
-
-
-def start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot: with the pid, its identity. None for a zombie too."""
-    fields = stat_fields(pid)
-    return int(fields[19]) if fields and fields[0] != b"Z" else None
-
-
-def session_of(pid: int) -> int:
-    """The session that the process is in, 0 if it is gone."""
-    fields = stat_fields(pid)
-    return int(fields[3]) if fields else 0
-
-
-def was_killed(pid: int) -> bool:
-    """Whether a process that nobody has waited for yet was ended by SIGKILL. False where one may not know."""
-    fields = stat_fields(pid)
-    return len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[EXIT_CODE]) & 0x7F == signal.SIGKILL
 
 
 def shows_stop(key: Key) -> bool:

@@ -11,8 +11,11 @@ from pathlib import Path
 
 from stoker.cli import early
 from stoker.cli.errors import LEFT, OWN_FAILURE, CliError
+from stoker.cli.narration import say
+from stoker.cli.run import show_own
 from stoker.cli.screen import pick_screen
-from stoker.cli.starting import bytes_of, show_own, spec_of_command, start_build
+from stoker.launch.from_command import bytes_of, command_build
+from stoker.launch.start import start_build
 from stoker.record.builds import is_live
 
 
@@ -32,14 +35,14 @@ def demo(args: argparse.Namespace) -> int:
     command = make_demo(
         folder, ninja, seconds=args.seconds, cores=os.cpu_count() or 1, memory_budget=budget, fail=args.fail
     )
-    # In its own folder, so that "go on with the last build of this one" never means the demo.
-    paths = start_build(lambda _: spec_of_command(command, str(folder), "demo", args.jobs, memory), early.keep)
+    # In its own folder, so that "resume the last build of this one" never means the demo.
+    paths = start_build(lambda _: command_build(command, str(folder), "demo", args.jobs, memory), say, early.keep)
     status: int | None = None
     try:
         status = show_own(paths, screen, lasting=False)
         return status
     finally:
-        if not is_live(paths) and status != LEFT:  # nor does one that goes on with it
+        if not is_live(paths) and status != LEFT:  # nor does one that resumes it
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
-    from stoker.cli.costs import with_cost
-    from stoker.cli.needs import with_history, with_profile
     from stoker.cli.profiles import load_or_fail
     from stoker.cli.screen import in_colour
     from stoker.config.profiles.added_variables import added_by
     from stoker.doctor.check import to_json
     from stoker.doctor.examine import examine
     from stoker.doctor.recognise import recognise
+    from stoker.launch.costs import with_cost
+    from stoker.launch.needs import with_history, with_profile
     from stoker.show.doctor_text import render
 
     if args.set and args.profile is None:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from stoker.launch.errors import (
+    CannotResumeError,
+    CommandNotFoundError,
+    LaunchError,
+    NotExecutableError,
+    RequestError,
+)
+
 USAGE = 2
 """Exit status for bad usage, as argparse and most shells' builtins have it."""
 
@@ -19,6 +27,19 @@ LEFT = 75
 
 STOPPED = 130
 """A person ended the build (128 + SIGINT)."""
+
+
+_STATUS: dict[type[LaunchError], int] = {
+    RequestError: USAGE,
+    CannotResumeError: FAILURE,
+    CommandNotFoundError: NOT_FOUND,
+    NotExecutableError: NOT_EXECUTABLE,
+}
+
+
+def status_of(err: LaunchError) -> int:
+    """Return the exit status of a build that was not started."""
+    return _STATUS.get(type(err), OWN_FAILURE)
 
 
 class CliError(Exception):

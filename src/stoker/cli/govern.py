@@ -7,34 +7,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import re
 import sys
 from typing import Literal
 
-from stoker.act.stop import NothingToStopError, set_going
+from stoker.act.stop import NothingToStopError
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.limits import LEVELS, level_of
-from stoker.cli.query import ENGINE_PATIENCE_SECONDS, POLL_SECONDS, current, distance_of
+from stoker.cli.query import current, distance_of
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
-from stoker.model.reduce import reduce_all
+from stoker.launch.control import NoAnswerError, ask, end_pause
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused
 from stoker.record.builds import AmbiguousBuildError, is_live
-from stoker.serve.connection import EngineClient, StrangerError
-from stoker.serve.protocol import NotLetInError, ProtocolError
 from stoker.show.level_text import level_text
 
 NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
-
-STARTING_SECONDS = 5.0
-"""How long an engine that does not listen is waited for: it needs a second to start, more on a busy machine."""
-
-
-class NoAnswerError(Exception):
-    """No engine took the command."""
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -86,27 +76,15 @@ def pause(args: argparse.Namespace) -> int:
 
 
 def resume(args: argparse.Namespace) -> int:
-    """Go on. Where no engine answers, whatever is stopped is set going by signals. Raises CliError."""
-    paths = _live(args.id)
+    """Go on after a pause. Raises CliError."""
     try:
-        return _say(asyncio.run(_command(paths, "resume", {})))
-    except CommandRefused as refusal:
-        raise CliError(str(refusal), FAILURE) from refusal
-    except NoAnswerError:
-        return _resume_by_signals(paths)
-
-
-def _resume_by_signals(paths: BuildPaths) -> int:
-    """The engine itself may have been stopped: it is set going as well, and asked once more."""
-    try:
-        count = set_going(paths)
-    except NothingToStopError as err:
+        outcome = asyncio.run(end_pause(_live(args.id)))
+    except (CommandRefused, NothingToStopError) as err:
         raise CliError(str(err), FAILURE) from err
-    try:
-        return _say(asyncio.run(_command(paths, "resume", {})))
-    except (NoAnswerError, CommandRefused):
-        print(f"stoker: no engine answers; processes that were stopped and go on now: {count}", file=sys.stderr)
-        return 0
+    if isinstance(outcome, BuildState):
+        return _say(outcome)
+    print(f"stoker: no engine answers; processes that were stopped and go on now: {outcome}", file=sys.stderr)
+    return 0
 
 
 def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | None]:
@@ -150,38 +128,11 @@ def _tell(paths: BuildPaths) -> int:
 
 def _ask(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> int:
     try:
-        return _say(asyncio.run(_command(paths, verb, arguments)))
+        return _say(asyncio.run(ask(paths, verb, arguments)))
     except CommandRefused as refusal:
         raise CliError(str(refusal), FAILURE) from refusal
     except NoAnswerError as err:
         raise CliError("no engine answers; the build goes on, try again in a moment", FAILURE) from err
-
-
-async def _command(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> BuildState:
-    """Ask the engine; what is so when it has answered. Raises CommandRefused and NoAnswerError."""
-    try:
-        async with asyncio.timeout(STARTING_SECONDS) as waiting:
-            client = await _connected(paths)
-            waiting.reschedule(asyncio.get_running_loop().time() + ENGINE_PATIENCE_SECONDS)
-            async with client:
-                await client.command(verb, arguments)
-                return reduce_all(client.waiting(), client.hello.snapshot)
-    except (StrangerError, NotLetInError) as err:
-        raise CommandRefused(str(err)) from err
-    except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
-        raise NoAnswerError from err
-
-
-async def _connected(paths: BuildPaths) -> EngineClient:
-    """The engine of a live build; one that does not listen yet, or is being started again, is waited for.
-
-    Raises OSError (TimeoutError where one listens and says nothing) and ProtocolError.
-    """
-    while True:
-        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-            async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
-                return await EngineClient.connect(paths.socket)
-        await asyncio.sleep(POLL_SECONDS)
 
 
 def _say(state: BuildState) -> int:

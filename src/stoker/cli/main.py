@@ -12,8 +12,10 @@ from typing import Any, NoReturn
 
 from stoker import __version__
 from stoker.cli import streams
-from stoker.cli.errors import FAILURE, USAGE, CliError
+from stoker.cli.errors import FAILURE, USAGE, CliError, status_of
 from stoker.config.paths import UnsafeFolderError
+from stoker.contract.strict_json import ContractError
+from stoker.launch.errors import LaunchError
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
@@ -55,7 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CliError as err:
         print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return err.status
-    except UnsafeFolderError as err:
+    except LaunchError as err:
+        print(f"stoker: {clean(str(err))}", file=sys.stderr)
+        return status_of(err)
+    except (UnsafeFolderError, ContractError) as err:
         print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return FAILURE
     except (MemoryError, ImportError, RuntimeError, BlockingIOError) as err:

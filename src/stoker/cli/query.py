@@ -10,15 +10,17 @@ import sys
 import time
 from typing import Any
 
-from stoker.act.stop import NothingToStopError, stop_build
+from stoker.act.stop import NothingToStopError
 from stoker.cli import streams
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.mend import mend_all
+from stoker.cli.narration import say
 from stoker.cli.screen import in_colour
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.killed_lines import killed_output
+from stoker.launch.control import ask_to_stop, await_end
+from stoker.launch.repair import repair_all
 from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.killed import failed_steps
@@ -27,7 +29,7 @@ from stoker.model.state import BuildState
 from stoker.model.status import status_of, time_left
 from stoker.model.text import Ink, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
-from stoker.model.update import CommandRefused, Update
+from stoker.model.update import Update
 from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
@@ -40,16 +42,12 @@ LEAST_COMMAND = 16
 """Characters of a build's command and folder in the list, in however narrow a terminal."""
 
 POLL_SECONDS = 0.3
-ENGINE_PATIENCE_SECONDS = 3.0
-"""How long `stop` waits for an engine's answer before it goes to the keeper: an engine may be stopped or gone."""
-
-STOP_PATIENCE_SECONDS = 60.0
-"""How long `stop` waits for the end: the keeper's grace time and a machine that is short of memory."""
 
 
 def ls(args: argparse.Namespace) -> int:
     """The builds, newest first."""
-    mend_all()
+    for line in repair_all():
+        say(line)
     builds = told_builds()
     if args.json:
         rows = [
@@ -263,26 +261,11 @@ def stop(args: argparse.Namespace) -> int:
     if not is_live(paths):
         raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' tells how", FAILURE)
     print(f"stoker: {'killing' if args.force else 'stopping'} {paths.id}", file=sys.stderr)
-    _ask_to_stop(paths, force=args.force)
-    deadline = time.monotonic() + STOP_PATIENCE_SECONDS
-    while is_live(paths):
-        if time.monotonic() > deadline:
-            cure = "something of it waits for a disk or a device; look at its processes" if args.force else ""
-            raise CliError(f"{paths.id} still runs; {cure or f'try: stoker stop --force {paths.id}'}", FAILURE)
-        time.sleep(POLL_SECONDS)
-    return 0
-
-
-def _ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
     try:
-        asyncio.run(_command_stop(paths, force=force))
-    except (CommandRefused, TimeoutError):
-        try:
-            stop_build(paths, force)
-        except NothingToStopError as err:
-            raise CliError(str(err), FAILURE) from err
-
-
-async def _command_stop(paths: BuildPaths, *, force: bool) -> None:
-    async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
-        await BuildSource(paths, read_only=False).command("stop", force=force)
+        asyncio.run(ask_to_stop(paths, force=args.force))
+    except NothingToStopError as err:
+        raise CliError(str(err), FAILURE) from err
+    if not await_end(paths):
+        cure = "something of it waits for a disk or a device; look at its processes" if args.force else ""
+        raise CliError(f"{paths.id} still runs; {cure or f'try: stoker stop --force {paths.id}'}", FAILURE)
+    return 0

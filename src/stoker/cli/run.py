@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
 
-from stoker.act.launch import Spec
 from stoker.cli import early
-from stoker.cli.errors import NOT_EXECUTABLE, NOT_FOUND, OWN_FAILURE, CliError
-from stoker.cli.screen import pick_screen
-from stoker.cli.starting import bytes_of, examined, show_own, spec_of_command, start_build, window_of
-from stoker.cli.twin import check_alone
+from stoker.cli.errors import CliError
+from stoker.cli.narration import say, warn
+from stoker.cli.screen import Screen, pick_screen
+from stoker.config.paths import BuildPaths
+from stoker.launch.duplicate import check_alone
+from stoker.launch.from_command import bytes_of, check_command, command_build, default_name
+from stoker.launch.request import BuildRequest
+from stoker.launch.start import start_build
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,76 +23,83 @@ def run(args: argparse.Namespace) -> int:
     if args.remedy and (not args.resume or args.profile is not None):
         raise CliError("--remedy goes with --resume, and with a build's ID if it is not the last one of this folder")
     if args.profile is not None:
-        return _run_profile(args, words)
+        return _start(args, lambda folder: _of_profile(args, words, folder))
     if args.set:
         raise CliError("--set goes with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if args.resume:
-        from stoker.cli.go_on import go_on
-
-        return go_on(args)
+        return _resume(args, words)
     if not words:
         raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
     if words[0].startswith("-"):
         raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help', and put the build's command after --")
-    _check_command(words[0])
+    check_command(words[0])
     memory = bytes_of(args.memory)
-
-    def spec(folder: str) -> Spec:
-        return spec_of_command(words, folder, args.name or _default_name(words), args.jobs, memory)
-
-    return _run(args, spec)
+    return _start(
+        args, lambda folder: command_build(words, folder, args.name or default_name(words), args.jobs, memory)
+    )
 
 
-def _run_profile(args: argparse.Namespace, extra: Sequence[str]) -> int:
-    """Run the steps of a profile in this folder."""
-    from stoker.cli.steps import plan_of, spec_of
+def show_own(paths: BuildPaths, screen: Screen | None, *, lasting: bool = True) -> int:
+    """Watch a build that has been started here, or print its ID where nobody wants to watch.
 
-    def spec(folder: str) -> Spec:
-        plan = plan_of(args, extra, folder)
-        memory, name = bytes_of(args.memory), args.name or _default_name(plan.words)
-        window = window_of(folder, args.jobs, memory or plan.profile.memory)
-        base = Spec(plan.words, folder, name, jobs=args.jobs, memory=memory, window=window)
-        made = spec_of(plan, base, os.environ)
-        if args.no_doctor:
-            return made
-        return replace(made, notices=(*made.notices, *examined(plan, made, folder, args)))
-
-    return _run(args, spec)
-
-
-def _run(args: argparse.Namespace, spec: Callable[[str], Spec]) -> int:
-    """Start the build that `spec` makes of the working folder, and watch it."""
-    screen = None if args.detach else pick_screen(args)
-
-    def checked(folder: str) -> Spec:
-        made = spec(folder)
-        if not args.again:
-            check_alone(made.words, folder, OWN_FAILURE)
-        return made
-
-    paths = start_build(checked, early.keep)
+    What that takes is loaded while the engine starts beside it.
+    """
     if screen is None:
         print(paths.id)
         return 0
+    from stoker.cli.view import show_build
+
+    return show_build(paths, screen, owner=True, lasting=lasting)
+
+
+def _of_profile(args: argparse.Namespace, extra: Sequence[str], folder: str) -> BuildRequest:
+    from stoker.launch.from_profile import plan_of, profile_build
+
+    plan = plan_of(args.profile, dict(args.set), extra, folder, resume=args.resume)
+    name = args.name or default_name(plan.words)
+    request = profile_build(plan, folder, name, args.jobs, bytes_of(args.memory), os.environ)
+    if args.no_doctor:
+        return request
+    from stoker.launch.precheck import with_precheck
+
+    return with_precheck(plan, request, say, _warner(args))
+
+
+def _warner(args: argparse.Namespace) -> Callable[[str], None]:
+    """Return what says the doctor's warnings: nothing where plain lines do it, as notices of the build."""
+    plain = not args.detach and not args.json and pick_screen(args) == "plain"
+    return (lambda _: None) if plain else warn
+
+
+def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int:
+    """Start the build that `make` makes of the working folder, and watch it."""
+    screen = None if args.detach else pick_screen(args)
+
+    def checked(folder: str) -> BuildRequest:
+        request = make(folder)
+        if not args.again:
+            check_alone(request.words, folder)
+        return request
+
+    return show_own(start_build(checked, say, early.keep), screen)
+
+
+def _resume(args: argparse.Namespace, words: Sequence[str]) -> int:
+    from stoker.launch.resume import ResumeRequest, resume
+
+    screen = None if args.detach else pick_screen(args)
+    if len(words) > 1:
+        raise CliError("--resume takes a build at most, behind all options: stoker run --resume --remedy ID")
+    wish = ResumeRequest(
+        words[0] if words else None,
+        args.remedy,
+        args.jobs,
+        bytes_of(args.memory),
+        args.name or "",
+        args.again,
+        args.no_doctor,
+    )
+    paths, decision = resume(wish, say, _warner(args))
+    if screen is not None:
+        say(decision.what)
     return show_own(paths, screen)
-
-
-def _check_command(command: str) -> None:
-    """Say that a command cannot be run before there is a build, with the status a shell would give."""
-    if shutil.which(command) is not None:
-        return
-    if "/" in command and Path(command).exists():
-        remedy = "is a folder" if Path(command).is_dir() else "is not executable; chmod +x it, or name its interpreter"
-        raise CliError(f"{command} {remedy}", NOT_EXECUTABLE)
-    where = "no such file" if "/" in command else "not found on PATH"
-    raise CliError(f"{command}: {where}; check the spelling, or install it", NOT_FOUND)
-
-
-def _default_name(words: Sequence[str]) -> str:
-    """The folder that is built, as people would call it: the project around `-C build`, else the working folder."""
-    folder = Path.cwd()
-    if "-C" in words[:-1]:
-        folder = Path(folder, words[words.index("-C") + 1]).resolve()
-    if folder.name.lower() in ("build", "out", "_build", "builddir", "release", "debug") and folder.parent.name:
-        folder = folder.parent
-    return folder.name or Path(words[0]).name

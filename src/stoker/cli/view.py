@@ -10,15 +10,15 @@ import signal
 import sys
 from pathlib import Path
 
-from stoker.act.heal import heal
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli import early
 from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
-from stoker.cli.going_on import GoingOn
-from stoker.cli.mend import mend
+from stoker.cli.narration import say
 from stoker.cli.screen import Screen, in_colour, pick_screen
 from stoker.cli.tui import ScreensFailedError, TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
+from stoker.launch.in_child import ResumeInChild
+from stoker.launch.repair import repair
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_duration
@@ -60,7 +60,8 @@ def find(build_id: str | None) -> BuildPaths:
         paths = resolve(build_id)
     except NoSuchBuildError as err:
         raise CliError(str(err), FAILURE) from err
-    mend(paths)
+    if done := repair(paths):
+        say(done)
     return paths
 
 
@@ -104,18 +105,18 @@ def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:
 
 
 def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) -> tuple[BuildPaths, BuildSource]:
-    """Show a build, and then each that a person has it gone on with; the last one."""
+    """Show a build, and then each that a person has it resumed as; the last one."""
     while True:
-        going_on = None if source.read_only else GoingOn(paths)
-        run_screens(source, options, going_on)
-        if going_on is None or going_on.next is None:
+        resuming = None if source.read_only else ResumeInChild(paths)
+        run_screens(source, options, resuming)
+        if resuming is None or resuming.next is None:
             return paths, source
-        paths = going_on.next
+        paths = resuming.next
         source = _source(paths, read_only=False)
 
 
 def _source(paths: BuildPaths, *, read_only: bool) -> BuildSource:
-    return BuildSource(paths, read_only) if read_only else BuildSource(paths, mend=lambda: heal(paths))
+    return BuildSource(paths, read_only) if read_only else BuildSource(paths, mend=lambda: repair(paths))
 
 
 def exit_status(state: BuildState) -> int:

@@ -15,11 +15,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.config.regular import open_regular
-from stoker.model.codec import CodecError, decode_record, real, whole
+from stoker.contract.keeper_files import ExitRecord, KeeperRecord
+from stoker.contract.process import lives
+from stoker.contract.spec_file import BuildSpec
+from stoker.contract.strict_json import load_or_none
+from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
@@ -36,7 +39,6 @@ STARTING_SECONDS = 30.0
 LOST_REASON = "the machine or the keeper went down; the exit status is lost"
 
 _MAX_FIRST_LINE = 16 * 2**20
-_MAX_OBJECT = 16 * 2**20
 """A command may have megabytes (see journal.MAX_LINE)."""
 
 _HEAD_BYTES = 1 << 13
@@ -68,16 +70,6 @@ class BuildSummary:
     ended: float | None
     exit_code: int | None
     live: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Exit:
-    """What the keeper wrote when the build had ended."""
-
-    exit_code: int
-    signal: int | None
-    ended: float
-    stopped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +179,7 @@ def final_state(paths: BuildPaths) -> BuildState:
     if running:
         # The keeper waits for the engine's last words: jobs that ended last may not be in the journal yet.
         return state
-    event, at = _end(_read_exit(paths), state.time)
+    event, at = _end(load_or_none(ExitRecord, paths.exit), state.time)
     return reduce(state, Record(state.seq + 1, at, event))
 
 
@@ -233,7 +225,7 @@ def _summary(paths: BuildPaths) -> BuildSummary:
     live = glance.end is None and runs(paths)
     end = glance.end
     if end is None and not live:
-        event, at = _end(_read_exit(paths), glance.last_time or bare.started)
+        event, at = _end(load_or_none(ExitRecord, paths.exit), glance.last_time or bare.started)
         end = Record(0, at, event)
     ended = end.event if end is not None else None
     return BuildSummary(
@@ -255,7 +247,7 @@ def _live_phase(glance: _Glance) -> Phase:
     return "running" if glance.stepping else "starting"
 
 
-def _end(ending: _Exit | None, last_time: float) -> tuple[BuildEnded, float]:
+def _end(ending: ExitRecord | None, last_time: float) -> tuple[BuildEnded, float]:
     """The end that the engine did not live to write, and its Unix time."""
     if ending is None:
         return BuildEnded("failed", None, LOST_REASON), last_time
@@ -312,13 +304,10 @@ def _record(line: bytes) -> Record | None:
 
 
 def runs(paths: BuildPaths) -> bool:
-    """Whether the keeper or the build is there, or may be about to be."""
-    keeper = read_object(paths.keeper)
-    if keeper:
-        named = [(keeper.get(f"{who}_pid"), keeper.get(f"{who}_start")) for who in ("keeper", "build")]
-        standbys = keeper.get("standbys")
-        named += [(each[0], each[1]) for each in standbys] if isinstance(standbys, list) else []
-        return any(_is_process(pid, start) for pid, start in named)
+    """Say whether the keeper or the build is there, or may be about to be."""
+    record = load_or_none(KeeperRecord, paths.keeper)
+    if record is not None:
+        return lives(record.build) or record.acting_keeper() is not None
     try:
         age = abs(time.time() - paths.root.stat().st_mtime)
     except OSError:
@@ -326,48 +315,19 @@ def runs(paths: BuildPaths) -> bool:
     return age < STARTING_SECONDS and not paths.exit.exists()
 
 
-def _is_process(pid: object, start: object) -> bool:
-    """Whether `pid` exists, is no zombie, and began at `start` ticks after boot (proc_pid_stat(5), field 22)."""
-    if whole(pid) is None or whole(start) is None:
-        return False
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return False
-    return len(fields) > 19 and fields[0] not in (b"Z", b"X") and int(fields[19]) == start
-
-
-def _read_exit(paths: BuildPaths) -> _Exit | None:
-    data = read_object(paths.exit)
-    code, ended = whole(data.get("exit_code")), real(data.get("ended"))
-    if code is None or ended is None:
-        return None
-    return _Exit(code, whole(data.get("signal")), ended, data.get("stopped") is True)
-
-
 def _state_without_journal(paths: BuildPaths) -> BuildState:
     """As much as the launcher and the keeper knew before there was an engine."""
-    spec = read_object(paths.spec)
-    command, started = spec.get("command"), real(spec.get("created"))
-    if started is None:
+    spec = load_or_none(BuildSpec, paths.spec)
+    started = spec.created if spec is not None else 0.0
+    if not started:
         with contextlib.suppress(OSError):
             started = paths.root.stat().st_mtime
-    started = started or 0.0
     return BuildState(
         id=paths.id,
-        name=str(spec.get("name") or paths.id),
-        command=tuple(map(str, command)) if isinstance(command, list) else (),
-        cwd=str(spec.get("cwd") or ""),
+        name=spec.name if spec is not None else paths.id,
+        command=spec.command if spec is not None else (),
+        cwd=spec.cwd if spec is not None else "",
         log_path=str(paths.output),
         started=started,
         time=started,
     )
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a small file; empty where there is none."""
-    try:
-        with open_regular(path) as file:
-            return parse_line(file.read(_MAX_OBJECT))
-    except (OSError, BadLineError):
-        return {}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.model.codec import real
-from stoker.record.builds import list_builds, read_object
+from stoker.contract.keeper_files import ExitRecord, KeeperRecord
+from stoker.contract.spec_file import BuildSpec
+from stoker.contract.strict_json import load_or_none
+from stoker.record.builds import list_builds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +32,23 @@ class EarlierBuild:
 
 
 def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
-    """The newest build of this profile in this folder, None if there is none whose files are kept."""
+    """Return the newest build of this profile in this folder, None if there is none whose files are kept."""
     for build in list_builds():
         paths = BuildPaths(builds_dir() / build.id)
-        spec = read_object(paths.spec)
-        origin = spec.get("profile")
-        if isinstance(origin, dict) and origin.get("name") == profile and spec.get("cwd") == folder:
-            since = real(spec.get("since")) or real(spec.get("created")) or 0.0
-            step = _unfinished(paths, spec)
-            return EarlierBuild(build.id, build.live, origin["settings"], tuple(origin["extra"]), step, since)
+        spec = load_or_none(BuildSpec, paths.spec)
+        if spec is None or spec.profile is None or (spec.profile.name, spec.cwd) != (profile, folder):
+            continue
+        origin, since = spec.profile, spec.since or spec.created
+        return EarlierBuild(build.id, build.live, origin.settings, origin.extra, _unfinished(paths, spec), since)
     return None
 
 
-def _unfinished(paths: BuildPaths, spec: Mapping[str, Any]) -> str:
-    done = {run["step"] for run in read_object(paths.keeper).get("past", ()) if run["exit_code"] == 0}
-    ended = read_object(paths.exit)
+def _unfinished(paths: BuildPaths, spec: BuildSpec) -> str:
+    keeper, end = load_or_none(KeeperRecord, paths.keeper), load_or_none(ExitRecord, paths.exit)
+    done = {run.step for run in keeper.past if run.exit_code == 0} if keeper is not None else set[int]()
     # Not if it was stopped: a command may catch SIGTERM and end with 0, half of its work undone.
-    if ended.get("exit_code") == 0 and not ended["stopped"]:
-        done.add(ended["step"])
-    left = [step for n, step in enumerate(spec["steps"], 1) if n >= spec["first"] and n not in done]
-    # A remedy is no step of the profile; what it was to mend comes after it.
-    return next((str(step["name"]) for step in left if not step.get("remedy")), "")
+    if end is not None and end.exit_code == 0 and not end.stopped:
+        done.add(end.step)
+    rest = [step for n, step in enumerate(spec.steps, 1) if n >= spec.first and n not in done]
+    # A remedy is no step of the profile; what it was to repair comes after it.
+    return next((step.name for step in rest if not step.remedy), "")

@@ -9,11 +9,12 @@ import glob
 import itertools
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from stoker.contract.spec_file import BuildSpec
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted
 from stoker.model.tool import Tool
@@ -79,13 +80,13 @@ def find_written(journal: Path, since: float) -> Written:
     return Written(tuple(found[:MAX_CANDIDATES]), nvcc, max(0, len(found) - MAX_CANDIDATES))
 
 
-def what_to_verify(journal: Path, spec: Mapping[str, Any], since: float) -> Written:
+def what_to_verify(journal: Path, spec: BuildSpec, since: float) -> Written:
     """The files that the build's profile names, where there are such; else what the journal tells of.
 
     Of files named, those count too which the builds wrote that this one resumes.
     """
-    patterns = tuple(spec["verify"])
-    named = find_matching(Path(spec["cwd"]), patterns, spec.get("since") or since)
+    patterns = spec.verify
+    named = find_matching(Path(spec.cwd), patterns, spec.since or since)
     if named:
         paths = tuple(named[:MAX_CANDIDATES])
         return Written(paths, nvcc=False, left_out=len(named) - len(paths), by_journal=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 from dataclasses import replace
-from typing import Any
 
-from stoker.act.handover import Ended
 from stoker.config.paths import BuildPaths
+from stoker.contract.keeper_files import ExitRecord
+from stoker.contract.retry_files import Question
+from stoker.contract.strict_json import load_or_none
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
 from stoker.model.killed import failed_steps
@@ -28,24 +28,23 @@ def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) 
 
 def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
     """Without an exit file the keeper was killed and the status is lost."""
-    try:
-        ended: dict[str, Any] = json.loads(paths.exit.read_bytes())
-    except (OSError, ValueError):
+    record = load_or_none(ExitRecord, paths.exit)
+    if record is None:
         if state.phase == "stopping":
             return BuildEnded("stopped", None, _who_stopped(state))
         return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
-    code = int(ended["exit_code"])
-    if ended["stopped"]:
+    code = record.exit_code
+    if record.stopped:
         # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
         return BuildEnded("stopped", code, _who_stopped(state))
     if code == 0:
         return BuildEnded("done", 0, "")
     step = state.step
     where = f"step {step.name}: " if step is not None and step.count > 1 else ""
-    return BuildEnded("failed", code, where + _reason(code, ended["signal"], state))
+    return BuildEnded("failed", code, where + _reason(code, record.signal, state))
 
 
-def true_status(ended: Ended, state: BuildState) -> int | None:
+def true_status(failed: Question, state: BuildState) -> int | None:
     """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
 
     From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A
@@ -53,7 +52,7 @@ def true_status(ended: Ended, state: BuildState) -> int | None:
     """
     ours = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and (s.dropped or s.killed)]
     failures = failed_steps(state)
-    if ended.exit_code != KILLED or ended.signal is not None or not ours or not failures:
+    if failed.exit_code != KILLED or failed.signal is not None or not ours or not failures:
         return None
     is_command = state.step is not None and any(s.pid == state.step.pid for s in ours)
     if not is_command and any(failure.exit_code == KILLED for failure in failures):

@@ -7,10 +7,10 @@ engine to start. Unaware of the journal's writing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator
 
 from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec
 from stoker.engine.loop.build_ramdisk import let_go
 from stoker.model.events import BuildEnded, Diagnosed, Event, Noticed
 from stoker.model.state import BuildState
@@ -18,7 +18,7 @@ from stoker.model.state import BuildState
 
 async def findings(
     paths: BuildPaths,
-    spec: Mapping[str, Any],
+    spec: BuildSpec,
     state: BuildState,
     ending: BuildEnded,
     alone: frozenset[str],
@@ -44,6 +44,6 @@ async def findings(
         yield [Noticed("warning", f"{what} failed: {err!r}")]
 
 
-def _folder(spec: Mapping[str, Any], state: BuildState) -> str:
+def _folder(spec: BuildSpec, state: BuildState) -> str:
     """Where the last step ran."""
-    return str(spec["steps"][state.step.index - 1]["cwd"] if state.step is not None else spec["cwd"])
+    return spec.step(state.step.index).cwd if state.step is not None else spec.cwd

@@ -13,11 +13,11 @@ import signal
 import sys
 from asyncio import StreamReader
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from stoker.contract.spec_file import BuildSpec
 from stoker.engine.aftermath.artifacts import Written, what_to_verify
 from stoker.model.codec import CodecError, decode
 from stoker.model.events import Event, Noticed, Verified
@@ -50,7 +50,7 @@ _CHUNK = 1 << 16
 
 
 async def verify_build(
-    journal: Path, spec: Mapping[str, Any], since: float, enough: asyncio.Event
+    journal: Path, spec: BuildSpec, since: float, enough: asyncio.Event
 ) -> AsyncIterator[list[Event]]:
     """What the build of this journal wrote since Unix time `since`, verified; events as there is something to tell.
 
@@ -59,8 +59,8 @@ async def verify_build(
     written = await asyncio.to_thread(what_to_verify, journal, spec, since)
     yield announcement(written)
     if written.paths:
-        arch_list = spec.get("arch_list", ARCH_LIST)
-        yield await verify_written(written, arch_list, os.environ.get(arch_list, "").strip(), enough)
+        asked_for = os.environ.get(spec.arch_list, "").strip()
+        yield await verify_written(written, spec.arch_list, asked_for, enough)
 
 
 def announcement(written: Written) -> list[Event]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.tree import Processes, shows_stop
+from stoker.contract.process import Key
 from stoker.decide.memory.alert import is_sudden, reading_pause
 from stoker.decide.memory.ramdisk_growth import SeenRamDisk
 from stoker.decide.policy.decide import level_of, look, spare_places
@@ -32,7 +33,6 @@ from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.machine.cgroup import MemoryLimit
 from stoker.sense.proc.jobs import JobUse
-from stoker.sense.proc.schedulers import Key
 
 TIGHT = 0.5
 """Share of the budget from which on memory is in play: peaks of what runs, or what is in use."""

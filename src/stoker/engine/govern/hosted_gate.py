@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from stoker.act import gate
+from stoker.contract.process import Key
 from stoker.decide.policy.snapshot import Decision
 from stoker.engine.jobs.deck import Deck, Member
 from stoker.sense.proc.jobs import JobUse
-from stoker.sense.proc.schedulers import Key
 
 
 class GuestHolder:

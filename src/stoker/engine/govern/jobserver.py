@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
-from stoker.act.pool import Pool
+from stoker.act.jobserver_fifo import JobserverFifo
+from stoker.contract.process import Key
 from stoker.sense.proc.processes import PROC, parse_stat
 from stoker.sense.proc.procfs import read_link, read_once
-from stoker.sense.proc.schedulers import Key
 
 CHECK_SECONDS = 5.0
 """How often those who may hold slots are looked for, while some are used: a read of every process's descriptors."""
@@ -28,7 +28,7 @@ class Lender:
     """
 
     def __init__(self, path: Path, living: Callable[[], Mapping[Key, int]], proc_root: Path = PROC) -> None:
-        self._pool = Pool(path)
+        self._pool = JobserverFifo(path)
         self._living = living
         self._proc = proc_root
         self._path = os.path.realpath(path)
@@ -38,7 +38,7 @@ class Lender:
     @property
     def used(self) -> int:
         """Slots that tools use beside the deck's jobs."""
-        lent = self._pool.lent
+        lent = self._pool.taken
         return max(0, lent - self._on_deck(self._living())) if lent else 0
 
     def offer(self, spare: int) -> None:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from stoker.act.gate import Target
+from stoker.contract.process import Key
 from stoker.decide.memory.curves import Curve
 from stoker.decide.memory.growth_rate import Climb
 from stoker.decide.policy.snapshot import Candidate, LiveJob
@@ -23,7 +24,7 @@ from stoker.model.lessons import Lesson
 from stoker.model.tool import Tool
 from stoker.sense.proc.jobs import Job, JobUse
 from stoker.sense.proc.processes import Process
-from stoker.sense.proc.schedulers import Key, Scheduler
+from stoker.sense.proc.schedulers import Scheduler
 
 MAX_DEPARTED = 1024
 """Jobs kept whose process has gone and whose end has not been told: that takes three looks at most."""

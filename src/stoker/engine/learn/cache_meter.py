@@ -12,13 +12,12 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
 from stoker.model.cache_use import CacheTool, CacheUse
@@ -76,12 +75,12 @@ class _Asked:
 class CacheMeter:
     """One build's cache. `begin` before the build runs, `look` at every look, `finish` at its end."""
 
-    def __init__(self, spec: Mapping[str, Any], paths: BuildPaths, state: BuildState, known: Expectations) -> None:
+    def __init__(self, spec: BuildSpec, paths: BuildPaths, state: BuildState, known: Expectations) -> None:
         self._env = {name: value for name, value in os.environ.items() if name not in NOT_FOR_A_SERVER}
-        self._cwd = spec["cwd"]
-        self._start_server = spec.get("cache", "") == "sccache" or is_called(self._env, _folders(spec))
-        own = spec.get("cache_log", "")
-        self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.get("cache_log_start", 0))
+        self._cwd = spec.cwd
+        self._start_server = spec.cache == "sccache" or is_called(self._env, _folders(spec))
+        own = spec.cache_log
+        self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.cache_log_start)
         self._own_log = own == ""
         self._known = known
         self._told = state.cache
@@ -232,11 +231,10 @@ class CacheMeter:
         return replace(use, saved_seconds=seconds, saved_jobs=before.saved_jobs + spared.jobs)
 
 
-def _folders(spec: Mapping[str, Any]) -> list[str]:
+def _folders(spec: BuildSpec) -> list[str]:
     """Where the build's commands run, and where their `-C` leads."""
     found = []
-    for step in spec.get("steps", ()):
-        words = step["command"]
-        found.append(str(step["cwd"]))
-        found += [os.path.join(step["cwd"], folder) for option, folder in pairwise(words) if option == "-C"]
+    for step in spec.steps:
+        found.append(step.cwd)
+        found += [os.path.join(step.cwd, folder) for option, folder in pairwise(step.command) if option == "-C"]
     return found

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from stoker.config.paths import BuildPaths
-from stoker.record.builds import read_object
+from stoker.contract.spec_file import BuildSpec
+from stoker.contract.strict_json import load_or_none
 
 MAX_EARLIER = 20
 """Builds that went on with one another, each of which may have failed; older ones teach nothing more."""
 
 
-def earlier_journals(paths: BuildPaths, spec: Mapping[str, Any]) -> list[Path]:
+def earlier_journals(paths: BuildPaths, spec: BuildSpec) -> list[Path]:
     """The journals of the builds that this one goes on with, the oldest first; some may be gone."""
     found: list[Path] = []
-    name = spec.get("earlier")
-    while isinstance(name, str) and name and "/" not in name and len(found) < MAX_EARLIER:
+    name = spec.earlier
+    while name and "/" not in name and len(found) < MAX_EARLIER:
         earlier = BuildPaths(paths.root.parent / name)
         found.append(earlier.journal)
-        name = read_object(earlier.spec).get("earlier")
+        before = load_or_none(BuildSpec, earlier.spec)
+        name = before.earlier if before is not None else ""
     return found[::-1]

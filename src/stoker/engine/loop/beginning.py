@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
-from typing import Any
 
 from stoker import __version__
 from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec
 from stoker.model.events import BuildStarted, Decided, Event
 
 
-def beginning_of(paths: BuildPaths, spec: Mapping[str, Any]) -> BuildStarted:
+def beginning_of(paths: BuildPaths, spec: BuildSpec) -> BuildStarted:
     """The first event of a journal."""
     return BuildStarted(
         paths.id,
-        spec["name"],
-        tuple(spec["words"]),
-        spec["cwd"],
+        spec.name,
+        spec.words,
+        spec.cwd,
         str(paths.output),
         socket.gethostname(),
         os.cpu_count() or 1,
@@ -27,7 +26,6 @@ def beginning_of(paths: BuildPaths, spec: Mapping[str, Any]) -> BuildStarted:
     )
 
 
-def decided_before(spec: Mapping[str, Any]) -> list[Event]:
+def decided_before(spec: BuildSpec) -> list[Event]:
     """What a person decided before anything ran: to go on with an earlier build, and how."""
-    decided = spec.get("decided")
-    return [Decided(**decided)] if decided else []
+    return [Decided(*spec.decided)] if spec.decided is not None else []

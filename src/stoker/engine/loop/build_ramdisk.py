@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stoker.act import ramdisk
+from stoker.contract.spec_file import BuildSpec
 from stoker.model.events import Event, Noticed
 from stoker.sense.machine.ramdisk import RamDiskReader
 from stoker.sense.proc.processes import read_cmdline
 
 
-def reader_of(spec: Mapping[str, Any]) -> RamDiskReader | None:
+def reader_of(spec: BuildSpec) -> RamDiskReader | None:
     """What measures it, None for a build without one."""
-    disk = spec.get("ramdisk")
-    return RamDiskReader(ramdisk.tmpdir(disk["folder"]), disk["size"]) if disk else None
+    disk = spec.ramdisk
+    return RamDiskReader(ramdisk.tmpdir(disk.folder), disk.size) if disk is not None else None
 
 
-def let_go(spec: Mapping[str, Any]) -> list[Event]:
+def let_go(spec: BuildSpec) -> list[Event]:
     """The build is over: remove the folder, as the keeper did if it was alive, and say so if it must stay."""
-    disk = spec.get("ramdisk")
-    if not disk:
+    if spec.ramdisk is None:
         return []
-    folder = disk["folder"]
+    folder = spec.ramdisk.folder
     users = ramdisk.users(folder)
     if not users and ramdisk.remove(folder):
         return []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
+from stoker.contract.spec_file import load_spec
 from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
@@ -82,7 +82,7 @@ class Engine:
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
-        self._spec: dict[str, Any] = json.loads(paths.spec.read_bytes())
+        self._spec = load_spec(paths.root)
         self._steps = Steps(self._spec)
         self._keeper = KeeperLink(paths)
         self._ledger = Ledger(paths)
@@ -147,7 +147,7 @@ class Engine:
         self._recovery.owner = governor.deck.owner
         self._set_demands()
         governor.cores = machine.cores
-        governor.set_out(self._spec["jobs"])
+        governor.set_out(self._spec.jobs)
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
             governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
         watched_until = self._ledger.watched_until
@@ -261,8 +261,8 @@ class Engine:
             events.append(self._steps.started(self._keeper.runs[0], self._recovery.oom_kills()))
         events += [ev.Noticed("warning", str(fault)) for fault in self._following.faults]
         if not adopted:
-            events += [ev.Noticed("warning", text) for text in self._spec.get("notices", ())]
-            events += [ev.Noticed("info", note) for note in (self._spec["note"],) if note]
+            events += [ev.Noticed("warning", text) for text in self._spec.notices]
+            events += [ev.Noticed("info", note) for note in (self._spec.note,) if note]
         self._write(events, None if adopted else self._keeper.started)
 
     # -- the loop ----------------------------------------------------------------------------------------------

@@ -7,38 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from stoker.act.call_guard import GuardCall
-from stoker.act.handover import Ended, Handover
-from stoker.act.standby import acting_keeper
-from stoker.act.tree import signal_tree, start_ticks
+from stoker.act.handover import Handover
+from stoker.act.tree import signal_tree
 from stoker.config.paths import BuildPaths
+from stoker.contract.keeper_files import KeeperRecord, Run
+from stoker.contract.process import Key, lives
+from stoker.contract.retry_files import Question
+from stoker.contract.strict_json import load, load_or_none
 from stoker.engine.govern.governor import Governor
-from stoker.sense.proc.schedulers import Key
 
 BEAT_SECONDS = 1.0
 """How often an engine shows that it is there: as often as it looks at a build."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended.
-
-    What it says begins in the output log at byte `log_start`.
-    """
-
-    step: int
-    attempt: int
-    pid: int
-    begun: float
-    log_start: int = 0
-    exit_code: int | None = None
 
 
 class KeeperLink:
@@ -51,8 +35,8 @@ class KeeperLink:
         self._handover = Handover(paths)
         self._guard = GuardCall(paths)
         self._gate_version = (-1, -1, -1)
-        self._known: dict[str, Any] = json.loads(paths.keeper.read_bytes())
-        self._acting = acting_keeper(self._known)
+        self._record = load(KeeperRecord, paths.keeper)
+        self._acting = self._record.acting_keeper()
 
     @property
     def lives(self) -> bool:
@@ -62,7 +46,7 @@ class KeeperLink:
     @property
     def build_pid(self) -> int:
         """The command's process in this attempt."""
-        return int(self._known["build_pid"])
+        return self._record.build_pid
 
     @property
     def top(self) -> int:
@@ -72,17 +56,17 @@ class KeeperLink:
     @property
     def started(self) -> float:
         """When the keeper started the command first, in Unix seconds."""
-        return float(self._known["started"])
+        return self._record.started
 
     @property
     def runs(self) -> list[Run]:
         """All that was started so far; the last one runs now, or was the last of all."""
-        return [_run_of(each) for each in (*self._known["past"], self._known)]
+        return self._record.runs
 
     def is_there(self) -> bool:
         """Whether a keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
         is_parent = self._acting is not None and os.getppid() == self._acting[0]
-        return is_parent or acting_keeper(self._known) is not None
+        return is_parent or self._record.acting_keeper() is not None
 
     def build_is_over(self) -> bool:
         """The keeper has written the end; or nobody will, and the command has gone."""
@@ -91,7 +75,7 @@ class KeeperLink:
         if self.is_there():
             return False
         self.read()  # its last word may be another step, which runs
-        return bool(start_ticks(self.build_pid) != self._known["build_start"])
+        return not lives(self._record.build)
 
     def is_stopping(self) -> bool:
         """Whether the keeper ends the build, whoever has asked it to."""
@@ -99,8 +83,7 @@ class KeeperLink:
 
     def read(self) -> None:
         """Learn what the keeper has written since."""
-        with contextlib.suppress(OSError, ValueError):
-            self._known = json.loads(self._paths.keeper.read_bytes())
+        self._record = load_or_none(KeeperRecord, self._paths.keeper) or self._record
 
     def was_killed(self) -> bool:
         """True once for each keeper that was killed. A standby takes its place, and is set going should it be stopped.
@@ -108,9 +91,9 @@ class KeeperLink:
         Without one a guard sees to it, from then on, that this engine is not the last.
         """
         before = self._acting
-        if before is not None and start_ticks(before[0]) == before[1]:
+        if before is not None and lives(before):
             return False
-        self._acting = acting_keeper(self._known)
+        self._acting = self._record.acting_keeper()
         if self._acting is not None:
             signal_tree([self._acting[0]], signal.SIGCONT)
         else:
@@ -155,15 +138,11 @@ class KeeperLink:
             governor.guests.held,
         )
 
-    def asked(self) -> Ended | None:
+    def asked(self) -> Question | None:
         """The command has failed, and the keeper waits to be told what now."""
         return self._handover.asked()
 
-    def answer(self, ended: Ended, *, again: bool, exit_code: int | None) -> None:
+    def answer(self, failed: Question, *, again: bool, exit_code: int | None) -> None:
         """Whether it runs again, and the status that counts if not its own."""
         with contextlib.suppress(OSError):  # then it does not run again, after a minute
-            self._handover.answer(ended.attempt, again=again, exit_code=exit_code)
-
-
-def _run_of(told: dict[str, Any]) -> Run:
-    return Run(told["step"], told["attempt"], told["pid"], told["begun"], told["log_start"], told.get("exit_code"))
+            self._handover.answer(failed.attempt, again=again, exit_code=exit_code)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from stoker.contract.process import Key
 from stoker.engine.aftermath.failures import Failures
 from stoker.engine.govern.governor import Governor
 from stoker.engine.jobs.deck import Birth
@@ -34,7 +35,7 @@ from stoker.sense.proc.births import BirthWatch
 from stoker.sense.proc.exits import ExitWatch
 from stoker.sense.proc.jobs import Job, JobReport, JobTracker, JobUse
 from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
-from stoker.sense.proc.schedulers import Key, Scheduler, SchedulerFinder, Versions
+from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder, Versions
 
 UNREADY_SECONDS = 5.0
 """For how long a newborn is waited for that has not executed its command; one that shows none for longer has none."""

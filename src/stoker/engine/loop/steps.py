@@ -10,10 +10,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from stoker.contract.keeper_files import Run
+from stoker.contract.spec_file import BuildSpec
 from stoker.decide.recovery.deaths import MAX_RERUNS
-from stoker.engine.loop.keeper_link import Run
 from stoker.model import events as ev
 from stoker.model.attempts import redone_by
 from stoker.model.state import BuildState
@@ -48,46 +49,41 @@ class Change(NamedTuple):
 class Steps:
     """What spec.json says, by a step's number, from 1."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self._steps: list[dict[str, Any]] = spec["steps"]
-        self._first = int(spec["first"])
-        self._alone: list[str] = spec.get("alone", [])
+    def __init__(self, spec: BuildSpec) -> None:
+        self._spec = spec
 
     def limit(self, number: int) -> float:
         """How many jobs may run at once while the level is automatic; infinity where nothing is said."""
-        level = self._of(number)["level"]
+        level = self._spec.step(number).level
         return math.inf if level is None else float(level)
 
     def retries(self, number: int) -> int:
         """How often the step runs again after deaths for memory."""
-        retries = self._of(number)["retries"]
-        return MAX_RERUNS if retries is None else int(retries)
+        retries = self._spec.step(number).retries
+        return MAX_RERUNS if retries is None else retries
 
-    def environment(self, number: int) -> dict[str, str]:
+    def environment(self, number: int) -> Mapping[str, str]:
         """What is added to the build's environment for the step."""
-        return dict(self._of(number)["environment"])
+        return self._spec.step(number).environment
 
     def alone(self, state: BuildState) -> frozenset[str]:
         """Outputs to make first and alone from the start, as a person asked for; in the build's first step only."""
-        at_first = state.step is None or state.step.index == self._first
-        return frozenset(self._alone) if at_first else frozenset()
+        at_first = state.step is None or state.step.index == self._spec.first
+        return frozenset(self._spec.alone) if at_first else frozenset()
 
     def roots(self, top: int, run: Run) -> Roots:
         """Where to look for what an attempt runs; `top` is the process above all of it."""
-        step = self._of(run.step)
-        return Roots(top, run.pid, step["cwd"], tuple(step["command"]), run.begun)
+        step = self._spec.step(run.step)
+        return Roots(top, run.pid, step.cwd, step.command, run.begun)
 
     def started(self, run: Run, oom_kills: int | None) -> ev.StepStarted:
         """The event that tells of an attempt."""
-        step = self._of(run.step)
-        words = tuple(step["words"])
-        return ev.StepStarted(
-            run.step, len(self._steps), step["name"], words, run.pid, run.attempt, oom_kills, run.log_start
-        )
+        step, count = self._spec.step(run.step), len(self._spec.steps)
+        return ev.StepStarted(run.step, count, step.name, step.words, run.pid, run.attempt, oom_kills, run.log_start)
 
     def ended(self, state: BuildState, exit_code: int | None) -> list[ev.Event]:
         """The end of the step that the journal told of last."""
-        number = state.step.index if state.step is not None else self._first
+        number = state.step.index if state.step is not None else self._spec.first
         tools = state.step.tools if state.step is not None else ()
         return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
 
@@ -114,18 +110,13 @@ class Steps:
 
     def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
         """A word on it if schedulers were seen in a step, and none that was expected."""
-        step = self._of(number)
-        wanted = step["scheduler"]
+        step = self._spec.step(number)
+        wanted = step.scheduler
         known = {"ninja": {"ninja", "samurai"}, "make": {"make"}, "none": set[str]()}.get(wanted)
         if known is None or not tools or known.intersection(tools):
             return []
-        text = (
-            f"step {step['name']} ran {' and '.join(tools)}; its profile expects {wanted if known else 'no scheduler'}"
-        )
+        text = f"step {step.name} ran {' and '.join(tools)}; its profile expects {wanted if known else 'no scheduler'}"
         return [ev.Noticed("warning", text)]
-
-    def _of(self, number: int) -> dict[str, Any]:
-        return self._steps[number - 1]
 
 
 def _built_again(count: int) -> str:

@@ -9,10 +9,9 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from stoker.config.choices import Choices, ProfileChoices, ProfileOrigin, from_priors, from_profile, from_settings
 from stoker.config.config_error import ConfigError
@@ -20,6 +19,8 @@ from stoker.config.file_watch import watch_files
 from stoker.config.paths import BuildPaths
 from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
 from stoker.config.settings import settings_path
+from stoker.contract import spec_file
+from stoker.contract.spec_file import BuildSpec
 from stoker.decide.memory.prior_classes import Priors
 from stoker.decide.policy.thresholds import Thresholds
 from stoker.engine.loop.people import login_name
@@ -40,13 +41,13 @@ JOIN_SECONDS = 1.0
 class Following:
     """The choices that count, from the start of the build or from where the engine before left them."""
 
-    def __init__(self, paths: BuildPaths, spec: Mapping[str, Any], steps: Steps) -> None:
+    def __init__(self, paths: BuildPaths, spec: BuildSpec, steps: Steps) -> None:
         self._paths = paths
         self._steps = steps
-        self._names = [step["name"] for step in spec["steps"]]
-        profile = spec["profile"]
-        self._given: int | None = spec["memory"]
-        self._memory_by_hand = profile is None or profile.get("memory_by_hand", True)
+        self._names = [step.name for step in spec.steps]
+        profile = spec.profile
+        self._given = spec.memory
+        self._memory_by_hand = profile is None or profile.memory_by_hand
         self._stop = threading.Event()
         self._sources = list(self._made(profile))
         self._readings: deque[Reading | str] = deque()
@@ -60,9 +61,9 @@ class Following:
         self.faults += faults
         self.priors = self._merged()
 
-    def _made(self, profile: Mapping[str, Any] | None) -> Iterator[Source]:
+    def _made(self, profile: spec_file.Origin | None) -> Iterator[Source]:
         if profile is not None:
-            origin = ProfileOrigin(Path(profile["path"]), profile["settings"], tuple(profile["extra"]))
+            origin = ProfileOrigin(Path(profile.path), profile.settings, profile.extra)
             yield Source(partial(from_profile, origin), [origin.path], self._stop.wait)
         yield Source(from_priors, [own_priors()], self._stop.wait)
         yield Source(from_settings, [settings_path()], self._stop.wait)

@@ -9,10 +9,8 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from stoker.contract.process import Key
 from stoker.sense.proc.procfs import Notes
-
-Key = tuple[int, int]
-"""A process for ever: its pid and its start in clock ticks."""
 
 
 class ExitWatch:

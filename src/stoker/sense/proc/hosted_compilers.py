@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from stoker.contract.process import Key
 from stoker.sense.proc.processes import PROC, Process, ProcessTable, children_of, read_cmdline, read_cwd, start_wall
 from stoker.sense.proc.procfs import read_once
-from stoker.sense.proc.schedulers import Key
 
 SERVER = "sccache"
 """How the kernel calls the server and its clients alike."""

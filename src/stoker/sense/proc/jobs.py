@@ -14,6 +14,7 @@ from operator import is_
 from pathlib import Path
 from typing import Literal
 
+from stoker.contract.process import Key
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
 from stoker.sense.proc.hosted_compilers import SERVER, Guest, Guests, starts_server
@@ -28,7 +29,7 @@ from stoker.sense.proc.processes import (
     start_wall,
 )
 from stoker.sense.proc.procfs import read_link
-from stoker.sense.proc.schedulers import Key, Scheduler
+from stoker.sense.proc.schedulers import Scheduler
 
 Resolve = Callable[[Scheduler, tuple[str, ...]], tuple[str, Tool] | None]
 """What a scheduler's plan says about a command line: output and tool, None if it says nothing."""

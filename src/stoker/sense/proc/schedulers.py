@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stoker.contract.process import Key
 from stoker.sense.commands.scheduler_args import Arguments, make_arguments, ninja_arguments, width_of_makeflags
 from stoker.sense.proc.processes import PROC, Process, read_cmdline, read_cwd, read_environ, read_exe
 
 SchedulerTool = Literal["ninja", "samurai", "make"]
-Key = tuple[int, int]
-"""A process for ever: its pid and its start in clock ticks."""
-
 VERSION_TIMEOUT = 5.0
 """Seconds that `ninja --version` may take; it needs milliseconds, unless its disk hangs."""
 

@@ -1,0 +1,1 @@
+"""What launcher, keeper and engine hand to each other, as files with types. Stdlib only: the keeper stands on it."""

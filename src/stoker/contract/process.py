@@ -1,0 +1,58 @@
+"""A process's identity, and the few facts of /proc/PID/stat that tell about its life. Unaware of builds."""
+
+import os
+import signal
+
+Key = tuple[int, int]
+"""A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
+
+STAT_BYTES = 4096
+"""More than /proc/PID/stat ever has: 52 numbers and a name."""
+
+EXIT_CODE = 49
+"""Place of the wait status among the fields behind the name; 0 where ptrace would be refused (proc(5))."""
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat behind the command's name: state, ppid, ...; none if the process is gone."""
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # a third of what open() costs, for thousands
+    except OSError:
+        return []
+    try:
+        return os.read(fd, STAT_BYTES).rpartition(b")")[2].split()
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+
+
+def start_ticks(pid: int) -> int | None:
+    """Return when the process started, in clock ticks since boot; None if it is gone or a zombie."""
+    fields = stat_fields(pid)
+    return int(fields[19]) if fields and fields[0] not in (b"Z", b"X") else None
+
+
+def key_of(pid: int) -> Key:
+    """Return the identity of a process that was just there; its start is 0 if it is gone."""
+    return pid, start_ticks(pid) or 0
+
+
+def lives(key: Key) -> bool:
+    """Say whether that very process is there and no zombie.
+
+    A pid below 1 never does: it would stand for whole groups of processes (kill(2)).
+    """
+    return key[0] > 0 and start_ticks(key[0]) == key[1]
+
+
+def session_of(pid: int) -> int:
+    """Return the session that the process is in, 0 if it is gone."""
+    fields = stat_fields(pid)
+    return int(fields[3]) if fields else 0
+
+
+def was_killed(pid: int) -> bool:
+    """Say whether a process that nobody has waited for yet was ended by SIGKILL. False where one may not know."""
+    fields = stat_fields(pid)
+    return len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[EXIT_CODE]) & 0x7F == signal.SIGKILL

@@ -1,0 +1,123 @@
+"""What to run, and in which environment: written once by the launcher, read by keeper, engine and later launchers."""
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from stoker.contract.strict_json import ContractError, load
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Step(NamedTuple):
+    """One command of a build: how it is run, and `words`, the command as its person wrote it.
+
+    `environment` is added to the build's; `level` is how many jobs may run while nobody has set a number, `retries` how
+    often it runs again after deaths for memory (None: as often as makes sense), `scheduler` what should run its jobs.
+    `remedy` marks a step that only repairs what made a build before this one fail.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    words: tuple[str, ...] = ()
+    environment: Mapping[str, str] = NOTHING
+    level: int | None = None
+    retries: int | None = None
+    scheduler: str = "any"
+    remedy: bool = False
+
+
+class RamDisk(NamedTuple):
+    """A tmpfs for the temporary files of all steps, and the bytes that they may take; `folder` once it is made."""
+
+    parent: str
+    size: int
+    folder: str = ""
+
+
+class Origin(NamedTuple):
+    """The profile that a build comes from: its name and file, a person's values, and the words behind `--`.
+
+    `memory_by_hand`: the build's memory is a person's word, so the profile's does not count.
+    """
+
+    name: str
+    path: str
+    settings: Mapping[str, str] = NOTHING
+    extra: tuple[str, ...] = ()
+    memory_by_hand: bool = False
+
+
+class Decision(NamedTuple):
+    """Who decided what, and why: the first line of the build's decisions."""
+
+    who: str
+    what: str
+    why: str
+
+
+class BuildSpec(NamedTuple):
+    """What to run: `steps`, from the one with the number `first` (from 1) on, each only if the one before ended with 0.
+
+    `command` is how the build is run where it has no profile, and `words` what its person wrote. `jobs` is how many may
+    run at once (None: automatic), `memory` how many bytes they may hold (None: what there is), `note` a sentence that
+    the person should read, `notices` warnings.
+
+    `verify` are patterns of paths to verify after a build that ended well; what was written since the Unix time `since`
+    counts as its own (None: since it began). `arch_list` is the variable of the environment that says for which GPUs is
+    built. `alone` are outputs that the first step makes first and alone. `decided` is what a person decided before it
+    began. `earlier` is the ID of the build that this one resumes.
+
+    `cache` is the compiler cache that was set up. `cache_log` is a person's own log of ccache, empty for the build's,
+    None where this ccache writes none; what it holds before byte `cache_log_start` is of earlier builds. `engine` is
+    the engine's command line, without the build's folder. `created` is in Unix seconds.
+    """
+
+    name: str
+    cwd: str
+    command: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    first: int = 1
+    jobs: int | None = None
+    memory: int | None = None
+    note: str = ""
+    notices: tuple[str, ...] = ()
+    verify: tuple[str, ...] = ()
+    arch_list: str = "TORCH_CUDA_ARCH_LIST"
+    since: float | None = None
+    profile: Origin | None = None
+    alone: tuple[str, ...] = ()
+    decided: Decision | None = None
+    earlier: str = ""
+    ramdisk: RamDisk | None = None
+    cache: str = ""
+    cache_log: str | None = ""
+    cache_log_start: int = 0
+    engine: tuple[str, ...] = ()
+    created: float = 0.0
+
+    def step(self, number: int) -> Step:
+        """Return a step by its number, from 1. Raises ContractError where there is none."""
+        if not 1 <= number <= len(self.steps):
+            raise ContractError(f"spec.json has no step {number}")
+        return self.steps[number - 1]
+
+
+class SavedEnvironment(NamedTuple):
+    """`environment.json`: what the build was started in, and the names of the variables that look like secrets."""
+
+    kept: Mapping[str, str]
+    left_out: tuple[str, ...]
+
+
+def load_spec(folder: str | os.PathLike[str]) -> BuildSpec:
+    """Read a build's specification, which can be run. Raises OSError and ContractError."""
+    spec = load(BuildSpec, os.path.join(folder, "spec.json"))
+    if not 1 <= spec.first <= len(spec.steps):
+        raise ContractError("spec.json: first is the number of no step")
+    if not spec.engine or not all(step.command for step in spec.steps):
+        raise ContractError("spec.json: a command is empty")
+    return spec

@@ -1,0 +1,70 @@
+"""A build of one command, with a window for its schedulers. Unaware of how it is started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from stoker.launch.errors import CommandNotFoundError, NotExecutableError
+from stoker.launch.request import BuildRequest
+from stoker.launch.window import prepared, window_for
+
+BUILD_FOLDERS = ("build", "out", "_build", "builddir", "release", "debug")
+"""What people call the folder that a project is built in."""
+
+
+def command_build(
+    words: Sequence[str],
+    cwd: str,
+    name: str,
+    jobs: int | None,
+    memory: int | None,
+    environ: Mapping[str, str] | None = None,
+) -> BuildRequest:
+    """Return the build of one command. `environ` is its environment if it is not ours."""
+    window = window_of(cwd, jobs, memory)
+    run = prepared(words, window, jobs, os.environ if environ is None else environ)
+    return BuildRequest(
+        run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, note=run.note, environ=environ
+    )
+
+
+def check_command(command: str) -> None:
+    """Say that a command cannot be run before there is a build. Raises CommandNotFoundError and NotExecutableError."""
+    if shutil.which(command) is not None:
+        return
+    if "/" in command and Path(command).exists():
+        remedy = "is a folder" if Path(command).is_dir() else "is not executable; chmod +x it, or name its interpreter"
+        raise NotExecutableError(f"{command} {remedy}")
+    where = "no such file" if "/" in command else "not found on PATH"
+    raise CommandNotFoundError(f"{command}: {where}; check the spelling, or install it")
+
+
+def default_name(words: Sequence[str]) -> str:
+    """Return the folder that is built, as people would call it: the project around `-C build`, else the working one."""
+    folder = Path.cwd()
+    if "-C" in words[:-1]:
+        folder = Path(folder, words[words.index("-C") + 1]).resolve()
+    if folder.name.lower() in BUILD_FOLDERS and folder.parent.name:
+        folder = folder.parent
+    return folder.name or Path(words[0]).name
+
+
+def window_of(cwd: str, jobs: int | None, memory: int | None) -> int:
+    """Return how wide schedulers are made on this machine."""
+    from stoker.sense.machine.machine import MachineReader
+
+    machine = MachineReader(os.getpid(), cwd)
+    return window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
+
+
+def bytes_of(memory: int | float | None) -> int | None:
+    """Return in bytes what jobs may hold together; a share (a float) is one of the tightest limit around us."""
+    if not isinstance(memory, float):
+        return memory
+    from stoker.sense.machine.machine import MachineReader
+
+    return int(memory * MachineReader(os.getpid(), "/").memory(0).limit)

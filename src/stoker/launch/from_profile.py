@@ -1,0 +1,156 @@
+"""A build of a profile in a folder: its steps, from the first or a later one on. Unaware of how they are run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stoker.config.choices import level_of
+from stoker.config.profiles import profile as profiles
+from stoker.config.profiles.added_variables import added_by
+from stoker.config.profiles.chain import NoSuchProfileError
+from stoker.config.profiles.conditions import obstacle
+from stoker.config.profiles.load import ProfileError, load_profile
+from stoker.config.profiles.profile import Profile
+from stoker.contract.spec_file import Origin, Step
+from stoker.launch.errors import CommandNotFoundError, RequestError
+from stoker.launch.from_command import window_of
+from stoker.launch.request import BuildRequest
+from stoker.launch.tmpfs import ramdisk_for
+from stoker.launch.window import Prepared, prepared
+from stoker.record.resume import EarlierBuild, last_build_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A profile with a person's words, and where in it a build begins; `since` and `earlier` as in `BuildSpec`."""
+
+    profile: Profile
+    settings: Mapping[str, str]
+    extra: tuple[str, ...]
+    words: tuple[str, ...]
+    begin_at: str = ""
+    since: float | None = None
+    earlier: str = ""
+
+
+def plan_of(name: str, values: Mapping[str, str], extra: Sequence[str], folder: str, *, resume: bool = False) -> Plan:
+    """Return what `-p name`, values of its variables and the words behind `--` ask for. Raises RequestError.
+
+    With `resume` it begins where the last build of that profile in this folder stopped.
+    """
+    settings, words = dict(values), tuple(extra)
+    earlier = _earlier(name, folder) if resume else None
+    if earlier is not None:
+        settings, words = {**earlier.settings, **settings}, words or earlier.extra
+    try:
+        profile = load_profile(name, settings, words)
+    except NoSuchProfileError as err:
+        raise RequestError(f"{err}; 'stoker profiles list' shows them") from err
+    except ProfileError as err:
+        raise RequestError(str(err)) from err
+    written = ["stoker", "run", "-p", name]
+    written += [word for variable, value in settings.items() for word in ("--set", f"{variable}={value}")]
+    written += ["--", *words] if words else []
+    if earlier is None:
+        return Plan(profile, settings, words, tuple(written))
+    return Plan(profile, settings, words, tuple(written), earlier.step, earlier.since, earlier.id)
+
+
+def profile_build(
+    plan: Plan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
+) -> BuildRequest:
+    """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
+    window = window_of(cwd, jobs, memory or plan.profile.memory)
+    base = BuildRequest(plan.words, cwd, name, jobs=jobs, memory=memory, window=window)
+    profile, added = plan.profile, added_by(plan.profile, environ)
+    memory = base.memory or profile.memory
+    known, notes = added.to(environ), list(added.notes)
+    steps = []
+    for step in _taking_part(plan, Path(base.cwd), known, notes):
+        run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
+        notes += [run.note] if run.note else []
+        steps.append(_step(step, profile, run, base.cwd))
+    disk = ramdisk_for(profile.tmp, known, memory)
+    notes += [disk.note] if disk.note else []
+    return replace(
+        base,
+        ramdisk=disk.wish,
+        notices=(*base.notices, *disk.warnings),
+        words=plan.words,
+        environment=added.variables,
+        note="; ".join(dict.fromkeys(notes)),
+        steps=tuple(steps),
+        first=_first(steps, plan),
+        verify=profile.verify,
+        arch_list=profile.arch_list,
+        since=plan.since,
+        earlier=plan.earlier,
+        cache=added.cache,
+        memory=memory,
+        profile=Origin(profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None),
+    )
+
+
+def _earlier(name: str, folder: str) -> EarlierBuild:
+    """The build to go on with; raises RequestError where there is none."""
+    earlier = last_build_of(Path(name).stem if "/" in name else name, folder)
+    if earlier is None:
+        raise RequestError(f"there is no build of profile {name!r} in this folder to resume; run it without --resume")
+    if earlier.live:
+        raise RequestError(f"{earlier.id} still runs; look at it with: stoker attach {earlier.id}")
+    if not earlier.step:
+        raise RequestError(f"{earlier.id} ended well; there is nothing to resume, run it without --resume")
+    return earlier
+
+
+def _first(steps: Sequence[Step], plan: Plan) -> int:
+    """The number of the step to begin with."""
+    if not steps:
+        raise RequestError(
+            f"no step of profile {plan.profile.name!r} takes part in this folder; see: "
+            f"stoker profiles show {plan.profile.name}"
+        )
+    if not plan.begin_at:
+        return 1
+    # What a step leaves behind may be what its condition asks for: then those behind it are what is left.
+    order = [step.name for step in plan.profile.steps]
+    left = order[order.index(plan.begin_at) :] if plan.begin_at in order else ()
+    number = next((n for n, step in enumerate(steps, 1) if step.name in left), 0)
+    if not number:
+        raise RequestError(
+            f"step {plan.begin_at!r}, where the last build stopped, is no part of it now; run it without --resume"
+        )
+    return number
+
+
+def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.ProfileStep]:
+    """The steps whose conditions hold; each that is still to be done has a command that is there."""
+    steps, names = [], [step.name for step in plan.profile.steps]
+    done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
+    for step in plan.profile.steps:
+        why = obstacle(step.when, plan.profile, folder, environ.get("PATH"))
+        if why:
+            notes.append(f"step {step.name} is left out: {why}")
+            continue
+        command = step.command[0]
+        known = "/" in command or step.name in done
+        if not known and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
+            raise CommandNotFoundError(f"step {step.name}: {command}: not found on PATH; install it")
+        steps.append(step)
+    return steps
+
+
+def _step(step: profiles.ProfileStep, profile: Profile, run: Prepared, folder: str) -> Step:
+    return Step(
+        step.name,
+        run.words,
+        str(Path(folder, step.cwd)),
+        step.command,
+        {**run.environment, **step.env},
+        level_of(step, profile),
+        step.retries,
+        step.scheduler,
+    )

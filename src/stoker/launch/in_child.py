@@ -1,0 +1,96 @@
+"""Resumes a build for a screen, in a process of its own: nothing of the screen's terminal and signals reaches it.
+
+Unaware of what a resumed build is. `python -m stoker.launch.in_child` is that process: one request on stdin, one answer
+on stdout, both JSON.
+"""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from typing import NamedTuple
+
+from stoker.config.paths import BuildPaths, UnsafeFolderError, build_paths
+from stoker.contract.strict_json import ContractError, dump, parse
+from stoker.launch.errors import LaunchError
+from stoker.launch.resume import ResumeRequest, resume
+from stoker.model.text import clean
+from stoker.model.update import CommandRefused
+from stoker.record.journal import JournalError
+
+PATIENCE_SECONDS = 90.0
+"""A start takes a second, git's answer on submodules up to a minute on a slow file server."""
+
+MAX_ANSWER = 1 << 16
+
+
+class Wish(NamedTuple):
+    """The build to resume, and whether its remedy is done first."""
+
+    build: str
+    remedy: bool
+
+
+class Answer(NamedTuple):
+    """The ID of the build that was started, or in one line why there is none."""
+
+    build: str = ""
+    refused: str = ""
+
+
+class ResumeInChild:
+    """Asks for it; `next` is the build that was started, once there is one."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._paths = paths
+        self.next: BuildPaths | None = None
+
+    async def __call__(self, *, remedy: bool) -> None:
+        """Resume the build, with the diagnosis's remedy if wanted. Raises CommandRefused."""
+        try:
+            # -P: as for the engine itself, the working folder must not shadow our modules.
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "stoker.launch.in_child"),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+                cwd="/",  # ours may be gone; the build has its own
+                limit=MAX_ANSWER,
+            )
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                out, _ = await process.communicate(dump(Wish(self._paths.id, remedy)))
+        except TimeoutError as err:
+            raise CommandRefused("no answer so far; 'stoker ls' shows whether it was resumed") from err
+        except OSError as err:
+            raise CommandRefused(f"cannot start it: {err.strerror}") from err
+        try:
+            answer = parse(Answer, out, "the answer")
+        except ContractError:
+            raise CommandRefused(f"exit status {process.returncode}") from None
+        if answer.refused:
+            raise CommandRefused(clean(answer.refused))
+        self.next = build_paths(answer.build)
+
+
+def main() -> None:
+    """Answer one request."""
+    wish = parse(Wish, sys.stdin.buffer.read(MAX_ANSWER), "the request")
+    out = os.dup(1)
+    os.dup2(2, 1)  # the answer alone goes to whoever asked
+    try:
+        paths, _ = resume(ResumeRequest(wish.build, wish.remedy), _ignore, _ignore)
+        answer = Answer(build=paths.id)
+    except (LaunchError, JournalError, UnsafeFolderError) as err:
+        answer = Answer(refused=str(err))
+    except OSError as err:
+        answer = Answer(refused=f"{err.filename or 'starting it'}: {err.strerror or err}")
+    os.write(out, dump(answer))
+
+
+def _ignore(_line: str) -> None:
+    """The screen tells it by the build's own notices."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Looks after builds whose keeper, standbys, guard and engine were all killed: their held jobs would wait for ever.
+
+Any command that looks at builds calls this. Unaware of who asked and of what is shown.
+"""
+
+from __future__ import annotations
+
+from stoker.act.call_guard import call_guard, guards_and_engines_of
+from stoker.act.stop import NothingToStopError, running, set_going
+from stoker.config.paths import BuildPaths, builds_dir
+from stoker.record.builds import list_builds
+
+
+def repair(paths: BuildPaths) -> str:
+    """Give the build a guard, which starts an engine, where nobody is left to let its jobs go on.
+
+    Returns what was done in one line, empty where nothing had to be done. Without a process for a guard everything that
+    is stopped goes on. Of a build whose command was killed as well nothing is left to repair: the kernel hangs up on
+    jobs that are stopped when their scheduler dies.
+    """
+    try:
+        keepers, build = running(paths)
+    except NothingToStopError:
+        return ""
+    if keepers or not build or guards_and_engines_of(paths):
+        return ""
+    try:
+        call_guard(paths, 0)
+    except OSError as err:
+        try:
+            going = set_going(paths)
+        except NothingToStopError:  # it has ended meanwhile
+            return ""
+        done = f"no other can be started ({err.strerror}), so {going} stopped processes go on"
+        return f"{paths.id}: keeper and engine were killed; {done}"
+    return f"{paths.id}: keeper and engine were killed; a guard and an engine take their place, the exit status is lost"
+
+
+def repair_all() -> list[str]:
+    """Repair every build of which it is not known how it ended; what was done, a line for each that had need."""
+    lost = [BuildPaths(builds_dir() / build.id) for build in list_builds() if build.exit_code is None]
+    return [done for paths in lost if (done := repair(paths))]

@@ -1,0 +1,242 @@
+"""Starts a build: its private folder, its specification and the keeper, detached from the terminal.
+
+Unaware of viewers and of what the command is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stoker.act import ramdisk
+from stoker.act.jobserver_fifo import make_jobserver_fifo
+from stoker.act.tree import descendants, signal_tree
+from stoker.config.paths import (
+    BuildPaths,
+    UnsafeFolderError,
+    builds_dir,
+    private_dir,
+    private_opener,
+    socket_folder,
+    state_dir,
+)
+from stoker.contract.spec_file import BuildSpec
+from stoker.contract.strict_json import dump
+from stoker.launch.ccache_log import CacheLog, cache_log_of
+from stoker.launch.errors import LaunchError
+from stoker.launch.repair import repair_all
+from stoker.launch.request import BuildRequest
+from stoker.launch.saved_environment import save_environment
+from stoker.launch.tmpfs import sweep
+from stoker.record.builds import prune_builds
+from stoker.supervisor.program import keeper_argv
+
+START_SECONDS = 10.0
+"""How long the keeper may take to say that it has started; on a machine that swaps even Python is slow."""
+
+LINGER = Path("/var/lib/systemd/linger")
+"""Holds a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
+
+JOURNAL_RESERVE = 64 * 1024
+"""Bytes for the journal of a build that ends on a full disk: some hundred jobs, and the end."""
+
+MAX_NAME = 24
+"""Longest name inside an ID: an ID must stay typable, and fit a socket's path."""
+
+FINDS_MODULES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR")
+"""What decides where Python looks for modules (python(1))."""
+
+
+def start_build(
+    make: Callable[[str], BuildRequest], say: Callable[[str], None], ready: Callable[[], None] = lambda: None
+) -> BuildPaths:
+    """Start the build that `make` makes of the working folder, and tidy up behind builds that have ended.
+
+    `say` gets a line about what was repaired; `ready` is called when all is ready for its start. Raises LaunchError.
+    """
+    try:
+        cwd = os.getcwd()
+        with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
+            for line in repair_all():
+                say(line)
+            prune_builds()
+            sweep(os.environ)
+        request = make(cwd)
+        ready()
+        return launch(request)
+    except FileNotFoundError as err:
+        raise LaunchError("the working folder is gone; cd to one that exists") from err
+    except UnsafeFolderError as err:
+        raise LaunchError(str(err)) from err
+
+
+def launch(request: BuildRequest) -> BuildPaths:
+    """Start `request` under a keeper and return its files once the build's process exists. Raises LaunchError."""
+    try:
+        private_dir(state_dir())
+        private_dir(builds_dir())
+        paths = _make_folder(request.name)
+        request = _with_ramdisk(request, paths)
+        log = cache_log_of({**request.base, **request.environment}, request.cwd)
+        with open(paths.spec, "wb", opener=private_opener) as file:
+            file.write(dump(_spec_of(request, log)))
+        with open(paths.socket_note, "wb", opener=private_opener) as file:
+            file.write(os.fsencode(socket_folder() / f"{paths.id}.sock"))
+        _reserve(paths)
+        save_environment(paths.environment, request.base, request.missing)
+        slots = make_jobserver_fifo(paths.pool, request.window, request.base)
+        environment = {**request.base, **slots, **request.environment, **log.environment(paths.cache_log)}
+    except OSError as err:
+        raise LaunchError(
+            f"cannot write {err.filename or builds_dir()}: {err.strerror}; "
+            "free some space or set XDG_STATE_HOME to another folder"
+        ) from err
+    for prefix in _prefixes(paths.id):
+        if _start(paths, prefix, environment):
+            return paths
+    raise LaunchError(f"the keeper did not start; {_last_words(paths.engine_log)}see {paths.engine_log}")
+
+
+def _last_words(log: Path) -> str:
+    """What the keeper complained about last."""
+    with contextlib.suppress(OSError):
+        lines = log.read_text(errors="replace").strip().splitlines()
+        return f"{lines[-1]}; " if lines else ""
+    return ""
+
+
+def _make_folder(name: str) -> BuildPaths:
+    stamp = time.strftime("%m%d-%H%M")
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in name).strip("-.")
+    while True:
+        root = builds_dir() / f"{safe[:MAX_NAME] or 'build'}-{stamp}-{secrets.token_hex(2)}"
+        try:
+            root.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return BuildPaths(root)
+
+
+def _spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
+    """Return what the keeper and the engine read."""
+    return BuildSpec(
+        name=request.name,
+        cwd=request.cwd,
+        command=request.command,
+        words=request.words or request.command,
+        steps=tuple(step._replace(words=step.words or step.command) for step in request.all_steps()),
+        first=request.first,
+        jobs=request.jobs,
+        memory=request.memory,
+        note=request.note,
+        notices=request.notices,
+        verify=request.verify,
+        arch_list=request.arch_list,
+        since=request.since,
+        profile=request.profile,
+        alone=request.alone,
+        decided=request.decided,
+        earlier=request.earlier,
+        ramdisk=request.ramdisk,
+        cache=request.cache,
+        cache_log=log.path,
+        cache_log_start=log.start,
+        # -P: the working folder is the user's source tree and must not shadow our modules.
+        engine=(sys.executable, *_without_strange_modules(request.base), "-P", "-m", "stoker.engine"),
+        created=time.time(),
+    )
+
+
+def _without_strange_modules(base: Mapping[str, str]) -> list[str]:
+    """Return -E, so that a PYTHONPATH of the build's profile does not reach the engine.
+
+    Where the person's own environment has such a variable, stoker may have been found by it.
+    """
+    known = {*os.environ, *base}
+    return [] if known.intersection(FINDS_MODULES) else ["-E"]
+
+
+def _with_ramdisk(request: BuildRequest, paths: BuildPaths) -> BuildRequest:
+    """Make the folder for temporary files, and name it to each step that has no TMPDIR of its own."""
+    disk = request.ramdisk
+    if disk is None:
+        return request
+    try:
+        folder = ramdisk.make(disk.parent, str(paths.root))
+    except OSError as err:
+        text = f"no RAM disk in {disk.parent}: {err.strerror}; TMPDIR stays as it is"
+        return replace(request, ramdisk=None).noticing(text)
+    own = {"TMPDIR": ramdisk.tmpdir(folder)}
+    steps = tuple(step._replace(environment={**own, **step.environment}) for step in request.steps)
+    return replace(request, steps=steps, ramdisk=disk._replace(folder=folder))
+
+
+def _reserve(paths: BuildPaths) -> None:
+    """Find out now, not in an hour, that the disk is full: the end needs room that nobody else can take.
+
+    A block for the exit status, and some for the last records of the journal.
+    """
+    for path, size in ((paths.exit.with_suffix(".json.new"), 4096), (paths.journal_reserve, JOURNAL_RESERVE)):
+        with open(path, "wb", opener=private_opener) as file:
+            file.write(b" " * size)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _prefixes(build_id: str) -> list[list[str]]:
+    """Ways to start the keeper, best first: a systemd scope of its own outlives the login's scope.
+
+    Only where the user lingers: else the user's manager ends with the last logout, and every scope of its with it,
+    while a process that stays behind in the login's scope is left alone (KillUserProcesses=no, logind.conf(5)).
+    """
+    plain: list[list[str]] = [[]]
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime and _lingers() and Path(runtime, "systemd", "private").exists() and (run := shutil.which("systemd-run")):
+        scope = [run, "--user", "--scope", "--quiet", "--collect", f"--unit=stoker-{build_id}", "--"]
+        return [scope, *plain]
+    return plain
+
+
+def _lingers() -> bool:
+    """Whether `loginctl enable-linger` was said for this user."""
+    try:
+        return (LINGER / pwd.getpwuid(os.getuid()).pw_name).exists()
+    except KeyError:
+        return False
+
+
+def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Start the keeper in a session of its own; True once the build's process exists."""
+    with open(paths.engine_log, "ab", opener=private_opener) as log:
+        keeper = subprocess.Popen(
+            [*prefix, *keeper_argv(paths.root)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env=environment,
+        )
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if paths.keeper.exists():
+            # It outlives us on purpose; without this, Popen would warn about it.
+            keeper.returncode = 0
+            return True
+        if keeper.poll() is not None:
+            return False
+        time.sleep(0.005)
+    # Its children too: a build that was just forked must not go on beside the one of the next attempt.
+    signal_tree([keeper.pid, *descendants(keeper.pid)], signal.SIGKILL)
+    keeper.wait()
+    return False

@@ -1,0 +1,86 @@
+"""Starts a step's command as a child of the keeper, its output straight to the log. Stdlib only: the keeper's half.
+
+Unaware of steps, of engines and of how the command ends.
+"""
+
+import contextlib
+import os
+import select
+import time
+
+from stoker.contract.spec_file import Step
+from stoker.supervisor.engine_runner import restore_signals
+
+READY_SECONDS = 60.0
+"""How long the command waits for the first engine to watch: a wide ninja would start a screenful of compilers
+unguarded. An engine starts in half a second, beside twenty busy compilers in ten; on a machine that swaps, the build
+does not wait for ever."""
+
+FORK_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 0.0)
+"""Seconds between tries to fork where the limit of processes is reached: others come and go."""
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+"""Exit statuses of a command that cannot be started, as shells give them."""
+
+
+def start(step: Step, log: str, ready: int, watching: int) -> int:
+    """Fork the command; its pid, or 0 if no process is to be had, which is then written into the log.
+
+    It runs when the last copy of `watching`, the other end of `ready`, is closed.
+    """
+    failed = OSError()
+    for pause in FORK_PAUSES:
+        try:
+            pid = os.fork()
+        except OSError as err:
+            failed = err
+            time.sleep(pause)
+        else:
+            if pid == 0:
+                _become(step, log, ready, watching)
+            return pid
+    with contextlib.suppress(OSError):
+        fd = _open(log)
+        _complain(fd, _words(step)[0], failed)
+        os.close(fd)
+    return 0
+
+
+def _become(step: Step, log: str, ready: int, watching: int) -> None:
+    """In the child: output to the log, and, once somebody watches, the command.
+
+    In a session of its own: else, if the keeper were killed, the kernel would send SIGHUP to the whole of a build
+    in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
+    """
+    command, code = _words(step), NOT_FOUND
+    try:
+        os.setsid()
+        fd = _open(log)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(fd, 1)
+        os.dup2(fd, 2)
+        restore_signals()
+        os.close(watching)  # or the end of this pipe would never come
+        select.select([ready], [], [], READY_SECONDS)
+        os.environ.update(step.environment)
+        os.chdir(os.fsencode(step.cwd))
+        os.execvp(command[0], command)  # noqa: S606  (the user's own command, as a list)
+    except OSError as err:
+        if not isinstance(err, FileNotFoundError):
+            code = NOT_EXECUTABLE
+        _complain(2, command[0], err)
+    finally:
+        os._exit(code)
+
+
+def _words(step: Step) -> list[bytes]:
+    return [os.fsencode(word) for word in step.command]
+
+
+def _open(log: str) -> int:
+    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _complain(fd: int, program: bytes, err: OSError) -> None:
+    os.write(fd, b"stoker: " + program + b": " + os.fsencode(err.strerror or "cannot be started") + b"\n")

@@ -1,0 +1,449 @@
+"""The keeper: parent of the build, too small to fail. Runs as `python -I -S keeper.py FOLDER`, stdlib only.
+
+It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
+when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and writes
+the build's exit status: that of the first step that fails. Standbys take its place when it is killed (standby.py). It
+knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker it imports its
+neighbours, which are as plain, so that no fault elsewhere can reach it.
+
+Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
+"environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
+keeper.json when a step has started, stopping when the build is being stopped, ended.json when its command has failed
+and the engine is asked what to do, and exit.json when the build has ended; reads the answer from verdict.json
+{"attempt", "again", "exit_code"}, the last set where the command's own status is not to count. SIGUSR1 means that there
+is something to read. The build's output goes straight to output.log.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+
+if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from stoker.act import ramdisk
+from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
+from stoker.contract.gate_file import read_gate
+from stoker.contract.keeper_files import ExitRecord, KeeperRecord, Run
+from stoker.contract.process import Key, key_of, lives, session_of
+from stoker.contract.retry_files import Question, Verdict
+from stoker.contract.spec_file import load_spec
+from stoker.contract.strict_json import dump, load_or_none
+from stoker.supervisor import command
+from stoker.supervisor.engine_runner import EngineRunner
+from stoker.supervisor.standby import Note, Progress, Will, stand_by
+from stoker.supervisor.watchdog import Guard
+
+STOP_GRACE_SECONDS = 10.0
+"""How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
+half-written outputs, and `docker stop` has taught people this figure."""
+
+STOP_POLL_SECONDS = 0.05
+"""How often the tree is read while it is being ended."""
+
+LEFT_OVER_SECONDS = 2.0
+"""How long compilers whose scheduler was killed may take to end: they have nothing to tidy up but their output."""
+
+MAX_ATTEMPTS = 8
+"""Times that a step's command is started at most, whatever the engine says."""
+
+VERDICT_SECONDS = 60.0
+"""How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
+
+VERDICT_POLL_SECONDS = 1.0
+
+BIRTH_SECONDS = 5.0
+"""How long a process that was just forked may take until it shows whether it is the command or an engine."""
+
+STARTING = -1
+"""In place of the command's pid, in the note for standbys: it is being forked."""
+
+WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+
+
+class Keeper:
+    """One build, from its start to the engine's last words, or from where a killed keeper left off."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.note = Note()
+        self.above: list[Key] = []
+        spec = load_spec(folder)
+        self.engine = EngineRunner(folder, spec.engine, self.tree)
+        self.started = time.time()
+        self.steps = spec.steps
+        self.step = spec.first
+        self.attempt = 0
+        self.begun = self.started
+        self.begun_ticks = 0
+        self.log_start = 0
+        self.past: list[Run] = []
+        self.build_pid = 0
+        self.last_command: Key = (0, 0)
+        self.ramdisk = spec.ramdisk.folder if spec.ramdisk is not None else ""
+        self.exit_code = command.NOT_EXECUTABLE
+        self.build_signal: int | None = None
+        self.asked_at: float | None = None
+        self.stop: Ending | None = None
+
+    def path(self, name: str) -> str:
+        """A file of this build."""
+        return os.path.join(self.folder, name)
+
+    def run(self) -> None:
+        """Start everything, then wait for children and signals until the build and the engine are done.
+
+        Runs anew in a standby when the keeper was killed.
+        """
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.above = stand_by(self.note, WAKE_UP_SIGNALS)
+        will = self.note.read()
+        if will is not None and will.progress is not None:
+            self.take_over(will.progress)
+        else:
+            self.begin()
+        while not self.build_is_over():
+            self.remember()
+            self.wait_for_something(self.patience())
+            self.reap()
+            self.press_stop()
+            self.hear_verdict()
+            self.engine.look()
+            self.rouse_standbys()
+        self.remember()
+        self.engine.set_all_going()
+        self.let_go_of_ramdisk()
+        self.write_exit_file()
+        self.engine.await_last_words()
+        self.rouse_standbys()
+
+    def begin(self) -> None:
+        """Start the first step, and an engine."""
+        ready, watching = os.pipe()
+        self.start_build(ready, watching)
+        os.close(ready)
+        if not self.build_pid:
+            sys.exit("no process is to be had for the command: a limit of processes is reached (ulimit -u, pids.max)")
+        self.engine.start(watching)
+
+    def build_is_over(self) -> bool:
+        """The command has ended for good; after a stop, everything that it left behind must have ended too."""
+        return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.ours())
+
+    def patience(self) -> float:
+        """Seconds to sleep when nothing happens."""
+        if self.stop:
+            return STOP_POLL_SECONDS
+        return self.engine.patience() if self.asked_at is None else VERDICT_POLL_SECONDS
+
+    # -- one keeper after the other ----------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Leave behind what a standby must know to take our place at any moment."""
+        progress = Progress(
+            self.started,
+            self.run_now(),
+            self.begun_ticks,
+            tuple(self.past),
+            self.build_pid,
+            self.last_command,
+            self.exit_code,
+            self.build_signal,
+            self.asked_at,
+            self.stop.kill_at if self.stop else None,
+        )
+        self.note.write(Will(key_of(os.getpid()), progress))
+
+    def rouse_standbys(self) -> None:
+        """One that is stopped could neither take our place nor end with us, and nobody hears of the highest one."""
+        signal_tree([key[0] for key in self.above if lives(key)], signal.SIGCONT)
+
+    def take_over(self, before: Progress) -> None:
+        """Go on where the keeper was killed: its children are ours now, those that have ended too."""
+        self.started, self.past = before.started, list(before.past)
+        self.step, self.attempt, _, self.begun, self.log_start, _ = before.run
+        self.begun_ticks, self.last_command = before.begun_ticks, before.last_command
+        self.exit_code, self.build_signal, self.asked_at = before.exit_code, before.build_signal, before.asked_at
+        if before.kill_at is not None:
+            self.stop = Ending(before.kill_at - time.monotonic())
+        self.build_pid = before.build_pid
+        self.engine.inherit()
+        if self.build_pid == STARTING:
+            self.find_command()
+        self.remember()
+        if self.last_command[0]:
+            self.write_keeper_file()
+        if self.stop:
+            self.tell_of_stop()
+        self.engine.wake()
+        self.reap()  # of what has ended already no other signal will come
+
+    def find_command(self) -> None:
+        """The keeper was killed over the fork of a command: it runs, or has run, or was never born and is started."""
+        ours, give_up_at = command_line(os.getpid()), time.monotonic() + BIRTH_SECONDS
+        while True:
+            born = [key for key in Processes().heirs(os.getpid()) if key[1] >= self.begun_ticks]
+            nameless = [pid for pid, _ in born if session_of(pid) != pid and command_line(pid) == ours]
+            if not nameless or time.monotonic() > give_up_at:
+                break
+            time.sleep(STOP_POLL_SECONDS)
+        born = [key for key in born if session_of(key[0]) == key[0]]
+        if born:
+            self.build_pid, _ = self.last_command = born[0]
+        else:
+            self.attempt -= 1
+            self.start_again()
+
+    # -- the build ---------------------------------------------------------------------------------------------
+
+    def start_build(self, ready: int, watching: int) -> None:
+        """Fork the step's command; it becomes the parent of everything that the step does.
+
+        It runs when the last copy of `watching`, the other end of `ready`, is closed. Without a process for it the
+        build is over, as with a command that cannot be executed.
+        """
+        self.attempt += 1
+        self.begun = time.time()
+        self.log_start = self.log_size()
+        self.begun_ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        self.build_pid = STARTING
+        self.remember()
+        self.build_pid = command.start(self.steps[self.step - 1], self.path("output.log"), ready, watching)
+        if self.build_pid:
+            self.last_command = key_of(self.build_pid)
+        else:
+            self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
+        self.remember()
+        if self.build_pid or self.past:  # not of a build that has not begun: whoever launches it waits for this file
+            self.write_keeper_file()
+
+    def log_size(self) -> int:
+        """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
+        try:
+            return os.stat(self.path("output.log")).st_size
+        except OSError:
+            return 0
+
+    def build_ended(self, end: os.waitid_result) -> None:
+        """Note the command's status in the shell's convention, 128 + signal; go on, or ask whether that was all."""
+        run = self.run_now()
+        self.build_pid = 0
+        self.build_signal = None if end.si_code == os.CLD_EXITED else end.si_status
+        self.exit_code = end.si_status if self.build_signal is None else 128 + self.build_signal
+        if not self.stop:
+            self.end_left_over_jobs()
+            self.engine.set_all_going()
+            self.past.append(run._replace(exit_code=self.exit_code))
+            if self.exit_code == 0 and self.step < len(self.steps):
+                self.start_next_step()
+            else:
+                self.ask()
+
+    def start_next_step(self) -> None:
+        """The engine is told at once: jobs of the new step must not run unseen."""
+        self.step += 1
+        self.attempt = 0
+        self.start_again()
+
+    def start_again(self) -> None:
+        """A command after the first. It runs when keeper.json tells of it: what it starts is not the last one's."""
+        told, telling = os.pipe()
+        self.start_build(told, telling)
+        os.close(told)
+        os.close(telling)
+        self.engine.wake()
+
+    def end_left_over_jobs(self) -> None:
+        """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
+
+        Only what the engine wrote down as a job, and what is in the session of a command that was killed: what a build
+        starts on purpose and leaves behind stays, as daemons have sessions of their own.
+        """
+        ending, give_up_at = Ending(LEFT_OVER_SECONDS), time.monotonic() + 2 * LEFT_OVER_SECONDS
+        gate = read_gate(self.folder)
+        jobs = gate.jobs if gate is not None else ()
+        session = self.last_command[0] if self.build_signal is not None else 0
+        left: set[Key] = set()
+        while (jobs or session) and time.monotonic() < give_up_at:
+            processes = Processes()
+            ours = set(processes.below(os.getpid(), self.engine.pid))
+            left |= {processes.key(pid) for job in jobs for pid in processes.job(job) if pid in ours}
+            left |= {processes.key(pid) for pid in ours if session and session_of(pid) == session}
+            living = [key[0] for key in left if processes.lives(key)]
+            if not living:
+                return
+            ending.press(living)
+            time.sleep(STOP_POLL_SECONDS)
+
+    def ask(self) -> None:
+        """The command has failed: the engine may know that it was for want of memory, and that it should run again.
+
+        Not if the command was not found, or if no engine has ever looked at the build.
+        """
+        hopeless = self.exit_code in (0, command.NOT_FOUND, command.NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
+        hopeless = hopeless or not os.path.exists(self.path("heartbeat"))
+        question = Question(self.exit_code, self.build_signal, self.attempt, time.time())
+        if not hopeless and self.write_file("ended.json", dump(question)):
+            self.asked_at = time.monotonic()
+            self.engine.wake()
+
+    def hear_verdict(self) -> None:
+        """While the engine is asked: run the command again, or let the build be over."""
+        if self.asked_at is None:
+            return
+        verdict = load_or_none(Verdict, self.path("verdict.json"))
+        if verdict is not None and verdict.attempt != self.attempt:
+            verdict = None
+        if verdict is None and not self.stop and time.monotonic() - self.asked_at < VERDICT_SECONDS:
+            return
+        self.asked_at = None
+        if verdict is not None and verdict.again and not self.stop:
+            self.clear_ramdisk()
+            self.start_again()
+        elif verdict is not None and verdict.exit_code is not None:
+            self.exit_code = verdict.exit_code
+        self.remember()
+        for name in ("ended.json", "verdict.json"):
+            with contextlib.suppress(OSError):
+                os.unlink(self.path(name))
+
+    # -- temporary files ---------------------------------------------------------------------------------------
+
+    def clear_ramdisk(self) -> None:
+        """Before a command starts anew: what killed compilers have left there would hold memory."""
+        if self.ramdisk and not self.tree():
+            ramdisk.clear(self.ramdisk)
+
+    def let_go_of_ramdisk(self) -> None:
+        """At the end, unless a daemon that the build leaves behind keeps temporary files there.
+
+        Whatever goes wrong with it, the exit status must be told.
+        """
+        with contextlib.suppress(Exception):
+            if self.ramdisk and not ramdisk.users(self.ramdisk, self.tree()):
+                ramdisk.remove(self.ramdisk)
+
+    # -- stopping ----------------------------------------------------------------------------------------------
+
+    def stop_requested(self, signum: int) -> None:
+        """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now.
+
+        The engine is told before anything is set going, or it would stop that again. Not by keeper.json, which is
+        written out to the disk: nobody waits for a busy one.
+        """
+        first, self.stop = self.stop is None, self.stop or Ending(STOP_GRACE_SECONDS)
+        if signum == signal.SIGINT:
+            self.stop.hurry()
+        self.remember()
+        if first:
+            self.tell_of_stop()
+            self.engine.wake()
+
+    def tell_of_stop(self) -> None:
+        """To the engine, and to whoever comes later."""
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
+
+    def press_stop(self) -> None:
+        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""
+        if self.stop:
+            self.stop.press(self.ours())
+
+    def tree(self) -> list[int]:
+        """Every live descendant but the engine's branch."""
+        return descendants(os.getpid(), self.engine.pid)
+
+    def ours(self) -> list[int]:
+        """Those that end with the build: not a compiler cache's server, nor what it does, for whomever that is."""
+        processes = Processes()
+        return processes.below(os.getpid(), self.engine.pid, *processes.servers(os.getpid()))
+
+    # -- waiting -----------------------------------------------------------------------------------------------
+
+    def wait_for_something(self, timeout: float) -> None:
+        """Sleep until a child ends, a signal asks for something, or `timeout` seconds are over."""
+        info = signal.sigtimedwait(WAKE_UP_SIGNALS, timeout)
+        if info is not None and info.si_signo in (signal.SIGTERM, signal.SIGINT):
+            self.stop_requested(info.si_signo)
+
+    def reap(self) -> None:
+        """Collect every child that has ended: the build, the engine, and orphans that were handed to us.
+
+        Once it is written down what follows: a standby that takes our place meanwhile finds the same child.
+        """
+        while (end := first_end()) is not None:
+            if end.si_pid == self.build_pid:
+                self.build_ended(end)
+                self.remember()
+            os.waitpid(end.si_pid, 0)
+            if end.si_pid == self.engine.pid:
+                self.engine.ended()
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def write_keeper_file(self) -> None:
+        """Who is who, for engines and viewers that come later; the last command that was a process."""
+        now = self.run_now()._asdict()
+        del now["exit_code"]
+        keeper, command_key = key_of(os.getpid()), self.last_command
+        record = KeeperRecord(*keeper, *command_key, self.started, tuple(self.above), tuple(self.past), **now)
+        self.write_file("keeper.json", dump(record))
+
+    def run_now(self) -> Run:
+        """Which attempt at which step this is."""
+        return Run(self.step, self.attempt, self.build_pid, self.begun, self.log_start)
+
+    def write_exit_file(self) -> None:
+        """What every viewer waits for."""
+        record = ExitRecord(self.exit_code, time.time(), self.build_signal, self.step, self.stop is not None)
+        self.write_file("exit.json", dump(record))
+
+    def write_file(self, name: str, data: bytes) -> bool:
+        """Whole or not at all; a full disk is tried again, since the exit status must not be lost."""
+        for pause in (0.1, 1.0, 5.0, 0.0):
+            try:
+                self.write_file_once(name, data)
+            except OSError:
+                time.sleep(pause)
+            else:
+                return True
+        return False
+
+    def write_file_once(self, name: str, data: bytes) -> None:
+        """Replace the file; not O_TRUNC, since exit.json.new holds a block reserved when the disk had room."""
+        fd = os.open(self.path(name + ".new"), os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            written = 0
+            while written < len(data):  # a disk that is nearly full takes a part, and then none
+                written += os.write(fd, data[written:])
+            os.ftruncate(fd, written)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(self.path(name + ".new"), self.path(name))
+
+
+def first_end() -> os.waitid_result | None:
+    """A child that has ended, and is still there; None if there is none."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+
+
+def main() -> None:
+    """`FOLDER`, or `FOLDER --guard PID`."""
+    guards = sys.argv[2:3] == ["--guard"]
+    keeper = Guard(sys.argv[1], int(sys.argv[3])) if guards else Keeper(sys.argv[1])
+    try:
+        keeper.run()
+    except BaseException:
+        keeper.engine.set_all_going()  # or what an engine has stopped would wait for ever
+        raise
+
+
+if __name__ == "__main__":
+    main()
