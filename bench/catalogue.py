@@ -73,7 +73,7 @@ BENCHES = (
         (15, 1.2),
         ("--quick",),
     ),
-    Bench("footprint", "CPU and memory of engine and keeper around 30 running jobs", (4, 0.5), ("--quick",)),
+    Bench("footprint", "CPU and memory of engine and supervisor around 30 running jobs", (4, 0.5), ("--quick",)),
     Bench("sense_footprint", "the engine's share for looking at processes, machine and files", (1, 0.2), ("--quick",)),
     Bench(
         "eta",
@@ -99,7 +99,7 @@ BENCHES = (
     ),
     Bench(
         "chaos",
-        "builds whose engine, keeper, ninja and jobs are killed or stopped: what must never happen",
+        "builds whose engine, supervisor, ninja and jobs are killed or stopped: what must never happen",
         (20, 1),
         ("--rounds", "8"),
         timed=False,

@@ -1,9 +1,9 @@
-"""What watching costs: engine and keeper around a build with many jobs at once. See bench/README.md.
+"""What watching costs: engine and supervisor around a build with many jobs at once. See bench/README.md.
 
     python -m bench.footprint [--jobs 30] [--seconds 60] [--rounds 3] [--quick] [--json FILE] [--write]
 
-Percent of one core and resident MiB of engine and keeper, and the journal's growth; beside them the same of the ninja
-that they watch. Each of its jobs is a shell with three children of which one burns a little CPU and grows: four
+Percent of one core and resident MiB of engine and supervisor, and the journal's growth; beside them the same of the
+ninja that they watch. Each of its jobs is a shell with three children of which one burns a little CPU and grows: four
 processes a job, as `sh -c g++` has them.
 """
 
@@ -25,7 +25,7 @@ from support.program import PYPI_NINJA, Stoker
 
 TICKS = os.sysconf("SC_CLK_TCK")
 WARM_UP_SECONDS = 5.0
-TARGETS = {"engine": (1.0, 45.0), "keeper": (0.1, 15.0)}
+TARGETS = {"engine": (1.0, 45.0), "supervisor": (0.1, 15.0)}
 """Percent of one core and MiB, with 30 jobs."""
 
 JOB = """
@@ -65,10 +65,10 @@ def measure(jobs: int, seconds: float) -> dict[str, Any]:
         assert started.returncode == 0, started.stderr
         build = started.stdout.decode().strip()
         time.sleep(WARM_UP_SECONDS)
-        keeper = stoker.keeper(build)["keeper_pid"]
-        ninja = next(p.pid for p in below([keeper]) if p.name == "ninja")
+        supervisor = stoker.supervisor(build)["supervisor_pid"]
+        ninja = next(p.pid for p in below([supervisor]) if p.name == "ninja")
         result = _watched(
-            {"keeper": keeper, "engine": stoker.engine_pid(build), "ninja": ninja}, stoker, build, seconds
+            {"supervisor": supervisor, "engine": stoker.engine_pid(build), "ninja": ninja}, stoker, build, seconds
         )
         return {"jobs": jobs, "processes": len(below([ninja])), **result}
     finally:
@@ -94,7 +94,7 @@ def _watched(pids: Mapping[str, int], stoker: Stoker, build: str, seconds: float
 def text_of(rounds: Sequence[Mapping[str, Any]]) -> str:
     """The table, and how fast the journal grows."""
     rows = []
-    for who in ("engine", "keeper", "ninja"):
+    for who in ("engine", "supervisor", "ninja"):
         cpu, memory = (spread([r[who][key] for r in rounds]) for key in ("cpu_percent", "rss_mib"))
         target = f"{TARGETS[who][0]:g} %, {TARGETS[who][1]:.0f} MiB" if who in TARGETS else "(watched)"
         rows.append([who, cpu.text(), f"{memory.high:.1f}", target])
@@ -128,7 +128,7 @@ def main() -> int:
     rounds = [measure(args.jobs, seconds) for _ in range(count)]
     summary = {
         who: {key: spread([r[who][key] for r in rounds]).median for key in ("cpu_percent", "rss_mib")}
-        for who in ("engine", "keeper", "ninja")
+        for who in ("engine", "supervisor", "ninja")
     }
     text = f"{machine()}.\n\n{text_of(rounds)}\n"
     publish("footprint", rounds, text, out=args.json, write=args.write, summary=summary)

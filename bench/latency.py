@@ -40,14 +40,14 @@ TARGET_MS = 150.0
 class Jobs:
     """All jobs of the build, running or stopped; none of them ends by itself."""
 
-    def __init__(self, keeper: int, count: int) -> None:
-        self._keeper = keeper
+    def __init__(self, supervisor: int, count: int) -> None:
+        self._supervisor = supervisor
         until(lambda: len(self._find()) >= count, "the jobs")
         time.sleep(1.0)  # the last of a wide window may still be on its way
         self._files = [os.open(f"/proc/{pid}/stat", os.O_RDONLY) for pid in self._find()]
 
     def _find(self) -> list[int]:
-        ours = below([self._keeper])
+        ours = below([self._supervisor])
         ninjas = {p.pid for p in ours if p.name == "ninja"}
         return [p.pid for p in ours if p.parent in ninjas]
 
@@ -114,7 +114,7 @@ def measure(count: int, times: int) -> dict[str, Any]:
         started = stoker.run("run", "--detach", "-j", str(count), "--", "ninja", "-C", str(folder))
         assert started.returncode == 0, started.stderr
         build = started.stdout.decode().strip()
-        jobs = Jobs(stoker.keeper(build)["keeper_pid"], count)
+        jobs = Jobs(stoker.supervisor(build)["supervisor_pid"], count)
         os.environ["XDG_RUNTIME_DIR"], os.environ["XDG_STATE_HOME"] = str(stoker.runtime), str(stoker.state)
         found = {"command": series(jobs, count, times, by_command(BuildPaths(stoker.folder(build))))}
         terminal = Terminal(stoker.argv("attach", build), stoker.env, root, columns=100, lines=30)

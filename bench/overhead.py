@@ -32,20 +32,20 @@ MOST_WORK = 4.0
 """How many times the work of a build its jobs may take, one for each place."""
 
 LOOK_SECONDS = 2.0
-"""Between two looks at what keeper and engine have used: bare ninja has nobody looking beside it."""
+"""Between two looks at what supervisor and engine have used: bare ninja has nobody looking beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Seconds of the whole command and of the build alone; CPU seconds and resident MiB of engine and keeper; how many
-    of its jobs were frozen, and how many killed to free memory."""
+    """Seconds of the whole command and of the build alone; CPU seconds and resident MiB of engine and supervisor; how
+    many of its jobs were frozen, and how many killed to free memory."""
 
     whole: float
     build: float
     engine_cpu: float = 0.0
-    keeper_cpu: float = 0.0
+    supervisor_cpu: float = 0.0
     engine_mib: float = 0.0
-    keeper_mib: float = 0.0
+    supervisor_mib: float = 0.0
     frozen: int = 0
     shed: int = 0
 
@@ -107,13 +107,13 @@ class Bench:
         done = [str(event.get("what", "")).partition(" ")[0] for event in stoker.events(exit_file.parent.name)]
         shutil.rmtree(stoker.runtime, ignore_errors=True)
         shutil.rmtree(home, ignore_errors=True)
-        engine, keeper = uses["engine"], uses["keeper"]
+        engine, supervisor = uses["engine"], uses["supervisor"]
         stops = done.count("freeze"), done.count("shed")
-        return Run(whole, build, engine.cpu, keeper.cpu, engine.mib, keeper.mib, *stops)
+        return Run(whole, build, engine.cpu, supervisor.cpu, engine.mib, supervisor.mib, *stops)
 
 
 def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -> tuple[float, dict[str, Use]]:
-    """Run a command of stoker's that must end well: its seconds, and what its keeper and engine used.
+    """Run a command of stoker's that must end well: its seconds, and what its supervisor and engine used.
 
     They are looked at `every` so many seconds: what they do behind the last look is not counted.
     """
@@ -121,7 +121,7 @@ def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -
     process = subprocess.Popen(
         stoker.argv(*words), env=stoker.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    uses = {"keeper": Use(), "engine": Use()}
+    uses = {"supervisor": Use(), "engine": Use()}
     known: dict[str, int] = {}
     ended = os.pidfd_open(process.pid)
     while not select.select([ended], [], [], every)[0]:
@@ -137,9 +137,9 @@ def watched(stoker: Stoker, words: Sequence[str], every: float = LOOK_SECONDS) -
 
 
 def pids(stoker: Stoker) -> Iterable[tuple[str, int]]:
-    """Keeper and engine as far as they are there."""
-    for file in stoker.state.glob("stoker/builds/*/keeper.json"):
-        yield "keeper", int(json.loads(file.read_bytes())["keeper_pid"])
+    """Supervisor and engine as far as they are there."""
+    for file in stoker.state.glob("stoker/builds/*/supervisor.json"):
+        yield "supervisor", int(json.loads(file.read_bytes())["supervisor_pid"])
     for file in stoker.state.glob("stoker/builds/*/journal.jsonl"):
         with file.open() as lines:
             head = [line for line, _ in zip(lines, range(3), strict=False)]
@@ -193,7 +193,7 @@ def row(result: dict[str, Any]) -> list[str]:
     ratio = ratio_of(result)
     around = spread([pair["governed"]["whole"] - pair["governed"]["build"] for pair in pairs])
     share = spread([100 * pair["governed"]["engine_cpu"] / pair["governed"]["build"] for pair in pairs])
-    keeper = spread([100 * pair["governed"]["keeper_cpu"] / pair["governed"]["build"] for pair in pairs])
+    supervisor = spread([100 * pair["governed"]["supervisor_cpu"] / pair["governed"]["build"] for pair in pairs])
     return [
         str(result["seconds"]),
         str(result["level"]),
@@ -203,9 +203,9 @@ def row(result: dict[str, Any]) -> list[str]:
         str(len(pairs)),
         f"{around.median:.2f}",
         f"{share.median:.1f}",
-        f"{keeper.median:.2f}",
+        f"{supervisor.median:.2f}",
         f"{max(pair['governed']['engine_mib'] for pair in pairs):.0f}",
-        f"{max(pair['governed']['keeper_mib'] for pair in pairs):.0f}",
+        f"{max(pair['governed']['supervisor_mib'] for pair in pairs):.0f}",
     ]
 
 
@@ -218,9 +218,9 @@ HEAD = (
     "pairs",
     "before and after, s",
     "engine, % of a core",
-    "keeper, %",
+    "supervisor, %",
     "engine, MiB",
-    "keeper, MiB",
+    "supervisor, MiB",
 )
 
 

@@ -69,16 +69,16 @@ def death_to_next(times: int) -> list[float]:
         for n in range(jobs):
             os.mkfifo(folder / f"go{n}")
         build = _started(stoker, "-j", str(PLACES), "--", "ninja", "-C", str(folder))
-        keeper = stoker.keeper(build)["keeper_pid"]
-        until(lambda: len(_going(keeper)) == PLACES and len(_jobs(keeper)) > PLACES, "jobs on deck")
-        return [_one_death(folder, keeper) for _ in _times(times)]
+        supervisor = stoker.supervisor(build)["supervisor_pid"]
+        until(lambda: len(_going(supervisor)) == PLACES and len(_jobs(supervisor)) > PLACES, "jobs on deck")
+        return [_one_death(folder, supervisor) for _ in _times(times)]
 
 
-def _one_death(folder: Path, keeper: int) -> float:
+def _one_death(folder: Path, supervisor: int) -> float:
     """End the oldest that runs."""
-    until(lambda: len(_going(keeper)) == PLACES and len(_jobs(keeper)) > PLACES, "jobs on deck")
-    going = {job[0].pid for job in _going(keeper)}
-    waiting = [job[0].pid for job in _jobs(keeper) if job[0].pid not in going]
+    until(lambda: len(_going(supervisor)) == PLACES and len(_jobs(supervisor)) > PLACES, "jobs on deck")
+    going = {job[0].pid for job in _going(supervisor)}
+    waiting = [job[0].pid for job in _jobs(supervisor) if job[0].pid not in going]
     pid = min(going)
     name = command(pid)[2].split(";")[0].rpartition("<")[2]
     end = os.pidfd_open(pid)
@@ -215,13 +215,13 @@ def _until(condition: Callable[[], bool]) -> float:
     return 1000 * (time.monotonic() - begin)
 
 
-def _jobs(keeper: int) -> list[list[Process]]:
+def _jobs(supervisor: int) -> list[list[Process]]:
     """Every job of the build with all below it, zombies left out."""
     table = {p.pid: p for p in processes().values() if p.state not in "ZX"}
-    ours = below([keeper], table)
+    ours = below([supervisor], table)
     ninjas = {p.pid for p in ours if p.name == "ninja"}
     return [[p, *below([p.pid], table)] for p in ours if p.parent in ninjas]
 
 
-def _going(keeper: int) -> list[list[Process]]:
-    return [job for job in _jobs(keeper) if not is_held(job)]
+def _going(supervisor: int) -> list[list[Process]]:
+    return [job for job in _jobs(supervisor) if not is_held(job)]

@@ -27,7 +27,7 @@ from support.shapes import clean as clean_project
 LEVEL = 8
 
 ENGINE_MIB = 64
-"""What keeper and engine take of the group beside the build: more memory for both ways, so that they are alike."""
+"""What supervisor and engine take of the group beside the build: more memory for both ways, so that they are alike."""
 
 
 @dataclass(frozen=True, slots=True)

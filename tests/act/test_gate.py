@@ -106,7 +106,7 @@ def test_the_kernel_would_take_a_job_first_and_its_children_too(job: Target) -> 
 
 @pytest.fixture
 def reaper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Orphans come to this process, as to a keeper, which takes itself for the engine below it."""
+    """Orphans come to this process, as to a supervisor, which takes itself for the engine below it."""
     prctl = ctypes.CDLL(None).prctl
     prctl(standby.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     monkeypatch.setattr(os, "getppid", os.getpid)

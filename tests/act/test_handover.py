@@ -37,7 +37,7 @@ def jobs(paths: BuildPaths) -> tuple[Key, ...]:
     return gate.jobs
 
 
-def test_the_keeper_reads_what_the_engine_wrote(paths: BuildPaths) -> None:
+def test_the_supervisor_reads_what_the_engine_wrote(paths: BuildPaths) -> None:
     Handover(paths).write_gate(3, [(1, 2)], [(3, 4), (5, 6)], [(7, 8)], {(9, 10): (3, 4), (11, 12): (3, 4)})
     gate = read_gate(str(paths.root))
     assert gate is not None
@@ -137,30 +137,30 @@ def write(paths: BuildPaths, **files: dict[str, Any]) -> None:
         (paths.root / f"{name}.json").write_text(json.dumps(value))
 
 
-GONE = {"keeper_pid": 2**22 + 1, "keeper_start": 1, "build_pid": 2**22 + 1, "build_start": 1}
+GONE = {"supervisor_pid": 2**22 + 1, "supervisor_start": 1, "build_pid": 2**22 + 1, "build_start": 1}
 ENDED = {"exit_code": 1, "signal": None, "attempt": 2, "ended": 5.0}
 
 
 def test_a_question_about_an_attempt_that_is_over_is_none(paths: BuildPaths) -> None:
-    """The keeper may be about to take its question away, the command having started again."""
-    write(paths, ended=ENDED, keeper={**GONE, "attempt": 3})
+    """The supervisor may be about to take its question away, the command having started again."""
+    write(paths, ended=ENDED, supervisor={**GONE, "attempt": 3})
     assert Handover(paths).asked() is None
-    write(paths, keeper={**GONE, "attempt": 2})
+    write(paths, supervisor={**GONE, "attempt": 2})
     assert Handover(paths).asked() is not None
 
 
 def test_an_engine_that_died_after_its_answer_leaves_no_question(paths: BuildPaths) -> None:
-    write(paths, ended=ENDED, keeper={**GONE, "attempt": 2}, verdict={"attempt": 2, "again": True})
+    write(paths, ended=ENDED, supervisor={**GONE, "attempt": 2}, verdict={"attempt": 2, "again": True})
     assert Handover(paths).asked() is None
     write(paths, verdict={"attempt": 1, "again": True})
     assert Handover(paths).asked() is not None
 
 
-def test_an_answer_without_a_keeper_reaches_nobody_and_hurts_nobody(
+def test_an_answer_without_a_supervisor_reaches_nobody_and_hurts_nobody(
     paths: BuildPaths, job: subprocess.Popen[bytes]
 ) -> None:
-    """The keeper's pid may be somebody else's by now, whom SIGUSR1 would end."""
-    write(paths, ended=ENDED, keeper={**GONE, "attempt": 2, "keeper_pid": job.pid})
+    """The supervisor's pid may be somebody else's by now, whom SIGUSR1 would end."""
+    write(paths, ended=ENDED, supervisor={**GONE, "attempt": 2, "supervisor_pid": job.pid})
     Handover(paths).answer(2, again=False)
     with pytest.raises(subprocess.TimeoutExpired):
         job.wait(0.2)

@@ -1,4 +1,4 @@
-"""Who is signalled when a build is stopped from outside: those whom its keeper named, and nobody by mistake."""
+"""Who is signalled when a build is stopped from outside: those whom its supervisor named, and nobody by mistake."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from stoker.config.paths import BuildPaths
 @pytest.mark.parametrize(
     "told",
     [
-        {"keeper_pid": -1, "keeper_start": None, "build_pid": 0, "build_start": None},
-        {"keeper_pid": 2**22 + 1, "keeper_start": None, "build_pid": None, "build_start": None},
-        {"keeper_pid": "1", "keeper_start": 1, "build_pid": True, "build_start": 1},
-        {"keeper_pid": int("1" * 401), "keeper_start": 1},
+        {"supervisor_pid": -1, "supervisor_start": None, "build_pid": 0, "build_start": None},
+        {"supervisor_pid": 2**22 + 1, "supervisor_start": None, "build_pid": None, "build_start": None},
+        {"supervisor_pid": "1", "supervisor_start": 1, "build_pid": True, "build_start": 1},
+        {"supervisor_pid": int("1" * 401), "supervisor_start": 1},
         {},
         [],
     ],
 )
-def test_a_damaged_note_of_the_keeper_gets_nobody_signalled(
+def test_a_damaged_note_of_the_supervisor_gets_nobody_signalled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: object
 ) -> None:
     signalled: list[object] = []
     monkeypatch.setattr("os.kill", lambda pid, _signum: signalled.append(pid))
     monkeypatch.setattr(stop, "signal_tree", lambda pids, _signum: signalled.extend(pids))
     paths = BuildPaths(tmp_path)
-    paths.keeper.write_text(json.dumps(told))
+    paths.supervisor.write_text(json.dumps(told))
     with pytest.raises(NothingToStopError):
         stop_build(paths, force=False)
     with pytest.raises(NothingToStopError):

@@ -12,7 +12,7 @@ import pytest
 
 from stoker.act.tree import shows_stop
 from stoker.contract.process import Key, start_ticks
-from support.keepers import state_of, until
+from support.supervisors import state_of, until
 
 VFORKS = """
 #include <unistd.h>

@@ -13,8 +13,8 @@ from support.terminal import Terminal
 
 
 def started(stoker: Stoker) -> None:
-    """Wait until the keeper has started the build: whoever started it has not begun to watch by then."""
-    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    """Wait until the supervisor has started the build: whoever started it has not begun to watch by then."""
+    until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

@@ -12,7 +12,7 @@ import pytest
 
 from stoker.act.tree import descendants
 from stoker.contract.process import stat_fields
-from support.program import PYPI_NINJA, Stoker, stop_keepers, until, write_ninja
+from support.program import PYPI_NINJA, Stoker, stop_supervisors, until, write_ninja
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -105,22 +105,22 @@ def stopped(pids: list[int]) -> list[int]:
 
 def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
-    keeper = stoker.keeper(build)["keeper_pid"]
+    supervisor = stoker.supervisor(build)["supervisor_pid"]
     engine = stoker.engine_pid(build)
-    stop_keepers(stoker.keeper(build))  # it would stand in for a deaf engine, and hide what is tested here
+    stop_supervisors(stoker.supervisor(build))  # it would stand in for a deaf engine, and hide what is tested here
     os.kill(engine, signal.SIGSTOP)
     assert said(stoker, "resume", build) == "level 2 (by hand); 2 run, 4 on deck"
-    assert not stopped([keeper, engine])
+    assert not stopped([supervisor, engine])
     (folder / "go").touch()
     assert stoker.ended(build)["progress"]["finished"] == COUNT
 
 
 def test_resume_heals_a_build_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
-    known = stoker.keeper(build)
-    stoker.kill_keepers_and_engine(build)
+    known = stoker.supervisor(build)
+    stoker.kill_supervisors_and_engine(build)
     until(lambda: len(stopped(descendants(known["build_pid"]))) >= COUNT, "all of them stopped")
-    assert "a guard and an engine take their place" in stoker.run("resume", build).stderr.decode()
+    assert "a watchdog and an engine take their place" in stoker.run("resume", build).stderr.decode()
     until(lambda: b"is not paused" in stoker.run("resume", build).stderr, "an engine that has resumed it")
     (folder / "go").touch()
     until(lambda: all((folder / f"o{n}").exists() for n in range(COUNT)), "the end of the build")

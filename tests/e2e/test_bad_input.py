@@ -167,7 +167,7 @@ def odd_builds(stoker: Stoker) -> Iterator[None]:
     begin = '{"v":1,"seq":1,"t":5,"type":"build_started","id":"odd","name":"odd","command":["x"],"cwd":"/"'
     begin += ',"log_path":"/l","host":"h","cores":2,"memory_total":1,"version":"0.1.0"}'
     (odd / "journal.jsonl").write_text(f'{begin}\n{{"v":1,"seq":2,"t":{ODD},"type":"scheduler_ended","sid":1}}\n')
-    for name in ("journal.jsonl", "keeper.json"):
+    for name in ("journal.jsonl", "supervisor.json"):
         os.mkfifo(pipe / name)
     yield
     shutil.rmtree(pipe)

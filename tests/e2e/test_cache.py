@@ -138,8 +138,8 @@ def test_sccaches_compilers_count_with_their_jobs_and_its_server_outlives_build_
         assert sum(e.get("peak_rss", 0) > 60 * MIB for e in jobs) == UNITS, "cc1plus runs below the server"
         pid = server(env)
         assert pid, "it serves others, so it stays"
-        keeper = json.loads((stoker.folder(cold["id"]) / "keeper.json").read_text())
-        until(lambda: start_ticks(keeper["keeper_pid"]) is None, "the keeper's end")
+        supervisor = json.loads((stoker.folder(cold["id"]) / "supervisor.json").read_text())
+        until(lambda: start_ticks(supervisor["supervisor_pid"]) is None, "the supervisor's end")
 
         shutil.rmtree(project / "build")
         env["PAUSE"] = "3"

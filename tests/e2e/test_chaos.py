@@ -16,8 +16,8 @@ FAULTS = [
     "engine stopped",
     "job killed",
     "limit cut",
-    "keeper, its successor and engine killed",
-    "keepers, guard and engine killed",
+    "supervisor, its successor and engine killed",
+    "supervisors, watchdog and engine killed",
 ]
 """A few; `bench/chaos.py` has them all, as often as wanted."""
 

@@ -44,7 +44,7 @@ def test_the_kernel_is_offered_all_of_a_job_and_not_only_its_shell(stoker: Stoke
     """A shell has forked before anybody can look at it; what it forked holds the memory."""
     jobs = [(f"o{n}", COMMANDS[n % 3]) for n in range(6)]
     build = stoker.detach(ninja, "-C", str(write_ninja(tmp_path / "b", jobs)), "-j6", jobs=6)
-    scheduler = stoker.keeper(build)["build_pid"]
+    scheduler = stoker.supervisor(build)["build_pid"]
     until(lambda: sleepers(scheduler) == 6, "six jobs")
     until(lambda: not without_score(scheduler), f"a score for {without_score(scheduler)}")
     assert int(Path(f"/proc/{scheduler}/oom_score_adj").read_text()) == 0
@@ -58,7 +58,7 @@ def test_the_kernel_is_offered_all_of_makes_jobs_too(stoker: Stoker, tmp_path: P
     (folder / "Makefile").write_text(f"all: o0 o1 o2 sub\nsub:\n\t$(MAKE) -C sub\n.PHONY: sub\n{rules}")
     (folder / "sub" / "Makefile").write_text(f"all: o0 o1 o2\n{rules}")
     build = stoker.detach("make", "-C", str(folder), "-j6", jobs=6)
-    scheduler = stoker.keeper(build)["build_pid"]
+    scheduler = stoker.supervisor(build)["build_pid"]
     until(lambda: sleepers(scheduler) == 6, "six jobs")
     until(lambda: sum(name.endswith("sleep") for name in without_score(scheduler)) == 0, "a score for all")
     stoker.run("stop", "--force", build)
@@ -91,7 +91,7 @@ def test_what_a_killed_shell_leaves_stopped_does_not_hold_up_its_ninja(
     """Ninja waits until nobody has the job's output open."""
     folder = write_ninja(tmp_path / "b", [("o", "sleep 5; true")])
     build = stoker.detach(PYPI_NINJA, "-C", str(folder))
-    scheduler = stoker.keeper(build)["build_pid"]
+    scheduler = stoker.supervisor(build)["build_pid"]
     until(lambda: sleepers(scheduler), "the job")
     looks = len(stoker.events(build)) + 2
     until(lambda: len(stoker.events(build)) > looks, "a look at it")

@@ -48,7 +48,7 @@ def toolkit() -> str:
 def phases(build: str, stoker: Stoker) -> dict[str, str]:
     """The compilers' front ends of a build that live, with their states as the kernel tells them."""
     found = {}
-    for pid in descendants(stoker.keeper(build)["keeper_pid"]):
+    for pid in descendants(stoker.supervisor(build)["supervisor_pid"]):
         fields = stat_fields(pid)
         name = Path(f"/proc/{pid}/comm")
         if fields and name.exists() and name.read_text().strip() in ("cicc", "cc1plus", "cudafe++", "ptxas"):

@@ -80,6 +80,6 @@ def test_what_goes_on_lives_without_the_screen(stoker: Stoker, terminal: Termina
     again.send("c")
     again.wait_for("go on with this build?")
     again.answer("y")
-    again.wait_for(f"{new} has gone on")
+    again.wait_for(f"{new} has resumed")
     again.close()
     assert len(builds(stoker)) == 2

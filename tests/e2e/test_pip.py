@@ -80,7 +80,7 @@ def test_the_ninja_below_pip_is_counted_though_pip_hides_it(stoker: Stoker, pack
     target = package.parent / "target"
     install = [*PIP, "install", "--no-deps", "--target", str(target), str(package)]
     process = stoker.start("run", "--plain", "--", *install)
-    until(lambda: any(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    until(lambda: any(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
     while not in_mid_build(stoker.status()):
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
@@ -102,7 +102,7 @@ def watched(stoker: Stoker) -> list[dict[str, Any]]:
     """Every status of the build that starts now, to its end."""
     seen: list[dict[str, Any]] = []
     while not (seen and seen[-1]["ended"]):
-        if any(stoker.state.glob("stoker/builds/*/keeper.json")):
+        if any(stoker.state.glob("stoker/builds/*/supervisor.json")):
             seen.append(stoker.status())
         time.sleep(0.1)
     return seen

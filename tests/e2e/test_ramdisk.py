@@ -17,7 +17,7 @@ from stoker.contract.process import start_ticks
 from stoker.sense.machine.ramdisk import is_in_memory
 from support.grouped import LONG, Grouped
 from support.memory_group import MemoryGroup, NoMemoryGroupError
-from support.program import PYPI_NINJA, UNIT, Stoker, kill_keepers, until, write_ninja
+from support.program import PYPI_NINJA, UNIT, Stoker, kill_supervisors, until, write_ninja
 
 MIB = 2**20
 
@@ -141,10 +141,10 @@ def test_the_folder_goes_when_the_build_is_stopped(stoker: Stoker, profile: Path
     assert not folder.exists()
 
 
-def test_without_its_keeper_the_engine_removes_it(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
+def test_without_its_supervisor_the_engine_removes_it(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     build, folder = waiting(stoker, profile, tmp_path)
-    kill_keepers(stoker.keeper(build))
-    until(lambda: any("keeper was killed" in n["text"] for n in notices(stoker, build)), "a word of it")
+    kill_supervisors(stoker.supervisor(build))
+    until(lambda: any("supervisor was killed" in n["text"] for n in notices(stoker, build)), "a word of it")
     assert (folder / "tmp" / "x").exists()
     (tmp_path / "go").touch()
     stoker.ended(build)
@@ -153,10 +153,13 @@ def test_without_its_keeper_the_engine_removes_it(stoker: Stoker, profile: Path,
 
 def test_when_everything_is_killed_the_next_build_sweeps(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     build, folder = waiting(stoker, profile, tmp_path)
-    keeper, engine = stoker.keeper(build), stoker.engine_pid(build)
-    stoker.kill_keepers_and_engine(build)
-    os.kill(keeper["build_pid"], signal.SIGKILL)
-    until(lambda: not any(start_ticks(p) for p in (keeper["keeper_pid"], engine, keeper["build_pid"])), "their end")
+    supervisor, engine = stoker.supervisor(build), stoker.engine_pid(build)
+    stoker.kill_supervisors_and_engine(build)
+    os.kill(supervisor["build_pid"], signal.SIGKILL)
+    until(
+        lambda: not any(start_ticks(p) for p in (supervisor["supervisor_pid"], engine, supervisor["build_pid"])),
+        "their end",
+    )
     until(lambda: not ramdisk.users(str(folder)), "the end of its last process")
     assert folder.exists()
     stoker.run("run", "--detach", "--", "true")

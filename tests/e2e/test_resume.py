@@ -13,7 +13,7 @@ import pytest
 
 from stoker.contract.process import start_ticks
 from support.profiled import last, names, run
-from support.program import Stoker, kill_keepers, until
+from support.program import Stoker, kill_supervisors, until
 from support.torchlike import mend, spoil, write_torchlike
 
 PYTORCH = f"""\
@@ -64,16 +64,16 @@ def start_slow(stoker: Stoker, folder: Path) -> str:
     until((folder / "one.here").exists, "the first step")
     go(folder, "one")
     until((folder / "two.here").exists, "the second step")
-    until(lambda: stoker.keeper(build)["step"] == 2, "a word of the keeper on it")
+    until(lambda: stoker.supervisor(build)["step"] == 2, "a word of the supervisor on it")
     return build
 
 
 def kill_all(stoker: Stoker, build: str) -> None:
-    """As when the machine goes down. The engine first, lest it start a guard for its keeper."""
-    keeper: dict[str, Any] = stoker.keeper(build)
-    stoker.kill_keepers_and_engine(build)
+    """As when the machine goes down. The engine first, lest it start a watchdog for its supervisor."""
+    supervisor: dict[str, Any] = stoker.supervisor(build)
+    stoker.kill_supervisors_and_engine(build)
     stoker.end_all()
-    until(lambda: start_ticks(keeper["keeper_pid"]) is None, "the keeper's end")
+    until(lambda: start_ticks(supervisor["supervisor_pid"]) is None, "the supervisor's end")
 
 
 def break_configure(checkout: Path) -> None:
@@ -146,11 +146,11 @@ def test_a_machine_that_went_down_over_the_heavy_kernels_takes_them_up_again(
     assert verified(stoker) == ["torch-1-py3-none-any.whl"]
 
 
-def test_a_killed_keeper_starts_no_further_step_and_its_own_is_run_again(
+def test_a_killed_supervisor_starts_no_further_step_and_its_own_is_run_again(
     stoker: Stoker, profiles: Path, tmp_path: Path
 ) -> None:
     build = start_slow(stoker, tmp_path)
-    kill_keepers(stoker.keeper(build))
+    kill_supervisors(stoker.supervisor(build))
     status, said = run(stoker, "slow", tmp_path, "--resume")
     assert (status, said.count("\n")) == (2, 1)
     assert f"{build} still runs" in said
@@ -171,7 +171,7 @@ def test_a_step_that_no_engine_saw_end_is_done_all_the_same(
     until((tmp_path / "one.here").exists, "the first step")
     os.kill(stoker.engine_pid(build), signum)
     go(tmp_path, "one")
-    until(lambda: stoker.keeper(build)["step"] == 2, "the second step")
+    until(lambda: stoker.supervisor(build)["step"] == 2, "the second step")
     stoker.end_all()
     until(lambda: stoker.status(build)["ended"], "the end of all its processes")
     go(tmp_path, "two")

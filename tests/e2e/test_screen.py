@@ -13,7 +13,7 @@ import pytest
 
 from stoker.act.tree import descendants, signal_tree
 from stoker.contract.process import start_ticks
-from support.program import Stoker, keepers_in, stop_keepers, until, write_ninja, write_project
+from support.program import Stoker, stop_supervisors, supervisors_in, until, write_ninja, write_project
 from support.terminal import Terminal, harmful
 
 Open = Callable[..., Terminal]
@@ -164,15 +164,17 @@ def test_a_killed_engine_is_told_and_the_screen_finds_the_next(
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
     build = the_build(stoker)
-    keepers = keepers_in(stoker.keeper(build))
-    stop_keepers(stoker.keeper(build))  # or a new engine would be there before anybody saw that the old one was not
+    supervisors = supervisors_in(stoker.supervisor(build))
+    stop_supervisors(
+        stoker.supervisor(build)
+    )  # or a new engine would be there before anybody saw that the old one was not
     try:
         os.kill(stoker.engine_pid(build), signal.SIGKILL)
         terminal.wait_for("engine lost")
         (gated / "go").touch()
         until(lambda: (gated / "src/slow3.o").exists(), "the build going on alone")
     finally:
-        signal_tree(keepers, signal.SIGCONT)
+        signal_tree(supervisors, signal.SIGCONT)
     screen = terminal.wait_for("exit code 0", gone="engine lost")
     assert "7 done" in screen
     terminal.send("q")
@@ -276,7 +278,7 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
     terminal = open_terminal("run", "-j", "4", "--", *ninja(folder))
     terminal.wait_for("3 running")
     build = the_build(stoker)
-    tree = [p for p in descendants(stoker.keeper(build)["keeper_pid"]) if p != stoker.engine_pid(build)]
+    tree = [p for p in descendants(stoker.supervisor(build)["supervisor_pid"]) if p != stoker.engine_pid(build)]
     assert len(tree) >= 4
     terminal.send("s")
     terminal.wait_for("stop the build?")

@@ -20,7 +20,7 @@ from stoker.contract.process import start_ticks
 from support.burn import burns, write_burn_makefile, write_burns
 from support.overlap import Overlap
 from support.procs import Process, below
-from support.program import PYPI_NINJA, Stoker, keepers_in, kill_keepers, stop_keepers, until, write_ninja
+from support.program import PYPI_NINJA, Stoker, kill_supervisors, stop_supervisors, supervisors_in, until, write_ninja
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker
 @pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL])
 def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: Stoker, slow: Path, signum: int) -> None:
     viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
-    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
     until(lambda: running(stoker, stoker.status()["id"]), "a running job")
     viewer.send_signal(signum)
     viewer.communicate(timeout=60)
@@ -199,7 +199,7 @@ def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: S
 
 def test_an_interrupt_in_plain_mode_stops_the_build_with_130(stoker: Stoker, slow: Path) -> None:
     viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
-    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
     build = stoker.status()["id"]
     until(lambda: running(stoker, build), "a running job")
     viewer.send_signal(signal.SIGINT)
@@ -233,8 +233,8 @@ def test_stopping_leaves_no_orphan_and_ninja_goes_on_where_it_was(stoker: Stoker
     told = stoker.run("jobs", build, "2")
     assert told.returncode == 0, "an engine that only just starts is waited for"
     until(lambda: two_of_three(stoker.status(build)["progress"]), "two sleepers")
-    keeper = stoker.keeper(build)["keeper_pid"]
-    tree = [p for p in descendants(keeper) if p != stoker.engine_pid(build)]
+    supervisor = stoker.supervisor(build)["supervisor_pid"]
+    tree = [p for p in descendants(supervisor) if p != stoker.engine_pid(build)]
     assert len(tree) >= 4
     assert stoker.run("stop", build).returncode == 0
     assert not [p for p in tree if start_ticks(p) is not None]
@@ -254,16 +254,16 @@ def test_stopping_works_without_an_engine(stoker: Stoker, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_a_build_whose_keeper_is_stopped_can_be_stopped(stoker: Stoker, tmp_path: Path, force: list[str]) -> None:
+def test_a_build_whose_supervisor_is_stopped_can_be_stopped(stoker: Stoker, tmp_path: Path, force: list[str]) -> None:
     folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
     build = stoker.detach("ninja", "-C", str(folder))
     until(lambda: running(stoker, build), "a running job")
-    keepers = keepers_in(stoker.keeper(build))
-    stop_keepers(stoker.keeper(build))
+    supervisors = supervisors_in(stoker.supervisor(build))
+    stop_supervisors(stoker.supervisor(build))
     stopped = stoker.run("stop", *force, build)
     assert stopped.returncode == 0, stopped.stderr
     assert stoker.status(build)["state"] == "stopped"
-    until(lambda: not any(map(start_ticks, keepers)), "the end of the keepers")
+    until(lambda: not any(map(start_ticks, supervisors)), "the end of the supervisors")
 
 
 def test_a_read_only_viewer_cannot_stop_anything(stoker: Stoker, slow: Path) -> None:
@@ -309,14 +309,14 @@ def test_state_and_socket_are_private(stoker: Stoker, slow: Path) -> None:
         assert (stoker.folder(build) / file).stat().st_mode & 0o077 == 0
 
 
-def test_a_killed_keeper_costs_nothing(stoker: Stoker, slow: Path) -> None:
+def test_a_killed_supervisor_costs_nothing(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     until(lambda: running(stoker, build), "a running job")
     killed = [0]
     for _ in range(2):
-        killed.append(stoker.keeper(build)["keeper_pid"])
+        killed.append(stoker.supervisor(build)["supervisor_pid"])
         os.kill(killed[-1], signal.SIGKILL)
-        until(lambda: stoker.keeper(build)["keeper_pid"] != killed[-1], "a standby in its place")
+        until(lambda: stoker.supervisor(build)["supervisor_pid"] != killed[-1], "a standby in its place")
     let_go(slow)
     status = stoker.ended(build)
     assert (status["state"], status["exit_code"]) == ("done", 0)
@@ -326,10 +326,10 @@ def test_a_killed_keeper_costs_nothing(stoker: Stoker, slow: Path) -> None:
     assert sum("a standby has taken its place" in text for text in texts) in (1, 2), texts
 
 
-def test_a_killed_keeper_without_standbys_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
+def test_a_killed_supervisor_without_standbys_is_told_truthfully(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     until(lambda: running(stoker, build), "a running job")
-    kill_keepers(stoker.keeper(build))
+    kill_supervisors(stoker.supervisor(build))
     let_go(slow)
     status = stoker.ended(build)
     assert status["state"] == "failed"
@@ -373,14 +373,14 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
     (slow / "Makefile").write_text("all: 1 2\n1 2:\n\tuntil [ -e go ]; do sleep 0.05; done\n")
     try:
         viewer = stoker.start("run", "--plain", "--", tool, "-C", str(slow), "-j2")
-        until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+        until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
         build = stoker.status()["id"]
         until(lambda: running(stoker, build), "a running job")
         fill(stoker.state / "filler")
         let_go(slow)
         _, said = viewer.communicate(timeout=60)
         assert (viewer.returncode, b"goes on; look again" in said) == (0, False), said
-        until(lambda: not keepers_in(stoker.keeper(build)), "the keeper's end")
+        until(lambda: not supervisors_in(stoker.supervisor(build)), "the supervisor's end")
         status = stoker.status(build)
         assert (status["state"], status["exit_code"], status["progress"]["running"]) == ("done", 0, 0)
         assert (status["progress"]["finished"], status["progress"]["failed"]) == (8 if tool == "ninja" else 2, 0)
@@ -460,23 +460,23 @@ def test_frozen_jobs_that_are_stopped_get_to_tidy_up(stoker: Stoker, tmp_path: P
     if by == "a person":
         assert stoker.run("stop", build).returncode == 0
     else:
-        os.kill(stoker.keeper(build)["keeper_pid"], signal.SIGTERM)
+        os.kill(stoker.supervisor(build)["supervisor_pid"], signal.SIGTERM)
     assert stoker.ended(build)["state"] == "stopped"
     assert sorted(p.name for p in folder.glob("*.tidied")) == [f"{n}.tidied" for n in names]
 
 
 @pytest.mark.long
 def test_a_paused_build_whose_engine_is_gone_goes_on_with_one_job(stoker: Stoker, tmp_path: Path) -> None:
-    """A soft pause: the keeper must not let jobs go up to the level that was set before it."""
+    """A soft pause: the supervisor must not let jobs go up to the level that was set before it."""
     folder = write_burns(tmp_path / "paused", burns(30, 0.5))
     build = stoker.detach("ninja", "-C", str(folder), jobs=2)
     until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
     assert stoker.run("pause", build).returncode == 0
     until(lambda: stoker.status(build)["progress"]["running"] == 0, "the end of what ran")
-    engine, keeper = stoker.engine_pid(build), stoker.keeper(build)["keeper_pid"]
+    engine, supervisor = stoker.engine_pid(build), stoker.supervisor(build)["supervisor_pid"]
     os.kill(engine, signal.SIGSTOP)
     before = len(recorded(folder))
-    overlap = Overlap(lambda: [p for p in below([keeper]) if p.name == "burn"])
+    overlap = Overlap(lambda: [p for p in below([supervisor]) if p.name == "burn"])
     with overlap.watch:
         until(lambda: len(recorded(folder)) > before, "a job without an engine")  # in twenty seconds at the earliest
         until(lambda: len(recorded(folder)) >= before + 3, "jobs without an engine")
@@ -496,18 +496,18 @@ COMMANDS = (["status"], ["ls"], ["log"], ["events"], ["jobs"], ["attach", "--pla
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_any_command_heals_a_build_whose_keeper_and_engine_were_all_killed(
+def test_any_command_heals_a_build_whose_supervisor_and_engine_were_all_killed(
     stoker: Stoker, tmp_path: Path, words: list[str]
 ) -> None:
     """Nobody is left who would let go what waits on deck."""
     folder = write_burns(tmp_path / "orphaned", burns(6, 0.3))
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
-    ninja = stoker.keeper(build)["build_pid"]
-    stoker.kill_keepers_and_engine(build)
+    ninja = stoker.supervisor(build)["build_pid"]
+    stoker.kill_supervisors_and_engine(build)
     until(lambda: all_stopped(below([ninja])), "nothing that runs")
     said = stoker.run(*words).stderr.decode()
-    assert f"{build}: keeper and engine were killed; a guard and an engine take their place" in said
+    assert f"{build}: supervisor and engine were killed; a watchdog and an engine take their place" in said
     status = stoker.ended(build)
     assert len(recorded(folder)) == 6
     assert (status["state"], status["exit_code"]) == ("failed", None)
@@ -524,22 +524,22 @@ def all_stopped(jobs: list[Process]) -> bool:
 def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "watched", burns(6, 0.3))
     viewer = stoker.start("run", "--plain", "-j", "1", "--", "ninja", "-C", str(folder))
-    until(lambda: list(stoker.state.glob("stoker/builds/*/keeper.json")), "a build")
+    until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
     build = stoker.status()["id"]
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
-    stoker.kill_keepers_and_engine(build)
+    stoker.kill_supervisors_and_engine(build)
     _, said = viewer.communicate(timeout=60)
     assert len(recorded(folder)) == 6
     assert b"status is lost" in said
 
 
-def test_jobs_that_outlive_keeper_engine_and_scheduler_are_not_left_stopped(stoker: Stoker, tmp_path: Path) -> None:
+def test_jobs_that_outlive_supervisor_engine_and_scheduler_are_not_left_stopped(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "outlived", burns(4, 0.3))
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
-    ninja = stoker.keeper(build)["build_pid"]
+    ninja = stoker.supervisor(build)["build_pid"]
     jobs = [p.pid for p in below([ninja])]
-    stoker.kill_keepers_and_engine(build)
+    stoker.kill_supervisors_and_engine(build)
     os.kill(ninja, signal.SIGKILL)
     until(lambda: not any(map(start_ticks, jobs)), "the end of all jobs")
     assert stoker.status(build)["state"] == "failed"

@@ -17,7 +17,7 @@ TICK = 20.0
 def engine_of(governor: Any, pulse: Any) -> Any:
     engine: Any = Engine.__new__(Engine)
     engine._governor, engine._bell, engine._logs_pace = governor, Bell(), LogsPace()
-    engine._keeper = SimpleNamespace(build_is_over=lambda: False)
+    engine._supervisor = SimpleNamespace(build_is_over=lambda: False)
     engine._asked, engine._ready_at = False, 0.0
     engine._tick, engine._birth_pause, engine._pulse = lambda _o: TICK, lambda _o: 0.01, pulse
     return engine

@@ -322,7 +322,7 @@ def test_a_silent_failure_that_nobody_can_explain_is_an_error(build: Build) -> N
 
 
 def test_a_second_question_after_a_restart_gets_the_same_answer_and_no_second_record(build: Build) -> None:
-    """The engine may die between its words in the journal and its answer to the keeper."""
+    """The engine may die between its words in the journal and its answer to the supervisor."""
     build.says(KILLED, STOPPED)
     first = build.verdict()
     build.restart()

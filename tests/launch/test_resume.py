@@ -45,7 +45,7 @@ def test_the_same_command_runs_in_the_same_folder_and_environment(stoker: Stoker
     assert ran.returncode == 0, ran.stderr
     assert (stoker.root / "out").read_text() == "plum now\n"  # secrets come from who goes on
     told = first_decision(stoker)
-    assert told["what"] == f"go on with {old}"
+    assert told["what"] == f"resume {old}"
     assert told["who"] not in ("engine", "governor")
     assert stoker.status(newest(stoker))["name"] == "b"
 
@@ -89,7 +89,7 @@ def test_a_build_is_gone_on_with_once(stoker: Stoker) -> None:
     second = newest(stoker)
     status, said = go_on(stoker, old)
     assert (status, newest(stoker)) == (1, second)
-    assert f"{second} has gone on with {old} already; go on with that: stoker run --resume {second}" in said
+    assert f"{second} has resumed {old} already; resume that: stoker run --resume {second}" in said
     assert go_on(stoker)[0] == 1  # the newest of this folder, which is the second one
     assert newest(stoker) not in (old, second)
 

@@ -71,11 +71,16 @@ def test_what_cannot_be_is_a_warning_with_numbers() -> None:
 
 
 def build_at(folder: Path, *, alive: bool) -> Path:
-    """A build's folder, whose keeper is this process or none."""
+    """A build's folder, whose supervisor is this process or none."""
     folder.mkdir()
     start = start_ticks(os.getpid())
-    keeper = {"keeper_pid": os.getpid(), "keeper_start": start if alive else 1, "build_pid": 0, "build_start": 0}
-    (folder / "keeper.json").write_text(json.dumps(keeper))
+    supervisor = {
+        "supervisor_pid": os.getpid(),
+        "supervisor_start": start if alive else 1,
+        "build_pid": 0,
+        "build_start": 0,
+    }
+    (folder / "supervisor.json").write_text(json.dumps(supervisor))
     return folder
 
 

@@ -285,8 +285,8 @@ def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
             "stoker: stopped by ada after 12:34",
         ),
         (
-            replace(done(), outcome="stopped", exit_code=143, reason="stopped: the keeper was sent a signal"),
-            "stoker: stopped after 12:34: the keeper was sent a signal",
+            replace(done(), outcome="stopped", exit_code=143, reason="stopped: the supervisor was sent a signal"),
+            "stoker: stopped after 12:34: the supervisor was sent a signal",
         ),
         (replace(done(), outcome=None, ended=None, time=START + 5), "stoker: the build was lost after 0:05"),
     ],

@@ -42,8 +42,8 @@ def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def keeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that stands for a keeper."""
+def supervisor() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stands for a supervisor."""
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         yield process
         process.kill()
@@ -53,11 +53,11 @@ def start_ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
-def keeper_json(pid: int, start: int) -> dict[str, Any]:
-    return {"keeper_pid": pid, "keeper_start": start, "build_pid": 2**22 + 1, "build_start": 1, "started": T0}
+def supervisor_json(pid: int, start: int) -> dict[str, Any]:
+    return {"supervisor_pid": pid, "supervisor_start": start, "build_pid": 2**22 + 1, "build_start": 1, "started": T0}
 
 
-DEAD = keeper_json(2**22 + 1, 1)
+DEAD = supervisor_json(2**22 + 1, 1)
 
 
 def make_build(
@@ -66,7 +66,7 @@ def make_build(
     name: str = "torch",
     age: float = 0.0,
     events: tuple[ev.Event, ...] = (),
-    keeper: dict[str, Any] | None = None,
+    supervisor: dict[str, Any] | None = None,
     ended: dict[str, Any] | None = None,
 ) -> BuildPaths:
     paths = BuildPaths(builds_dir() / build_id)
@@ -78,7 +78,7 @@ def make_build(
     for n, event in enumerate((begin, *events)):
         journal.append(event, started + n)
     journal.close()
-    paths.keeper.write_text(json.dumps(keeper or DEAD))
+    paths.supervisor.write_text(json.dumps(supervisor or DEAD))
     if ended is not None:
         paths.exit.write_text(json.dumps(ended))
     return paths
@@ -88,7 +88,7 @@ DONE = ev.BuildEnded("done", 0, "")
 
 
 def live(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    return keeper_json(process.pid, start_ticks(process.pid))
+    return supervisor_json(process.pid, start_ticks(process.pid))
 
 
 def test_no_builds_at_all() -> None:
@@ -97,11 +97,11 @@ def test_no_builds_at_all() -> None:
         resolve(None)
 
 
-def test_the_list_is_newest_first_and_says_how_each_ended(keeper: subprocess.Popen[bytes]) -> None:
+def test_the_list_is_newest_first_and_says_how_each_ended(supervisor: subprocess.Popen[bytes]) -> None:
     make_build("old-1", age=300, events=(ev.StepStarted(1, 1, "b", (), 1), DONE))
     make_build("bad-2", age=200, events=(ev.BuildEnded("failed", 2, "x.o"),))
-    make_build("now-3", age=100, events=(ev.StepStarted(1, 1, "b", (), 1),), keeper=live(keeper))
-    make_build("new-4", keeper=live(keeper))
+    make_build("now-3", age=100, events=(ev.StepStarted(1, 1, "b", (), 1),), supervisor=live(supervisor))
+    make_build("new-4", supervisor=live(supervisor))
     rows = [(b.id, b.phase, b.exit_code, b.live) for b in list_builds()]
     assert rows == [
         ("new-4", "starting", None, True),
@@ -113,31 +113,33 @@ def test_the_list_is_newest_first_and_says_how_each_ended(keeper: subprocess.Pop
     assert (old.started, old.ended, old.name, old.command) == (T0 - 300, T0 - 298, "torch", ("ninja",))
 
 
-def test_a_build_that_is_being_stopped_says_so(keeper: subprocess.Popen[bytes]) -> None:
+def test_a_build_that_is_being_stopped_says_so(supervisor: subprocess.Popen[bytes]) -> None:
     events = (ev.StepStarted(1, 1, "b", (), 1), ev.StopRequested("ada", force=False))
-    make_build("b-1", events=events, keeper=live(keeper))
+    make_build("b-1", events=events, supervisor=live(supervisor))
     assert list_builds()[0].phase == "stopping"
 
 
-def test_a_keeper_with_the_same_pid_but_another_birth_is_another_process(keeper: subprocess.Popen[bytes]) -> None:
-    paths = make_build("b-1", keeper=keeper_json(keeper.pid, start_ticks(keeper.pid) - 1))
+def test_a_supervisor_with_the_same_pid_but_another_birth_is_another_process(
+    supervisor: subprocess.Popen[bytes],
+) -> None:
+    paths = make_build("b-1", supervisor=supervisor_json(supervisor.pid, start_ticks(supervisor.pid) - 1))
     assert not is_live(paths)
     state = final_state(paths)
     assert (state.outcome, state.exit_code, state.reason) == ("failed", None, LOST_REASON)
 
 
-def test_the_build_alone_keeps_it_live(keeper: subprocess.Popen[bytes]) -> None:
-    alone = {**DEAD, "build_pid": keeper.pid, "build_start": start_ticks(keeper.pid)}
-    paths = make_build("b-1", keeper=alone)
+def test_the_build_alone_keeps_it_live(supervisor: subprocess.Popen[bytes]) -> None:
+    alone = {**DEAD, "build_pid": supervisor.pid, "build_start": start_ticks(supervisor.pid)}
+    paths = make_build("b-1", supervisor=alone)
     assert is_live(paths)
     assert not final_state(paths).over
 
 
-def test_a_zombie_is_no_keeper(keeper: subprocess.Popen[bytes]) -> None:
-    paths = make_build("b-1", keeper=live(keeper))
+def test_a_zombie_is_no_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
+    paths = make_build("b-1", supervisor=live(supervisor))
     assert is_live(paths)
-    keeper.kill()
-    os.waitid(os.P_PID, keeper.pid, os.WEXITED | os.WNOWAIT)
+    supervisor.kill()
+    os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WNOWAIT)
     assert not is_live(paths)
 
 
@@ -151,7 +153,9 @@ def test_a_zombie_is_no_keeper(keeper: subprocess.Popen[bytes]) -> None:
         ({"exit_code": 0, "signal": None, "ended": T0 + 60, "stopped": True}, "stopped", "stopped by a person"),
     ],
 )
-def test_an_end_that_no_engine_wrote_comes_from_the_keeper(ended: dict[str, Any], outcome: str, reason: str) -> None:
+def test_an_end_that_no_engine_wrote_comes_from_the_supervisor(
+    ended: dict[str, Any], outcome: str, reason: str
+) -> None:
     paths = make_build("b-1", ended=ended)
     state = final_state(paths)
     assert (state.outcome, state.exit_code, state.reason) == (outcome, ended["exit_code"], reason)
@@ -162,7 +166,7 @@ def test_an_end_that_no_engine_wrote_comes_from_the_keeper(ended: dict[str, Any]
     assert (row.phase, row.exit_code, row.ended, row.live) == (outcome, ended["exit_code"], T0 + 60, False)
 
 
-def test_the_journals_own_end_wins_over_the_keepers() -> None:
+def test_the_journals_own_end_wins_over_the_supervisors() -> None:
     ended = {"exit_code": 1, "signal": None, "ended": T0 + 60, "stopped": False}
     paths = make_build("b-1", events=(ev.BuildEnded("failed", 1, "2 jobs failed"),), ended=ended)
     assert final_state(paths).reason == "2 jobs failed"
@@ -184,9 +188,9 @@ def test_a_build_whose_engine_never_came_up_still_has_a_name_and_an_end() -> Non
     assert list_builds()[0].exit_code == 127
 
 
-def test_a_folder_without_a_keeper_is_a_build_about_to_start_for_a_while_only() -> None:
+def test_a_folder_without_a_supervisor_is_a_build_about_to_start_for_a_while_only() -> None:
     paths = make_build("b-1")
-    paths.keeper.unlink()
+    paths.supervisor.unlink()
     assert is_live(paths)
     os.utime(paths.root, (0, time.time() - 3600))
     assert not is_live(paths)
@@ -211,21 +215,21 @@ def test_found_by_id_name_and_beginning() -> None:
         resolve("llvm", live_only=True)
 
 
-def test_the_one_that_lives_is_meant(keeper: subprocess.Popen[bytes]) -> None:
-    make_build("torch-1", age=10, keeper=live(keeper))
+def test_the_one_that_lives_is_meant(supervisor: subprocess.Popen[bytes]) -> None:
+    make_build("torch-1", age=10, supervisor=live(supervisor))
     make_build("torch-2", events=(DONE,))
     assert resolve(None).id == resolve("torch").id == resolve("to", live_only=True).id == "torch-1"
-    make_build("torch-3", age=5, keeper=live(keeper))
+    make_build("torch-3", age=5, supervisor=live(supervisor))
     with pytest.raises(
         NoSuchBuildError, match=r"several builds live; name one of torch-3 \(ninja in /src\), torch-1 \("
     ):
         resolve(None)
 
 
-def test_a_pause_is_told_however_long_ago_it_was(keeper: subprocess.Popen[bytes]) -> None:
+def test_a_pause_is_told_however_long_ago_it_was(supervisor: subprocess.Popen[bytes]) -> None:
     quiet = tuple(ev.Noticed("info", "x" * 1000) for _ in range(100))
     paused = ev.LevelSet("auto", 4, "hard")
-    make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), paused, *quiet), keeper=live(keeper))
+    make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), paused, *quiet), supervisor=live(supervisor))
     make_build("b-2", age=5, events=(ev.StepStarted(1, 1, "b", (), 1), paused, DONE))
     assert [(b.id, b.phase) for b in told_builds()] == [("b-1", "frozen"), ("b-2", "done")]
 
@@ -251,8 +255,8 @@ def test_links_and_foreign_files_are_no_builds(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user takes root")
-def test_a_build_of_another_user_is_none_of_ours(keeper: subprocess.Popen[bytes]) -> None:
-    theirs = make_build("theirs-1", keeper=live(keeper))
+def test_a_build_of_another_user_is_none_of_ours(supervisor: subprocess.Popen[bytes]) -> None:
+    theirs = make_build("theirs-1", supervisor=live(supervisor))
     make_build("ours-1", events=(DONE,))
     os.chown(theirs.root, 12345, 12345)
     assert [b.id for b in list_builds()] == ["ours-1"]
@@ -291,7 +295,7 @@ def as_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [as_fifo, as_link_to_a_device, as_folder])
-@pytest.mark.parametrize("name", ["journal.jsonl", "keeper.json", "exit.json", "spec.json", "journal.checkpoint"])
+@pytest.mark.parametrize("name", ["journal.jsonl", "supervisor.json", "exit.json", "spec.json", "journal.checkpoint"])
 def test_what_is_no_regular_file_is_waited_for_by_nobody(make: Callable[[Path], None], name: str) -> None:
     paths = make_build("odd-1")
     (paths.root / name).unlink(missing_ok=True)
@@ -305,11 +309,11 @@ def test_what_is_no_regular_file_is_waited_for_by_nobody(make: Callable[[Path], 
         assert final_state(paths).id == "odd-1"
 
 
-def test_pruning_deletes_the_oldest_ended_builds_only(keeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_pruning_deletes_the_oldest_ended_builds_only(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x")
-    make_build("oldest-live", age=900, keeper=live(keeper))
+    make_build("oldest-live", age=900, supervisor=live(supervisor))
     old = make_build("old-1", age=800, events=(DONE,))
     (old.root / "link").symlink_to(precious)
     make_build("old-2", age=700)

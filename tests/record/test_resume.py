@@ -1,4 +1,4 @@
-"""Where a build is gone on with, by the files that its launcher and its keeper left."""
+"""Where a build is gone on with, by the files that its launcher and its supervisor left."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def write_build(name: str, keeper: object, ended: object, *, age: float = 0.0, **spec: Any) -> None:
+def write_build(name: str, supervisor: object, ended: object, *, age: float = 0.0, **spec: Any) -> None:
     """The files of a build that nothing runs any more; text is written as it is, None leaves the file out."""
     paths = BuildPaths(builds_dir() / name)
     paths.root.mkdir(parents=True)
     whole = {"name": name, "command": ["x"], "cwd": "/src", "created": T0 - age, "first": 1, "steps": STEPS}
     for path, value in (
         (paths.spec, {**whole, "profile": ORIGIN, **spec}),
-        (paths.keeper, keeper),
+        (paths.supervisor, supervisor),
         (paths.exit, ended),
     ):
         if value is not None:
@@ -37,8 +37,8 @@ def write_build(name: str, keeper: object, ended: object, *, age: float = 0.0, *
 
 
 def past(*runs: tuple[int, int]) -> dict[str, Any]:
-    """What a keeper that is gone knew of the attempts before its last one: step and status."""
-    gone = {"keeper_pid": 2**22 + 1, "keeper_start": 1, "build_pid": 2**22 + 1, "build_start": 1}
+    """What a supervisor that is gone knew of the attempts before its last one: step and status."""
+    gone = {"supervisor_pid": 2**22 + 1, "supervisor_start": 1, "build_pid": 2**22 + 1, "build_start": 1}
     return {**gone, "past": [{"step": n, "attempt": 1, "pid": 9, "begun": T0, "exit_code": code} for n, code in runs]}
 
 
@@ -47,7 +47,7 @@ def ended(step: int, code: int, *, stopped: bool = False) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("keeper", "end", "first", "step"),
+    ("supervisor", "end", "first", "step"),
     [
         (past(), ended(1, 1), 1, "configure"),
         (past((1, 0), (2, 0)), ended(3, 2), 1, "heavy"),
@@ -64,8 +64,8 @@ def ended(step: int, code: int, *, stopped: bool = False) -> dict[str, Any]:
         (None, None, 1, "configure"),
     ],
 )
-def test_the_first_step_without_a_good_end_is_next(keeper: object, end: object, first: int, step: str) -> None:
-    write_build("b", keeper, end, first=first)
+def test_the_first_step_without_a_good_end_is_next(supervisor: object, end: object, first: int, step: str) -> None:
+    write_build("b", supervisor, end, first=first)
     found = last_build_of("pytorch", "/src")
     assert found is not None
     assert found.step == step

@@ -43,7 +43,7 @@ Tree = Callable[[str], tuple[int, int]]
 
 @pytest.fixture
 def tree(on_disk: Path) -> Tree:
-    """Run a script below a root that adopts orphans, as the keeper does; what was counted at the end, and live."""
+    """Run a script below a root that adopts orphans, as the supervisor does; what was counted at the end, and live."""
 
     def run(script: str) -> tuple[int, int]:
         root = textwrap.dedent(f"""
@@ -137,7 +137,7 @@ def test_a_process_that_ends_between_two_reads_makes_the_sum_no_smaller(tmp_path
 
 
 def test_a_new_root_goes_on_from_what_was_known(tmp_path: Path) -> None:
-    """The keeper is killed: what it had been told is kept, and what the build's own process knows is counted once."""
+    """The supervisor is killed: what it knew is kept, and what the build's own process knows is counted once."""
     proc = FakeProc(tmp_path)
     proc.write(1, 5000)
     proc.write(2, 300)

@@ -80,7 +80,7 @@ def short_path() -> Iterator[Path]:
 
 @pytest.fixture
 def paths(tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
-    """The folder of a build whose keeper is this process: it lives."""
+    """The folder of a build whose supervisor is this process: it lives."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path))
     monkeypatch.setattr(client_module, "FIRST_RETRY_SECONDS", 0.01)
@@ -102,8 +102,14 @@ def planted_folder(short_path: Path) -> Path:
 def live_as(paths: BuildPaths, pid: int, start: int | None = None) -> None:
     if start is None:
         start = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    keeper = {"keeper_pid": pid, "keeper_start": start, "build_pid": None, "build_start": None, "started": 1000.0}
-    paths.keeper.write_text(json.dumps(keeper))
+    supervisor = {
+        "supervisor_pid": pid,
+        "supervisor_start": start,
+        "build_pid": 2**22 + 1,
+        "build_start": 1,
+        "started": 1000.0,
+    }
+    paths.supervisor.write_text(json.dumps(supervisor))
 
 
 @pytest.fixture
@@ -233,7 +239,7 @@ async def test_an_engine_that_takes_a_moment_to_start_is_waited_for(
     assert (await waiting).link == "live"
 
 
-async def test_a_build_that_dies_with_its_keeper_ends_for_the_viewer_too(paths: BuildPaths, start: Start) -> None:
+async def test_a_build_that_dies_with_its_supervisor_ends_for_the_viewer_too(paths: BuildPaths, start: Start) -> None:
     engine = await start()
     engine.emit(BEGIN, SCHEDULER, finished(1))
     updates = BuildSource(paths).updates()

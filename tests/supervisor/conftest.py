@@ -1,4 +1,4 @@
-"""A keeper for each test that asks for one."""
+"""A supervisor for each test that asks for one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from support.keepers import Keepers, Start
+from support.supervisors import Start, Supervisors
 
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start a command, in the test's own folder, under a keeper whose engine is the given script."""
-    keepers = Keepers(tmp_path, monkeypatch)
-    yield keepers.start
-    keepers.end()
+    """Start a command, in the test's own folder, under a supervisor whose engine is the given script."""
+    supervisors = Supervisors(tmp_path, monkeypatch)
+    yield supervisors.start
+    supervisors.end()

@@ -16,7 +16,8 @@ from stoker.act.handover import Handover
 from stoker.act.tree import descendants
 from stoker.config.paths import BuildPaths
 from stoker.supervisor.supervisor import MAX_ATTEMPTS
-from support.keepers import (
+from support.program import PYPI_NINJA, write_ninja
+from support.supervisors import (
     GOVERNOR,
     Start,
     alive,
@@ -24,11 +25,10 @@ from support.keepers import (
     exit_of,
     job,
     job_pid,
-    keeper_of,
     state_of,
+    supervisor_of,
     until,
 )
-from support.program import PYPI_NINJA, write_ninja
 
 ANSWERS = (
     GOVERNOR
@@ -49,7 +49,7 @@ def answer(again, off=0):
             woken.clear()
             note("asked", answered)
             write("verdict.json", {"attempt": answered + off, "again": again})
-            os.kill(keeper("keeper_pid"), signal.SIGUSR1)
+            os.kill(supervisor("supervisor_pid"), signal.SIGUSR1)
         time.sleep(0.02)
 """
 )
@@ -74,9 +74,9 @@ def asked(paths: BuildPaths) -> list[int]:
 
 def test_a_failed_command_runs_again_if_the_engine_says_so(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", COUNTS.format(2), engine=ALWAYS)
-    first = keeper_of(paths)
+    first = supervisor_of(paths)
     assert exit_of(paths)["exit_code"] == 0
-    last = keeper_of(paths)
+    last = supervisor_of(paths)
     assert (runs(tmp_path), asked(paths)) == (3, [1, 2])
     assert (first["attempt"], last["attempt"]) == (1, 3)
     assert last["build_pid"] != first["build_pid"]
@@ -150,7 +150,7 @@ def test_an_engine_that_was_given_up_is_started_to_answer(start: Start, tmp_path
 def test_a_stop_while_the_engine_thinks_ends_the_build(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", COUNTS.format(9), engine=SILENT)
     until((paths.root / "ended.json").exists)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     ended = exit_of(paths)
     assert (ended["exit_code"], ended["stopped"], runs(tmp_path)) == (7, True, 1)
 
@@ -159,12 +159,12 @@ def test_a_stop_of_the_second_attempt_ends_it(start: Start, tmp_path: Path) -> N
     script = f"{COUNTS.format(1)}; touch second; sleep 1000"
     paths = start("sh", "-c", script, engine=ALWAYS)
     until((tmp_path / "second").exists)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     assert exit_of(paths)["stopped"] is True
 
 
 class TestTheEnginesHalf:
-    """The functions by which an engine is told and answers, against a keeper that asks."""
+    """The functions by which an engine is told and answers, against a supervisor that asks."""
 
     @pytest.fixture
     def paths(self, start: Start) -> Iterator[BuildPaths]:
@@ -207,14 +207,18 @@ def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(
         "ready(); pids = jobs(3)\n"
         "stop(pids[1])\n"
         f"pids = pids if {noted == 'noted'} else []\n"
-        "gate(2, [keeper('build_pid')], pids[1:2], pids)\n"
+        "gate(2, [supervisor('build_pid')], pids[1:2], pids)\n"
         "while not os.path.exists(folder + '/exit.json'): time.sleep(0.02)"
     )
     paths = start(PYPI_NINJA, "-j3", engine=engine, figures={"supervisor.VERDICT_SECONDS": 0.1})
     until((paths.root / "gate.json").exists)
-    keeper, engine_pid, ninja = keeper_of(paths)["keeper_pid"], engines_of(paths)[0], keeper_of(paths)["build_pid"]
+    supervisor, engine_pid, ninja = (
+        supervisor_of(paths)["supervisor_pid"],
+        engines_of(paths)[0],
+        supervisor_of(paths)["build_pid"],
+    )
     jobs, service = [job_pid(tmp_path, n) for n in range(3)], job_pid(tmp_path, 9)
-    below = {*descendants(keeper, engine_pid)} - {ninja, service}
+    below = {*descendants(supervisor, engine_pid)} - {ninja, service}
     assert below >= {*jobs}
     os.kill(ninja, signal.SIGKILL)
     assert exit_of(paths)["signal"] == 9
@@ -223,7 +227,7 @@ def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(
     os.kill(service, signal.SIGKILL)
 
 
-def test_a_job_that_is_not_the_keepers_is_not_ended(start: Start, tmp_path: Path) -> None:
+def test_a_job_that_is_not_the_supervisors_is_not_ended(start: Start, tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "1000"]) as stranger:
         engine = GOVERNOR + (
             f"gate(1, [], [], [{stranger.pid}])\n"

@@ -11,7 +11,7 @@ import pytest
 
 from stoker.supervisor import engine_runner
 from stoker.supervisor.engine_runner import LAST_WORDS_SECONDS, LONGEST_WORDS_SECONDS, EngineRunner
-from support.keepers import state_of, until
+from support.supervisors import state_of, until
 
 ENGINE = """
 import os, sys, time

@@ -1,4 +1,5 @@
-"""A keeper at the limit of processes (ulimit -u, pids.max): nothing stays stopped, and the engine comes when it can."""
+"""A supervisor at the limit of processes (ulimit -u, pids.max): nothing stays stopped, and the engine comes when it
+can."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 from stoker.contract.spec_file import Step
 from stoker.launch.errors import LaunchError
 from stoker.record.journal import load_state
-from support.keepers import (
+from support.supervisors import (
     GOVERNOR,
     READY,
     Start,
@@ -21,9 +22,9 @@ from support.keepers import (
     exit_of,
     finish,
     job_pid,
-    keeper_of,
     ninja,
     stopped,
+    supervisor_of,
     until,
 )
 
@@ -33,7 +34,7 @@ HOLDS = (
 if first:
     ready(); pids = jobs(3)
     for pid in pids[1:]: stop(pid)
-    gate(1, [keeper("build_pid")], [pids[2], pids[1]], pids)
+    gate(1, [supervisor("build_pid")], [pids[2], pids[1]], pids)
 while not os.path.exists(folder + "/exit.json"):
     note("heartbeat", "")
     time.sleep(0.05)
@@ -108,7 +109,7 @@ def test_a_next_step_that_cannot_be_started_ends_the_build_with_126_and_says_why
     paths = start(*steps[0].command, engine=REAL_ENGINE, figures=QUICK, steps=steps, crowded=crowded)
     assert exit_of(paths)["exit_code"] == 126
     assert b"stoker: sh: Resource temporarily unavailable" in paths.output.read_bytes()
-    told = keeper_of(paths)
+    told = supervisor_of(paths)
     assert (told["step"], told["pid"]) == (2, 0)
     assert told["build_pid"] > 0, "below process 0 is all the machine"
     until(lambda: load_state(paths.journal).over)
@@ -124,14 +125,14 @@ def test_a_first_command_that_cannot_be_started_is_told_at_once(start: Start, tm
     assert "limit of processes" in log.read_text()
 
 
-def test_a_keeper_that_fails_leaves_nothing_stopped(start: Start, tmp_path: Path) -> None:
-    fault = 'lambda keeper: 1 / (not os.path.exists(keeper.path("fault")))'
-    paths = start(*ninja(tmp_path, 3), engine=HOLDS, figures={"supervisor.Keeper.hear_verdict": fault})
+def test_a_supervisor_that_fails_leaves_nothing_stopped(start: Start, tmp_path: Path) -> None:
+    fault = 'lambda supervisor: 1 / (not os.path.exists(supervisor.path("fault")))'
+    paths = start(*ninja(tmp_path, 3), engine=HOLDS, figures={"supervisor.Supervisor.hear_verdict": fault})
     until((paths.root / "gate.json").exists)
     assert stopped(tmp_path, [0, 1, 2]) == [1, 2]
     (paths.root / "fault").touch()
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGUSR1)
-    until(lambda: not alive(keeper_of(paths)["keeper_pid"]))
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGUSR1)
+    until(lambda: not alive(supervisor_of(paths)["supervisor_pid"]))
     assert stopped(tmp_path, [0, 1, 2]) == []
     for n in range(3):
         finish(tmp_path, n)

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from support.keepers import IDLE_ENGINE, READY, Start, engines_of, exit_of, keeper_of, until
+from support.supervisors import IDLE_ENGINE, READY, Start, engines_of, exit_of, supervisor_of, until
 
 SLOW_TO_WATCH = (
     READY
@@ -55,7 +55,7 @@ def test_an_engine_that_was_stopped_before_it_watches_is_set_going(start: Start,
 def test_a_command_that_waits_for_its_engine_can_be_stopped(start: Start, tmp_path: Path) -> None:
     paths = start("touch", "ran", engine=SLOW_TO_WATCH)
     until(lambda: engines_of(paths))
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     ended = exit_of(paths)
     assert (ended["stopped"], ended["signal"]) == (True, 15)
     assert not (tmp_path / "ran").exists()

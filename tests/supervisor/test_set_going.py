@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stoker.act.stop import set_going
 from stoker.act.tree import descendants
-from support.keepers import Start, finish, job_pid, keeper_of, ninja, state_of, stopped, until
+from support.supervisors import Start, finish, job_pid, ninja, state_of, stopped, supervisor_of, until
 
 VFORKS = """
 #include <signal.h>
@@ -46,7 +46,7 @@ def test_a_process_whose_stop_is_still_to_come_is_not_forgotten(start: Start, tm
     (tmp_path / "vforks.c").write_text(VFORKS)
     subprocess.run(["gcc", "-o", "vforks", "vforks.c"], cwd=tmp_path, check=True)
     paths = start("./vforks")
-    child, parent = job_pid(tmp_path, 0), keeper_of(paths)["build_pid"]
+    child, parent = job_pid(tmp_path, 0), supervisor_of(paths)["build_pid"]
     until(lambda: state_of(child) == "T")
     os.kill(parent, signal.SIGSTOP)
     assert state_of(parent) == "D"

@@ -14,7 +14,8 @@ import pytest
 
 from stoker.config.paths import BuildPaths
 from stoker.supervisor import engine_runner
-from support.keepers import (
+from support.program import PYPI_NINJA, write_ninja
+from support.supervisors import (
     GOVERNOR,
     Start,
     engines_of,
@@ -23,23 +24,22 @@ from support.keepers import (
     given_up,
     job,
     job_pid,
-    keeper_of,
     ninja,
     state_of,
     stopped,
+    supervisor_of,
     until,
 )
-from support.program import PYPI_NINJA, write_ninja
 
 DIES = "sys.exit(1)"
 STOPS = "os.kill(os.getpid(), signal.SIGSTOP)"
 NEVER = {"engine_runner.DEAF_SECONDS": 600}
-"""The keeper does not stand in: the test's own engine runner does."""
+"""The supervisor does not stand in: the test's own engine runner does."""
 
 
 def holds(jobs: int, stopped: Sequence[int], level: int, then: str, *, gate: str = "") -> str:
     """An engine that stops some jobs, writes that down (`gate`: does this instead), and then does as it is told."""
-    gate = gate or f"gate({level}, [keeper('build_pid')], [pids[n] for n in {stopped}], pids)"
+    gate = gate or f"gate({level}, [supervisor('build_pid')], [pids[n] for n in {stopped}], pids)"
     return f"""{GOVERNOR}
 if first:
     ready()
@@ -133,7 +133,7 @@ def test_an_engine_that_was_stopped_before_it_wrote_down_what_it_held_is_stood_i
     start: Start, tmp_path: Path
 ) -> None:
     figures = {"engine_runner.DEAF_SECONDS": 0.5, "engine_runner.LISTEN_SECONDS": 0.2}
-    gate = "gate(1, [keeper('build_pid')], [], pids)"
+    gate = "gate(1, [supervisor('build_pid')], [], pids)"
     paths = start(*ninja(tmp_path, 2), engine=holds(2, [0, 1], 1, STOPS, gate=gate), figures=figures)
     for n in range(2):
         finish(tmp_path, n)
@@ -179,7 +179,7 @@ def test_an_engine_whose_heart_beats_is_left_to_decide(
     assert stopped(tmp_path, [0, 1]) == [0, 1]
     watched.look(20, beats=False)
     until(lambda: stopped(tmp_path, [0, 1]) == [1])
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     assert exit_of(paths)["stopped"] is True
 
 
@@ -192,7 +192,7 @@ def test_a_job_without_a_group_of_its_own_goes_on_with_its_whole_tree(start: Sta
         "    ready(); pid, = jobs(1)\n"
         "    while not os.path.exists(cwd + '/inner') or not open(cwd + '/inner').read(): time.sleep(0.01)\n"
         "    stop(pid); stop(int(open(cwd + '/inner').read()))\n"
-        "    gate(1, [keeper('build_pid')], [pid], [pid])\n"
+        "    gate(1, [supervisor('build_pid')], [pid], [pid])\n"
         "sys.exit(1)"
     )
     paths = start("sh", "-c", script, engine=engine)
@@ -212,7 +212,7 @@ def test_a_job_that_only_carries_another_ninja_does_not_take_the_place_of_its_jo
         "    ready(); pids = jobs(2)\n"
         "    for pid in pids: stop(pid)\n"
         "    inner = int(open(f'/proc/{pids[0]}/stat').read().rpartition(')')[2].split()[1])\n"
-        "    gate(1, [keeper('build_pid'), inner], pids, pids)\n"
+        "    gate(1, [supervisor('build_pid'), inner], pids, pids)\n"
         "sys.exit(1)"
     )
     paths = start(PYPI_NINJA, "-j1", engine=engine)
@@ -225,7 +225,7 @@ def test_a_job_that_only_carries_another_ninja_does_not_take_the_place_of_its_jo
 def test_what_an_engine_stopped_and_could_not_write_down_is_set_going_when_it_is_given_up(
     start: Start, tmp_path: Path
 ) -> None:
-    gate = "stop(pids[2]); gate(1, [keeper('build_pid')], [pids[1]], pids)"
+    gate = "stop(pids[2]); gate(1, [supervisor('build_pid')], [pids[1]], pids)"
     engine = holds(3, [1], 1, DIES, gate=gate)
     paths = start(*ninja(tmp_path, 3), engine=engine)
     until(lambda: given_up(paths) and stopped(tmp_path, [0, 1, 2]) == [1])
@@ -250,7 +250,7 @@ def test_a_process_that_got_the_pid_of_a_stopped_job_is_not_meant(
     until((paths.root / "heartbeat").exists)
     Watched(paths, monkeypatch).look(100, beats=False)
     assert stopped(tmp_path, [0]) == [0]
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     assert exit_of(paths)["stopped"] is True
 
 

@@ -1,4 +1,4 @@
-"""A keeper that is killed or stopped: a standby takes its place or sets it going, and the build is none the worse."""
+"""A supervisor is killed or stopped: a standby takes its place or sets it going, and the build is none the worse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from stoker.act.tree import descendants
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import Step
 from stoker.supervisor.standby import Note, Will
-from support.keepers import (
+from support.program import supervisors_in
+from support.supervisors import (
     DYING_ENGINE,
     IDLE_ENGINE,
     Start,
@@ -22,12 +23,11 @@ from support.keepers import (
     exit_of,
     finish,
     given_up,
-    keeper_of,
     ninja,
     state_of,
+    supervisor_of,
     until,
 )
-from support.program import keepers_in
 
 WAITS = "until [ -e go ]; do sleep 0.05; done; exit 5"
 
@@ -47,11 +47,11 @@ while not""",
 """An engine that lets a failed command run again, once the file `answer` is there."""
 
 
-def kill_keeper(paths: BuildPaths) -> int:
-    """Kill the acting keeper; its pid. Returns when another one has told who it is."""
-    pid = keeper_of(paths)["keeper_pid"]
+def kill_supervisor(paths: BuildPaths) -> int:
+    """Kill the acting supervisor; its pid. Returns when another one has told who it is."""
+    pid = supervisor_of(paths)["supervisor_pid"]
     os.kill(pid, signal.SIGKILL)
-    until(lambda: keeper_of(paths)["keeper_pid"] != pid)
+    until(lambda: supervisor_of(paths)["supervisor_pid"] != pid)
     return pid
 
 
@@ -60,22 +60,22 @@ def once(file: Path) -> str:
     return f"(os.path.exists({str(file)!r}) or (open({str(file)!r}, 'w').close(), os.kill(os.getpid(), 9)))"
 
 
-def test_the_exit_status_survives_two_killed_keepers(start: Start, tmp_path: Path) -> None:
+def test_the_exit_status_survives_two_killed_supervisors(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
     until(lambda: engines_of(paths))
-    killed = [kill_keeper(paths) for _ in range(2)]
+    killed = [kill_supervisor(paths) for _ in range(2)]
     assert len(engines_of(paths)) == 1
     (tmp_path / "go").touch()
     end = exit_of(paths)
     assert (end["exit_code"], end["signal"], end["stopped"]) == (5, None, False)
-    keepers = {keeper_of(paths)["keeper_pid"], *killed}
-    until(lambda: not any(map(alive, keepers)))
+    supervisors = {supervisor_of(paths)["supervisor_pid"], *killed}
+    until(lambda: not any(map(alive, supervisors)))
 
 
-def test_what_ends_while_no_keeper_lives_is_not_lost(start: Start, tmp_path: Path) -> None:
-    """The keeper is killed over the end of the command, before it has acted on it. The next look is not waited for."""
-    fault = f"lambda keeper: {once(tmp_path / 'killed')}"
-    figures = {"supervisor.Keeper.end_left_over_jobs": fault, "engine_runner.LISTEN_SECONDS": 1000.0}
+def test_what_ends_while_no_supervisor_lives_is_not_lost(start: Start, tmp_path: Path) -> None:
+    """The supervisor is killed over the end of the command, before it has acted on it; the next look is not awaited."""
+    fault = f"lambda supervisor: {once(tmp_path / 'killed')}"
+    figures = {"supervisor.Supervisor.end_left_over_jobs": fault, "engine_runner.LISTEN_SECONDS": 1000.0}
     paths = start("sh", "-c", "exit 5", figures=figures)
     assert exit_of(paths)["exit_code"] == 5
 
@@ -84,7 +84,7 @@ def test_the_steps_that_follow_are_run(start: Start, tmp_path: Path) -> None:
     scripts = {"a": "until [ -e go ]; do sleep 0.05; done; echo a >>ran", "b": "echo b >>ran", "c": "echo c >>ran"}
     steps = [Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
     paths = start(*steps[0].command, steps=steps)
-    kill_keeper(paths)
+    kill_supervisor(paths)
     (tmp_path / "go").touch()
     assert (exit_of(paths)["exit_code"], exit_of(paths)["step"]) == (0, 3)
     assert (tmp_path / "ran").read_text() == "a\nb\nc\n"
@@ -107,7 +107,7 @@ SLOW = {
     ("moment", "runs", "slow"),
     [("before", 0.5, ""), ("behind", 0.5, ""), ("behind", 0, "take over"), ("behind", 0.5, "become")],
 )
-def test_a_keeper_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs_none_twice(
+def test_a_supervisor_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs_none_twice(
     start: Start, tmp_path: Path, moment: str, runs: float, slow: str
 ) -> None:
     die, fork = once(tmp_path / "killed"), "fork(step, *rest)"
@@ -121,16 +121,16 @@ def test_a_keeper_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs_non
     assert (tmp_path / "ran").read_text() == "a\nb\n"
 
 
-def test_a_question_that_a_killed_keeper_asked_is_answered_to_its_standby(start: Start, tmp_path: Path) -> None:
+def test_a_question_that_a_killed_supervisor_asked_is_answered_to_its_standby(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", "echo ran >>ran; [ $(wc -l <ran) -gt 1 ] && exit 6; exit 5", engine=ANSWERS)
     until((paths.root / "ended.json").exists)
-    kill_keeper(paths)
+    kill_supervisor(paths)
     (paths.root / "answer").touch()
     until(lambda: (tmp_path / "ran").read_text() == "ran\nran\n")
-    until(lambda: keeper_of(paths)["attempt"] == 2)
+    until(lambda: supervisor_of(paths)["attempt"] == 2)
 
 
-def test_an_answer_that_a_keeper_was_killed_over_counts(start: Start, tmp_path: Path) -> None:
+def test_an_answer_that_a_supervisor_was_killed_over_counts(start: Start, tmp_path: Path) -> None:
     die = once(tmp_path / "killed")
     figures = {
         "supervisor.VERDICT_SECONDS": 1000.0,
@@ -145,7 +145,7 @@ def test_an_answer_that_a_keeper_was_killed_over_counts(start: Start, tmp_path: 
     assert exit_of(paths)["exit_code"] == 9
 
 
-def test_a_keeper_killed_over_the_word_to_stop_leaves_the_engine_told(start: Start, tmp_path: Path) -> None:
+def test_a_supervisor_killed_over_the_word_to_stop_leaves_the_engine_told(start: Start, tmp_path: Path) -> None:
     """Or the engine would go on to hold jobs, and none of them could tidy up."""
     die = once(tmp_path / "killed")
     figures = {
@@ -165,67 +165,67 @@ def test_a_stop_is_carried_on_by_the_standby(start: Start, tmp_path: Path) -> No
     paths = start("sh", "-c", script, figures={"supervisor.STOP_GRACE_SECONDS": 3.0})
     until((tmp_path / "pid").exists)
     until(lambda: engines_of(paths))
-    tree = descendants(keeper_of(paths)["keeper_pid"], *engines_of(paths))
+    tree = descendants(supervisor_of(paths)["supervisor_pid"], *engines_of(paths))
     stop_build(paths, force=False)
     until((paths.root / "stopping").exists)
-    kill_keeper(paths)
+    kill_supervisor(paths)
     assert (exit_of(paths)["stopped"], exit_of(paths)["signal"]) == (True, 9)
     until(lambda: not any(map(alive, tree)))
 
 
 def test_a_stop_that_meets_a_standby_before_it_has_taken_over_is_heard(start: Start) -> None:
     paths = start("sh", "-c", WAITS)
-    _, standby, keeper = keepers_in(keeper_of(paths))
+    _, standby, supervisor = supervisors_in(supervisor_of(paths))
     os.kill(standby, signal.SIGTERM)
-    os.kill(keeper, signal.SIGKILL)
+    os.kill(supervisor, signal.SIGKILL)
     assert exit_of(paths)["stopped"] is True
 
 
-def test_a_keeper_that_is_stopped_is_set_going(start: Start, tmp_path: Path) -> None:
+def test_a_supervisor_that_is_stopped_is_set_going(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGSTOP)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGSTOP)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
 
 
 def test_a_standby_that_is_stopped_does_not_stay_behind(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
-    keepers = keepers_in(keeper_of(paths))
-    for standby in keepers[:2]:
+    supervisors = supervisors_in(supervisor_of(paths))
+    for standby in supervisors[:2]:
         os.kill(standby, signal.SIGSTOP)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
-    until(lambda: not any(map(alive, keepers)))
+    until(lambda: not any(map(alive, supervisors)))
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_standby_that_is_killed_leaves_another(start: Start, tmp_path: Path, number: int) -> None:
     paths = start("sh", "-c", WAITS)
     until(lambda: engines_of(paths))
-    standby = keepers_in(keeper_of(paths))[number]
+    standby = supervisors_in(supervisor_of(paths))[number]
     os.kill(standby, signal.SIGKILL)
     until(lambda: state_of(standby) != "S")
-    assert alive(keeper_of(paths)["keeper_pid"])
-    kill_keeper(paths)
+    assert alive(supervisor_of(paths)["supervisor_pid"])
+    kill_supervisor(paths)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
     assert len(engines_of(paths)) == 1
 
 
-def test_keeper_and_standby_killed_together_leave_the_highest(start: Start, tmp_path: Path) -> None:
+def test_supervisor_and_standby_killed_together_leave_the_highest(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
-    highest, standby, keeper = keepers_in(keeper_of(paths))
-    for pid in (standby, keeper):
+    highest, standby, supervisor = supervisors_in(supervisor_of(paths))
+    for pid in (standby, supervisor):
         os.kill(pid, signal.SIGKILL)
-    until(lambda: keeper_of(paths)["keeper_pid"] == highest)
+    until(lambda: supervisor_of(paths)["supervisor_pid"] == highest)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
 
 
-def test_keeper_and_engine_killed_together_are_both_replaced(start: Start, tmp_path: Path) -> None:
+def test_supervisor_and_engine_killed_together_are_both_replaced(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", WAITS)
     (engine,) = until(lambda: engines_of(paths))
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGKILL)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGKILL)
     os.kill(engine, signal.SIGKILL)
     until(lambda: len(engines_of(paths)) == 2)
     os.kill(engines_of(paths)[1], signal.SIGKILL)
@@ -234,10 +234,10 @@ def test_keeper_and_engine_killed_together_are_both_replaced(start: Start, tmp_p
     assert exit_of(paths)["exit_code"] == 5
 
 
-def test_a_keeper_that_is_killed_while_engines_keep_dying_costs_nothing(start: Start, tmp_path: Path) -> None:
+def test_a_supervisor_that_is_killed_while_engines_keep_dying_costs_nothing(start: Start, tmp_path: Path) -> None:
     paths = start(*ninja(tmp_path, 1), engine=DYING_ENGINE)
     until(lambda: given_up(paths))
-    kill_keeper(paths)
+    kill_supervisor(paths)
     finish(tmp_path, 0)
     assert exit_of(paths)["exit_code"] == 0
 

@@ -1,4 +1,4 @@
-"""The keeper runs one command after the other, each as it is specified, and stops at the first that fails."""
+"""The supervisor runs one command after the other, each as it is specified, and stops at the first that fails."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import Step
-from support.keepers import GOVERNOR, READY, Start, engines_of, exit_of, keeper_of, until
+from support.supervisors import GOVERNOR, READY, Start, engines_of, exit_of, supervisor_of, until
 
 AGAIN_ONCE = (
     GOVERNOR
     + """
-signal.signal(signal.SIGUSR1, lambda *_: note("woken", keeper("step")))
+signal.signal(signal.SIGUSR1, lambda *_: note("woken", supervisor("step")))
 gate(1)
 ready()
 while not os.path.exists(folder + "/exit.json"):
     if os.path.exists(folder + "/ended.json"):
         ended = json.load(open(folder + "/ended.json"))
         write("verdict.json", {"attempt": ended["attempt"], "again": ended["attempt"] < 3})
-        os.kill(keeper("keeper_pid"), signal.SIGUSR1)
+        os.kill(supervisor("supervisor_pid"), signal.SIGUSR1)
     time.sleep(0.02)
 """
 )
@@ -34,8 +34,8 @@ def step(folder: Path, name: str, script: str, cwd: str = ".", **environment: st
 
 
 def past(paths: BuildPaths) -> list[tuple[int, int, int]]:
-    """Step, attempt and exit status of all that is over, as the keeper wrote it down."""
-    told: dict[str, Any] = json.loads(paths.keeper.read_bytes())
+    """Step, attempt and exit status of all that is over, as the supervisor wrote it down."""
+    told: dict[str, Any] = json.loads(paths.supervisor.read_bytes())
     return [(run["step"], run["attempt"], run["exit_code"]) for run in told["past"]]
 
 
@@ -80,18 +80,18 @@ def test_the_engine_is_woken_when_a_step_begins(start: Start, tmp_path: Path) ->
     paths = start("unused", engine=AGAIN_ONCE, steps=[step(tmp_path, "one", "true"), step(tmp_path, "two", waits)])
     until((paths.root / "woken").exists)
     assert (paths.root / "woken").read_text().split()[0] == "2"
-    assert keeper_of(paths)["step"] == 2
+    assert supervisor_of(paths)["step"] == 2
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 0
 
 
-def test_no_command_runs_before_the_keeper_tells_of_it(start: Start, tmp_path: Path) -> None:
+def test_no_command_runs_before_the_supervisor_tells_of_it(start: Start, tmp_path: Path) -> None:
     """Else what it starts would be found first, and be taken for a part of the step before."""
     tells = (tmp_path / "told").as_posix()
     first = step(tmp_path, "first", f"until [ -e {tells} ]; do sleep 0.05; done")
     shows = [Step(f"s{n}", ("cat", tells), str(tmp_path)) for n in range(2, 22)]
     paths = start("unused", steps=[first, *shows])
-    (tmp_path / "told").symlink_to(paths.keeper)
+    (tmp_path / "told").symlink_to(paths.supervisor)
     assert exit_of(paths)["exit_code"] == 0
     told = [json.loads(part)["step"] for part in paths.output.read_text().replace("}{", "}\n{").splitlines()]
     assert told == list(range(2, 22))
@@ -101,7 +101,7 @@ def test_a_stop_during_a_step_that_ends_well_starts_no_other(start: Start, tmp_p
     catches = "trap 'exit 0' TERM; touch here; while :; do sleep 0.05; done"
     paths = start("unused", steps=[step(tmp_path, "one", catches), step(tmp_path, "two", "touch two")])
     until((tmp_path / "here").exists)
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGTERM)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGTERM)
     ended = exit_of(paths)
     assert (ended["exit_code"], ended["step"], ended["stopped"]) == (0, 1, True)
     assert not (tmp_path / "two").exists()

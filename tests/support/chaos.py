@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stoker.act.call_guard import guards_and_engines_of
+from stoker.act.watchdog_call import watchdogs_and_engines_of
 from stoker.config.paths import BuildPaths
 from stoker.contract.process import start_ticks
 from support.burn import Burn, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.procs import process, stopped
-from support.program import Stoker, keepers_in, kill_keepers, until
+from support.program import Stoker, kill_supervisors, supervisors_in, until
 
 JOBS = 14
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -36,11 +36,11 @@ LIMIT, SUNKEN_LIMIT = 700 * MIB, 450 * MIB
 """Two of the larger jobs beside stoker's own 60 MiB fit into either; a wide plain ninja fits into neither."""
 
 END_SECONDS = 90.0
-"""A build that takes longer than this after a fault hangs: it takes 4 s, and the longest silence that the keeper
+"""A build that takes longer than this after a fault hangs: it takes 4 s, and the longest silence that the supervisor
 waits out before it stands in for an engine is a quarter of a minute."""
 
 GONE_SECONDS = 45.0
-"""How long keeper and engine may take to leave after the build's end."""
+"""How long supervisor and engine may take to leave after the build's end."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Attack:
         return _signal(self._engine(), signal.SIGKILL)
 
     def engine_killed_often(self) -> bool:
-        """More often than the keeper restarts it in a minute."""
+        """More often than the supervisor restarts it in a minute."""
         killed = 0
         for _ in range(8):
             killed += _signal(self._engine(), signal.SIGKILL)
@@ -84,50 +84,50 @@ class Attack:
         return killed > 0
 
     def engine_stopped(self) -> bool:
-        """Stopped for good: nobody sets it going again but the keeper."""
+        """Stopped for good: nobody sets it going again but the supervisor."""
         return _signal(self._engine(), signal.SIGSTOP)
 
-    def keeper_killed(self) -> bool:
+    def supervisor_killed(self) -> bool:
         """A standby takes its place."""
-        return _signal(self._keeper(), signal.SIGKILL)
+        return _signal(self._supervisor(), signal.SIGKILL)
 
-    def keeper_killed_often(self) -> bool:
-        """Until there is no standby left; then the engine calls a guard."""
+    def supervisor_killed_often(self) -> bool:
+        """Until there is no standby left; then the engine calls a watchdog."""
         killed = 0
-        while keepers := keepers_in(self._stoker.keeper(self._build)):
-            killed += _signal(keepers[-1], signal.SIGKILL)
+        while supervisors := supervisors_in(self._stoker.supervisor(self._build)):
+            killed += _signal(supervisors[-1], signal.SIGKILL)
             time.sleep(self._chance.uniform(0.0, 0.5))
         return killed > 0
 
-    def keeper_stopped(self) -> bool:
-        return _signal(self._keeper(), signal.SIGSTOP)
+    def supervisor_stopped(self) -> bool:
+        return _signal(self._supervisor(), signal.SIGSTOP)
 
-    def keeper_and_engine_killed(self) -> bool:
+    def supervisor_and_engine_killed(self) -> bool:
         """At once, in either order."""
-        pids = [self._keeper(), self._engine()]
+        pids = [self._supervisor(), self._engine()]
         self._chance.shuffle(pids)
         return sum(_signal(pid, signal.SIGKILL) for pid in pids) == len(pids)
 
-    def keeper_guard_and_engine_killed(self) -> bool:
-        """Within two seconds: the keeper, who has taken its place, and the engine."""
-        killed = _signal(self._keeper(), signal.SIGKILL)
+    def supervisor_watchdog_and_engine_killed(self) -> bool:
+        """Within two seconds: the supervisor, who has taken its place, and the engine."""
+        killed = _signal(self._supervisor(), signal.SIGKILL)
         time.sleep(self._chance.uniform(0.0, 1.0))
-        killed |= _signal(self._keeper(), signal.SIGKILL)
+        killed |= _signal(self._supervisor(), signal.SIGKILL)
         time.sleep(self._chance.uniform(0.0, 1.0))
         return _signal(self._engine(), signal.SIGKILL) and killed
 
-    def keepers_guard_and_engine_killed(self) -> bool:
-        """Keeper and standbys, then the guard that the engine calls and the engine itself: a command heals that."""
-        kill_keepers(self._stoker.keeper(self._build))
+    def supervisors_watchdog_and_engine_killed(self) -> bool:
+        """Supervisor and standbys, then the watchdog that the engine calls and the engine: a command repairs that."""
+        kill_supervisors(self._stoker.supervisor(self._build))
         time.sleep(self._chance.uniform(0.0, 2.0))
-        while pids_left := guards_and_engines_of(BuildPaths(self._stoker.folder(self._build))):
+        while pids_left := watchdogs_and_engines_of(BuildPaths(self._stoker.folder(self._build))):
             for pid in pids_left:
                 _signal(pid, signal.SIGKILL)
         return self._heal()
 
     def all_killed(self) -> bool:
         """Whoever might start another is killed with the others: a command heals that."""
-        self._stoker.kill_keepers_and_engine(self._build)
+        self._stoker.kill_supervisors_and_engine(self._build)
         return self._heal()
 
     def _heal(self) -> bool:
@@ -136,9 +136,9 @@ class Attack:
         healed = subprocess.run(self._stoker.group.wrap(words), env=self._stoker.env, capture_output=True, check=False)
         return healed.returncode == 0
 
-    def _keeper(self) -> int:
-        """The keeper that acts, 0 if there is none."""
-        return next(reversed(keepers_in(self._stoker.keeper(self._build))), 0)
+    def _supervisor(self) -> int:
+        """The supervisor that acts, 0 if there is none."""
+        return next(reversed(supervisors_in(self._stoker.supervisor(self._build))), 0)
 
     def ninja_killed(self) -> bool:
         ninjas = self._stoker.ninjas()
@@ -176,12 +176,12 @@ FAULTS: Mapping[str, Callable[[Attack], bool]] = {
     "engine killed": Attack.engine_killed,
     "engine killed often": Attack.engine_killed_often,
     "engine stopped": Attack.engine_stopped,
-    "keeper killed": Attack.keeper_killed,
-    "keeper killed often": Attack.keeper_killed_often,
-    "keeper stopped": Attack.keeper_stopped,
-    "keeper and engine killed": Attack.keeper_and_engine_killed,
-    "keeper, its successor and engine killed": Attack.keeper_guard_and_engine_killed,
-    "keepers, guard and engine killed": Attack.keepers_guard_and_engine_killed,
+    "supervisor killed": Attack.supervisor_killed,
+    "supervisor killed often": Attack.supervisor_killed_often,
+    "supervisor stopped": Attack.supervisor_stopped,
+    "supervisor and engine killed": Attack.supervisor_and_engine_killed,
+    "supervisor, its successor and engine killed": Attack.supervisor_watchdog_and_engine_killed,
+    "supervisors, watchdog and engine killed": Attack.supervisors_watchdog_and_engine_killed,
     "all killed": Attack.all_killed,
     "ninja killed": Attack.ninja_killed,
     "job killed": Attack.job_killed,
@@ -192,10 +192,14 @@ FAULTS: Mapping[str, Callable[[Attack], bool]] = {
 LOSES_RECORDS = {STATE_DISK_FULL}
 """Faults after which the journal may lack records of jobs, but neither the end nor what was counted."""
 
-LOSES_STATUS = {"keeper killed often", "keepers, guard and engine killed", "all killed"}
+LOSES_STATUS = {"supervisor killed often", "supervisors, watchdog and engine killed", "all killed"}
 """Faults that leave nobody who could learn how the command ended."""
 
-KEEPERS_KILLED = {"keeper killed": 1, "keeper and engine killed": 1, "keeper, its successor and engine killed": 2}
+SUPERVISORS_KILLED = {
+    "supervisor killed": 1,
+    "supervisor and engine killed": 1,
+    "supervisor, its successor and engine killed": 2,
+}
 """A third one has no standby."""
 
 KILLS_JOBS = {"ninja killed", "job killed", "limit cut"}
@@ -279,7 +283,7 @@ def _untruths(result: Round, status: dict[str, Any], project: Path) -> list[str]
         found.append(f"ended as {status['state']}")
     if status["state"] == "done" and outputs != JOBS:
         found.append(f"done with {outputs} of {JOBS} outputs")
-    lost = bool(set(result.faults) & LOSES_STATUS) or sum(KEEPERS_KILLED.get(name, 0) for name in result.faults) > 2
+    lost = bool(set(result.faults) & LOSES_STATUS) or sum(SUPERVISORS_KILLED.get(name, 0) for name in result.faults) > 2
     if status["state"] == "failed" and not lost and not set(result.faults) & KILLS_JOBS:
         found.append(f"failed for nothing: {status['reason']}")
     if status["state"] == "failed" and status["exit_code"] is None and not lost:
@@ -308,11 +312,11 @@ def _miscounts(status: dict[str, Any], project: Path) -> list[str]:
 
 
 def _over(stoker: Grouped, build: str) -> bool:
-    """The build has ended: the keeper says so, or it is gone with its standbys and so is the command."""
+    """The build has ended: the supervisor says so, or it is gone with its standbys and so is the command."""
     if (stoker.folder(build) / "exit.json").exists():
         return True
-    keeper = stoker.keeper(build)
-    return not keepers_in(keeper) and start_ticks(keeper["build_pid"]) != keeper["build_start"]
+    supervisor = stoker.supervisor(build)
+    return not supervisors_in(supervisor) and start_ticks(supervisor["build_pid"]) != supervisor["build_start"]
 
 
 def _within(seconds: float, condition: Callable[[], bool]) -> bool:

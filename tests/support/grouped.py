@@ -1,4 +1,4 @@
-"""A stoker whose keeper, engine and build live in a memory group, as they would in a container."""
+"""A stoker whose supervisor, engine and build live in a memory group, as they would in a container."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Grouped(Stoker):
     def over(self, build: str) -> dict[str, Any]:
         """The last status of a build, and everything that belonged to it gone."""
         deadline = time.monotonic() + LONG
-        while not (self.folder(build) / "exit.json").exists() and self.keeper_lives(build):
+        while not (self.folder(build) / "exit.json").exists() and self.supervisor_lives(build):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{build} does not end: {json.dumps(self.status(build))}")
             time.sleep(0.05)
@@ -42,10 +42,10 @@ class Grouped(Stoker):
         until(lambda: not self.group.pids(), "the end of the build's last process")
         return self.status(build)
 
-    def keeper_lives(self, build: str) -> bool:
-        """Whether the keeper that was started is still there."""
-        keeper = self.keeper(build)
-        return start_ticks(keeper["keeper_pid"]) == keeper["keeper_start"]
+    def supervisor_lives(self, build: str) -> bool:
+        """Whether the supervisor that was started is still there."""
+        supervisor = self.supervisor(build)
+        return start_ticks(supervisor["supervisor_pid"]) == supervisor["supervisor_start"]
 
     # -- what /proc says -------------------------------------------------------------------------------------------
 

@@ -49,22 +49,22 @@ def until(condition: Callable[[], Any], what: str = "it") -> Any:
     raise AssertionError(f"{what} did not happen")
 
 
-def keepers_in(keeper: Mapping[str, Any]) -> list[int]:
-    """The keeper that keeper.json tells of and its standbys, as far as they live, the highest first."""
-    line = [*reversed(keeper.get("standbys", [])), (keeper["keeper_pid"], keeper["keeper_start"])]
+def supervisors_in(supervisor: Mapping[str, Any]) -> list[int]:
+    """The supervisor that supervisor.json tells of and its standbys, as far as they live, the highest first."""
+    line = [*reversed(supervisor.get("standbys", [])), (supervisor["supervisor_pid"], supervisor["supervisor_start"])]
     return [pid for pid, start in line if start_ticks(pid) == start is not None]
 
 
-def kill_keepers(keeper: Mapping[str, Any]) -> None:
-    """Kill the keeper with its standbys, so that none takes its place."""
-    for pid in keepers_in(keeper):
+def kill_supervisors(supervisor: Mapping[str, Any]) -> None:
+    """Kill the supervisor with its standbys, so that none takes its place."""
+    for pid in supervisors_in(supervisor):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def stop_keepers(keeper: Mapping[str, Any]) -> None:
-    """Stop the keeper, and its standbys first, which would set it going again."""
-    for pid in keepers_in(keeper):
+def stop_supervisors(supervisor: Mapping[str, Any]) -> None:
+    """Stop the supervisor, and its standbys first, which would set it going again."""
+    for pid in supervisors_in(supervisor):
         os.kill(pid, signal.SIGSTOP)
 
 
@@ -147,8 +147,8 @@ class Stoker:
         """Where the engine of a build listens."""
         return self.runtime / "stoker" / f"{build}.sock"
 
-    def keeper(self, build: str) -> dict[str, int]:
-        value: dict[str, int] = json.loads((self.folder(build) / "keeper.json").read_bytes())
+    def supervisor(self, build: str) -> dict[str, int]:
+        value: dict[str, int] = json.loads((self.folder(build) / "supervisor.json").read_bytes())
         return value
 
     def engine_pid(self, build: str) -> int:
@@ -160,24 +160,26 @@ class Stoker:
 
         return int(until(last, "an engine"))
 
-    def kill_keepers_and_engine(self, build: str) -> None:
-        """Kill the keeper, its standbys and the engine, none of which finds the time to start another."""
-        keeper = self.keeper(build)
-        stop_keepers(keeper)
+    def kill_supervisors_and_engine(self, build: str) -> None:
+        """Kill the supervisor, its standbys and the engine, none of which finds the time to start another."""
+        supervisor = self.supervisor(build)
+        stop_supervisors(supervisor)
         os.kill(self.engine_pid(build), signal.SIGKILL)
-        kill_keepers(keeper)
+        kill_supervisors(supervisor)
 
     def end_all(self) -> None:
         """Leave nothing running behind a test, nor what would be told as an error of another one."""
         for process in self._started:
             with process:
                 process.kill()
-        for file in self.state.glob("stoker/builds/*/keeper.json"):
-            keeper = json.loads(file.read_bytes())
-            build = [keeper["build_pid"]] if start_ticks(keeper["build_pid"]) == keeper["build_start"] else []
-            roots = [*keepers_in(keeper), *build]
+        for file in self.state.glob("stoker/builds/*/supervisor.json"):
+            supervisor = json.loads(file.read_bytes())
+            build = (
+                [supervisor["build_pid"]] if start_ticks(supervisor["build_pid"]) == supervisor["build_start"] else []
+            )
+            roots = [*supervisors_in(supervisor), *build]
             tree = [p for root in roots for p in descendants(root)]
-            kill_keepers(keeper)
+            kill_supervisors(supervisor)
             for pid in [*roots, *tree]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

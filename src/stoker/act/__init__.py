@@ -1,1 +1,1 @@
-"""Processes and signals: starts the keeper, ends a build. Does what it is told and does not know why."""
+"""Processes and signals: holds jobs, sets them going, ends a build. Does not know why."""

@@ -99,7 +99,7 @@ def leave(target: Target, pids: Iterable[int]) -> None:
         return
     if was_killed(target.pid):
         _each(rest if target.leads else _handed_to(rest, {os.getppid()}), signal.SIGKILL)
-    # Where a guard has taken the keeper's place, orphans go to init.
+    # Where a watchdog has taken the supervisor's place, orphans go to init.
     _each(rest if target.leads else _handed_to(rest, {os.getppid(), 1}), signal.SIGCONT)
 
 

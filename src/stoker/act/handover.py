@@ -1,7 +1,7 @@
-"""The engine's half of what it and its keeper tell each other, by files in the build's folder.
+"""The engine's half of what it and its supervisor tell each other, by files in the build's folder.
 
 While it works, an engine leaves behind what somebody must know who stands in for it (gate.json, heartbeat). When the
-command has failed, the keeper asks (ended.json) and the engine answers (verdict.json). Unaware of why.
+command has failed, the supervisor asks (ended.json) and the engine answers (verdict.json). Unaware of why.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from types import MappingProxyType
 from stoker.act.tree import signal_tree
 from stoker.config.paths import BuildPaths, private_opener
 from stoker.contract.gate_file import Gate, gate_line, read_gate, write_gate
-from stoker.contract.keeper_files import KeeperRecord
 from stoker.contract.process import Key, lives
 from stoker.contract.retry_files import Question, Verdict
 from stoker.contract.strict_json import dump, load_or_none
+from stoker.contract.supervisor_files import SupervisorRecord
 
 
 class Handover:
-    """What one engine writes for the keeper of its build."""
+    """What one engine writes for the supervisor of its build."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
@@ -46,8 +46,8 @@ class Handover:
         """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
 
         `guests` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of living
-        schedulers. One whose scheduler was killed stays on the list while it lives: the keeper ends what is left when
-        the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
+        schedulers. One whose scheduler was killed stays on the list while it lives: the supervisor ends what is left
+        when the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
         """
         known = set(jobs)
         orphans = (key for key in self._jobs if key not in known and lives(key))
@@ -60,10 +60,10 @@ class Handover:
                 self._written = gate
 
     def asked(self) -> Question | None:
-        """The keeper's question, None while there is none or when it has been answered."""
+        """The supervisor's question, None while there is none or when it has been answered."""
         question = load_or_none(Question, self._file("ended.json"))
-        keeper = load_or_none(KeeperRecord, self._paths.keeper)
-        if question is None or keeper is None or question.attempt != keeper.attempt:
+        supervisor = load_or_none(SupervisorRecord, self._paths.supervisor)
+        if question is None or supervisor is None or question.attempt != supervisor.attempt:
             return None
         verdict = load_or_none(Verdict, self._file("verdict.json"))
         return None if verdict is not None and verdict.attempt == question.attempt else question
@@ -74,9 +74,9 @@ class Handover:
         Raises OSError if that cannot be written; then it does not run again.
         """
         self._write("verdict.json", dump(Verdict(attempt, again, exit_code)))
-        record = load_or_none(KeeperRecord, self._paths.keeper)
-        if record is not None and (keeper := record.acting_keeper()) is not None:
-            signal_tree([keeper[0]], signal.SIGUSR1)
+        record = load_or_none(SupervisorRecord, self._paths.supervisor)
+        if record is not None and (supervisor := record.acting_supervisor()) is not None:
+            signal_tree([supervisor[0]], signal.SIGUSR1)
 
     def _file(self, name: str) -> Path:
         return self._paths.root / name

@@ -1,4 +1,4 @@
-"""A build's folder for temporary files in a tmpfs: made, looked for, and removed. Stdlib only, as the keeper.
+"""A build's folder for temporary files in a tmpfs: made, looked for, and removed. Stdlib only, as the supervisor.
 
 Made as FOLDER/tmp, which is the build's TMPDIR, beside FOLDER/build, which names the build's own folder and the PID
 namespace: containers may share a tmpfs and do not see each other's processes. Unaware of which file system is the right
@@ -19,7 +19,9 @@ MAX_NAME = 8192
 
 def make(parent: str, build: str) -> str:
     """A new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
-    folder = os.path.join(parent, PREFIX + os.urandom(6).hex())  # not tempfile: it takes a MiB of the keeper's memory
+    folder = os.path.join(
+        parent, PREFIX + os.urandom(6).hex()
+    )  # not tempfile: it takes a MiB of the supervisor's memory
     os.mkdir(folder, 0o700)
     with open(os.path.join(folder, OWNER), "wb") as file:
         file.write(os.fsencode(f"{_namespace()}\n{build}"))

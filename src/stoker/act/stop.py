@@ -1,4 +1,4 @@
-"""Ends a build from outside its keeper, or sets it going. Unaware of who asked and why."""
+"""Ends a build from outside its supervisor, or sets it going. Unaware of who asked and why."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from stoker.act.held import held_pids
 from stoker.act.tree import Processes, descendants, signal_tree
 from stoker.config.paths import BuildPaths
 from stoker.contract.gate_file import read_gate
-from stoker.contract.keeper_files import KeeperRecord
 from stoker.contract.process import lives, stat_fields
 from stoker.contract.strict_json import load_or_none
+from stoker.contract.supervisor_files import SupervisorRecord
 
 
 class NothingToStopError(Exception):
-    """Neither the keeper nor the build's own process lives."""
+    """Neither the supervisor nor the build's own process lives."""
 
 
 def stop_build(paths: BuildPaths, force: bool) -> None:
-    """Ask the keeper to end the build: SIGTERM to all, SIGKILL later, or at once with `force`.
+    """Ask the supervisor to end the build: SIGTERM to all, SIGKILL later, or at once with `force`.
 
-    Without a keeper the build's own tree is ended directly. Raises NothingToStopError.
+    Without a supervisor the build's own tree is ended directly. Raises NothingToStopError.
     """
-    keepers, build = running(paths)
-    if keepers:
-        signal_tree(keepers[:1], signal.SIGINT if force else signal.SIGTERM)
-        signal_tree(keepers, signal.SIGCONT)
+    supervisors, build = running(paths)
+    if supervisors:
+        signal_tree(supervisors[:1], signal.SIGINT if force else signal.SIGTERM)
+        signal_tree(supervisors, signal.SIGCONT)
     else:
         tree = [*build, *(pid for root in build for pid in descendants(root))]
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
@@ -36,8 +36,8 @@ def set_going(paths: BuildPaths) -> int:
 
     Raises NothingToStopError.
     """
-    keepers, build = running(paths)
-    roots = [*keepers, *build]
+    supervisors, build = running(paths)
+    roots = [*supervisors, *build]
     processes = Processes()
     pids = held_pids(read_gate(paths.root), processes).union(roots, *(processes.below(root) for root in roots))
     stopped = sum(stat_fields(pid)[:1] == [b"T"] for pid in pids)
@@ -47,15 +47,15 @@ def set_going(paths: BuildPaths) -> int:
 
 
 def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
-    """The keepers that live, the acting one first, and the build's command, by what the keeper wrote.
+    """The supervisors that live, the acting one first, and the build's command, by what the supervisor wrote.
 
     Raises NothingToStopError if nothing of it runs.
     """
-    record = load_or_none(KeeperRecord, paths.keeper)
+    record = load_or_none(SupervisorRecord, paths.supervisor)
     if record is None:
-        raise NothingToStopError(f"{paths.id} has no keeper")
-    keepers = [pid for pid, _ in record.living_keepers()]
+        raise NothingToStopError(f"{paths.id} has no supervisor")
+    supervisors = [pid for pid, _ in record.living_supervisors()]
     build = [record.build_pid] if lives(record.build) else []
-    if not keepers and not build:
+    if not supervisors and not build:
         raise NothingToStopError(f"{paths.id} does not run any more")
-    return keepers, build
+    return supervisors, build

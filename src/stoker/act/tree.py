@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, and signals to many of them at once. Stdlib only: the keeper stands on it.
+"""Processes as /proc shows them, and signals to many of them at once. Stdlib only: the supervisor stands on it.
 
 Unaware of builds and of stoker's files.
 """

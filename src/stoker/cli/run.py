@@ -1,4 +1,4 @@
-"""`stoker run`: start a build under a keeper, then look at it like any other viewer."""
+"""`stoker run`: start a build under a supervisor, then look at it like any other viewer."""
 
 from __future__ import annotations
 

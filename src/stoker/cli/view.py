@@ -159,7 +159,7 @@ async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, own
 
 
 async def _stop(paths: BuildPaths, source: Source, *, force: bool) -> None:
-    """Through the engine, which journals who asked; without an engine straight to the keeper."""
+    """Through the engine, which journals who asked; without an engine straight to the supervisor."""
     try:
         await source.command("stop", force=force)
     except CommandRefused:

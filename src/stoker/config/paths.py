@@ -124,7 +124,7 @@ class BuildPaths:
 
     @property
     def spec(self) -> Path:
-        """What to run, written once before the keeper starts."""
+        """What to run, written once before the supervisor starts."""
         return self.root / "spec.json"
 
     @property
@@ -163,18 +163,18 @@ class BuildPaths:
         return self.root / "caches.json"
 
     @property
-    def keeper(self) -> Path:
-        """The keeper's and the build's process ids, written by the keeper."""
-        return self.root / "keeper.json"
+    def supervisor(self) -> Path:
+        """The supervisor's and the build's process ids, written by the supervisor."""
+        return self.root / "supervisor.json"
 
     @property
     def exit(self) -> Path:
-        """The build's exit status, written by the keeper when it knows it."""
+        """The build's exit status, written by the supervisor when it knows it."""
         return self.root / "exit.json"
 
     @property
     def engine_log(self) -> Path:
-        """What the engine and the keeper wrote to stderr: empty unless something went wrong."""
+        """What the engine and the supervisor wrote to stderr: empty unless something went wrong."""
         return self.root / "engine.log"
 
     @property

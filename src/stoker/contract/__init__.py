@@ -1,1 +1,2 @@
-"""What launcher, keeper and engine hand to each other, as files with types. Stdlib only: the keeper stands on it."""
+"""What launcher, supervisor and engine hand to each other, as files with types. Stdlib only: the supervisor stands on
+it."""

@@ -1,4 +1,4 @@
-"""Whether a command that failed runs again: the keeper asks in `ended.json`, the engine answers in `verdict.json`."""
+"""Whether a failed command runs again: the supervisor asks in `ended.json`, the engine answers in `verdict.json`."""
 
 from typing import NamedTuple
 

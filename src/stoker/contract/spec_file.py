@@ -1,4 +1,4 @@
-"""What to run, and in which environment: written once by the launcher, read by keeper, engine and later launchers."""
+"""What to run, and in which environment: written once by the launcher, for supervisor, engine and later launchers."""
 
 import os
 from collections.abc import Mapping

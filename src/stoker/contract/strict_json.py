@@ -1,6 +1,6 @@
 """Turns named tuples into JSON and back, strictly and within bounds. Unaware of what they mean.
 
-Named tuples, because the keeper reads them too, and `dataclasses` would take a MiB of its memory. Only types that
+Named tuples, because the supervisor reads them too, and `dataclasses` would take a MiB of its memory. Only types that
 appear in the contracts are known: whole numbers, numbers, text, truth, tuples, mappings of text, and named tuples.
 """
 

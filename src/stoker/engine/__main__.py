@@ -1,4 +1,4 @@
-"""`python -m stoker.engine FOLDER`: how the keeper starts an engine."""
+"""`python -m stoker.engine FOLDER`: how the supervisor starts an engine."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ ENGINE_PATIENCE_SECONDS = 3.0
 """How long an engine may take to answer: it may be stopped or gone."""
 
 STOP_PATIENCE_SECONDS = 60.0
-"""How long the end of a build is waited for: the keeper's grace time and a machine that is short of memory."""
+"""How long the end of a build is waited for: the supervisor's grace time and a machine that is short of memory."""
 
 
 class NoAnswerError(Exception):
@@ -80,7 +80,7 @@ async def end_pause(paths: BuildPaths) -> BuildState | int:
 
 
 async def ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
-    """Ask the engine, which records who asked, or else the keeper, to end a build. Raises NothingToStopError."""
+    """Ask the engine, which records who asked, or else the supervisor, to end a build. Raises NothingToStopError."""
     try:
         async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
             await BuildSource(paths, read_only=False).command("stop", force=force)

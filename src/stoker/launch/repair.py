@@ -1,39 +1,42 @@
-"""Looks after builds whose keeper, standbys, guard and engine were all killed: their held jobs would wait for ever.
+"""Repairs builds whose supervisor, standbys, watchdog and engine were all killed: held jobs would wait for ever.
 
 Any command that looks at builds calls this. Unaware of who asked and of what is shown.
 """
 
 from __future__ import annotations
 
-from stoker.act.call_guard import call_guard, guards_and_engines_of
 from stoker.act.stop import NothingToStopError, running, set_going
+from stoker.act.watchdog_call import call_watchdog, watchdogs_and_engines_of
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.record.builds import list_builds
 
 
 def repair(paths: BuildPaths) -> str:
-    """Give the build a guard, which starts an engine, where nobody is left to let its jobs go on.
+    """Give the build a watchdog, which starts an engine, where nobody is left to let its jobs go on.
 
-    Returns what was done in one line, empty where nothing had to be done. Without a process for a guard everything that
-    is stopped goes on. Of a build whose command was killed as well nothing is left to repair: the kernel hangs up on
-    jobs that are stopped when their scheduler dies.
+    Returns what was done in one line, empty where nothing had to be done. Without a process for a watchdog everything
+    that is stopped goes on. Of a build whose command was killed as well nothing is left to repair: the kernel hangs up
+    on jobs that are stopped when their scheduler dies.
     """
     try:
-        keepers, build = running(paths)
+        supervisors, build = running(paths)
     except NothingToStopError:
         return ""
-    if keepers or not build or guards_and_engines_of(paths):
+    if supervisors or not build or watchdogs_and_engines_of(paths):
         return ""
     try:
-        call_guard(paths, 0)
+        call_watchdog(paths, 0)
     except OSError as err:
         try:
             going = set_going(paths)
         except NothingToStopError:  # it has ended meanwhile
             return ""
         done = f"no other can be started ({err.strerror}), so {going} stopped processes go on"
-        return f"{paths.id}: keeper and engine were killed; {done}"
-    return f"{paths.id}: keeper and engine were killed; a guard and an engine take their place, the exit status is lost"
+        return f"{paths.id}: supervisor and engine were killed; {done}"
+    return (
+        f"{paths.id}: supervisor and engine were killed; "
+        "a watchdog and an engine take their place, the exit status is lost"
+    )
 
 
 def repair_all() -> list[str]:

@@ -1,4 +1,4 @@
-"""Starts a build: its private folder, its specification and the keeper, detached from the terminal.
+"""Starts a build: its private folder, its specification and the supervisor, detached from the terminal.
 
 Unaware of viewers and of what the command is.
 """
@@ -39,10 +39,10 @@ from stoker.launch.request import BuildRequest
 from stoker.launch.saved_environment import save_environment
 from stoker.launch.tmpfs import sweep
 from stoker.record.builds import prune_builds
-from stoker.supervisor.program import keeper_argv
+from stoker.supervisor.program import supervisor_argv
 
 START_SECONDS = 10.0
-"""How long the keeper may take to say that it has started; on a machine that swaps even Python is slow."""
+"""How long the supervisor may take to say that it has started; on a machine that swaps even Python is slow."""
 
 LINGER = Path("/var/lib/systemd/linger")
 """Holds a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
@@ -81,7 +81,7 @@ def start_build(
 
 
 def launch(request: BuildRequest) -> BuildPaths:
-    """Start `request` under a keeper and return its files once the build's process exists. Raises LaunchError."""
+    """Start `request` under a supervisor and return its files once the build's process exists. Raises LaunchError."""
     try:
         private_dir(state_dir())
         private_dir(builds_dir())
@@ -104,11 +104,11 @@ def launch(request: BuildRequest) -> BuildPaths:
     for prefix in _prefixes(paths.id):
         if _start(paths, prefix, environment):
             return paths
-    raise LaunchError(f"the keeper did not start; {_last_words(paths.engine_log)}see {paths.engine_log}")
+    raise LaunchError(f"the supervisor did not start; {_last_words(paths.engine_log)}see {paths.engine_log}")
 
 
 def _last_words(log: Path) -> str:
-    """What the keeper complained about last."""
+    """What the supervisor complained about last."""
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").strip().splitlines()
         return f"{lines[-1]}; " if lines else ""
@@ -128,7 +128,7 @@ def _make_folder(name: str) -> BuildPaths:
 
 
 def _spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
-    """Return what the keeper and the engine read."""
+    """Return what the supervisor and the engine read."""
     return BuildSpec(
         name=request.name,
         cwd=request.cwd,
@@ -194,7 +194,7 @@ def _reserve(paths: BuildPaths) -> None:
 
 
 def _prefixes(build_id: str) -> list[list[str]]:
-    """Ways to start the keeper, best first: a systemd scope of its own outlives the login's scope.
+    """Ways to start the supervisor, best first: a systemd scope of its own outlives the login's scope.
 
     Only where the user lingers: else the user's manager ends with the last logout, and every scope of its with it,
     while a process that stays behind in the login's scope is left alone (KillUserProcesses=no, logind.conf(5)).
@@ -216,10 +216,10 @@ def _lingers() -> bool:
 
 
 def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Start the keeper in a session of its own; True once the build's process exists."""
+    """Start the supervisor in a session of its own; True once the build's process exists."""
     with open(paths.engine_log, "ab", opener=private_opener) as log:
-        keeper = subprocess.Popen(
-            [*prefix, *keeper_argv(paths.root)],
+        supervisor = subprocess.Popen(
+            [*prefix, *supervisor_argv(paths.root)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -229,14 +229,14 @@ def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, s
         )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if paths.keeper.exists():
+        if paths.supervisor.exists():
             # It outlives us on purpose; without this, Popen would warn about it.
-            keeper.returncode = 0
+            supervisor.returncode = 0
             return True
-        if keeper.poll() is not None:
+        if supervisor.poll() is not None:
             return False
         time.sleep(0.005)
     # Its children too: a build that was just forked must not go on beside the one of the next attempt.
-    signal_tree([keeper.pid, *descendants(keeper.pid)], signal.SIGKILL)
-    keeper.wait()
+    signal_tree([supervisor.pid, *descendants(supervisor.pid)], signal.SIGKILL)
+    supervisor.wait()
     return False

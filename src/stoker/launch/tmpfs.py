@@ -51,9 +51,9 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Fou
 
 
 def sweep(environ: Mapping[str, str]) -> list[str]:
-    """Remove what builds have left whose keeper was killed; the folders that were removed.
+    """Remove what builds have left whose supervisor was killed; the folders that were removed.
 
-    A build is dead if neither its keeper nor its command runs, and no process at all has its TMPDIR there.
+    A build is dead if neither its supervisor nor its command runs, and no process at all has its TMPDIR there.
     """
     own = (environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     removed = []

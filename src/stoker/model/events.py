@@ -263,7 +263,7 @@ class JobsUncounted:
 class Sampled:
     """Everything that was measured at one tick.
 
-    `build_rss` and `build_processes` cover the whole tree below the keeper. `activity` is a short description of
+    `build_rss` and `build_processes` cover the whole tree below the supervisor. `activity` is a short description of
     what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length, and
     all of it up to byte `log_read` has been told.
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.config.regular import open_regular
-from stoker.contract.keeper_files import ExitRecord, KeeperRecord
 from stoker.contract.process import lives
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
+from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
@@ -34,9 +34,10 @@ MAX_BUILDS = 200
 """Builds whose files are kept: a day's work many times over, some gigabytes at worst."""
 
 STARTING_SECONDS = 30.0
-"""How long a folder without keeper.json is taken for a build that is being started: the launcher gives up after 10."""
+"""How long a folder without supervisor.json is taken for a build that is being started: the launcher gives up after 10.
+"""
 
-LOST_REASON = "the machine or the keeper went down; the exit status is lost"
+LOST_REASON = "the machine or the supervisor went down; the exit status is lost"
 
 _MAX_FIRST_LINE = 16 * 2**20
 """A command may have megabytes (see journal.MAX_LINE)."""
@@ -89,7 +90,7 @@ def list_builds() -> list[BuildSummary]:
 
 
 def live_builds() -> list[BuildSummary]:
-    """Those of them that live, newest first. Of the others only the keeper's file is read."""
+    """Those of them that live, newest first. Of the others only the supervisor's file is read."""
     return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
 
 
@@ -156,7 +157,7 @@ def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> Ambigu
 
 
 def is_live(paths: BuildPaths) -> bool:
-    """Whether the keeper or the build still runs, and the journal does not yet tell the build's end."""
+    """Whether the supervisor or the build still runs, and the journal does not yet tell the build's end."""
     return _glance(paths.journal).end is None and runs(paths)
 
 
@@ -177,7 +178,7 @@ def final_state(paths: BuildPaths) -> BuildState:
     if state.over:
         return state
     if running:
-        # The keeper waits for the engine's last words: jobs that ended last may not be in the journal yet.
+        # The supervisor waits for the engine's last words: jobs that ended last may not be in the journal yet.
         return state
     event, at = _end(load_or_none(ExitRecord, paths.exit), state.time)
     return reduce(state, Record(state.seq + 1, at, event))
@@ -304,10 +305,10 @@ def _record(line: bytes) -> Record | None:
 
 
 def runs(paths: BuildPaths) -> bool:
-    """Say whether the keeper or the build is there, or may be about to be."""
-    record = load_or_none(KeeperRecord, paths.keeper)
+    """Say whether the supervisor or the build is there, or may be about to be."""
+    record = load_or_none(SupervisorRecord, paths.supervisor)
     if record is not None:
-        return lives(record.build) or record.acting_keeper() is not None
+        return lives(record.build) or record.acting_supervisor() is not None
     try:
         age = abs(time.time() - paths.root.stat().st_mtime)
     except OSError:
@@ -316,7 +317,7 @@ def runs(paths: BuildPaths) -> bool:
 
 
 def _state_without_journal(paths: BuildPaths) -> BuildState:
-    """As much as the launcher and the keeper knew before there was an engine."""
+    """As much as the launcher and the supervisor knew before there was an engine."""
     spec = load_or_none(BuildSpec, paths.spec)
     started = spec.created if spec is not None else 0.0
     if not started:

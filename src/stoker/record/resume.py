@@ -1,6 +1,7 @@
-"""Where the last build of a profile stopped, by what its launcher and its keeper wrote. Unaware of how one is started.
+"""Where the last build of a profile stopped, by what its launcher and its supervisor wrote. Unaware of how one is
+started.
 
-The journal is not asked: an engine may have been away when a step ended, and the keeper never is.
+The journal is not asked: an engine may have been away when a step ended, and the supervisor never is.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.contract.keeper_files import ExitRecord, KeeperRecord
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
+from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
 from stoker.record.builds import list_builds
 
 
@@ -44,8 +45,8 @@ def last_build_of(profile: str, folder: str) -> EarlierBuild | None:
 
 
 def _unfinished(paths: BuildPaths, spec: BuildSpec) -> str:
-    keeper, end = load_or_none(KeeperRecord, paths.keeper), load_or_none(ExitRecord, paths.exit)
-    done = {run.step for run in keeper.past if run.exit_code == 0} if keeper is not None else set[int]()
+    supervisor, end = load_or_none(SupervisorRecord, paths.supervisor), load_or_none(ExitRecord, paths.exit)
+    done = {run.step for run in supervisor.past if run.exit_code == 0} if supervisor is not None else set[int]()
     # Not if it was stopped: a command may catch SIGTERM and end with 0, half of its work undone.
     if end is not None and end.exit_code == 0 and not end.stopped:
         done.add(end.step)

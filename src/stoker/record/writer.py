@@ -214,7 +214,7 @@ class JournalWriter:
 
 def _lock(fd: int) -> None:
     """Raises BlockingIOError while another writer lives. Where the disk cannot lock (Lustre without -o flock, NFS
-    without its lock service) a journal is written all the same: a keeper has one engine at a time."""
+    without its lock service) a journal is written all the same: a supervisor has one engine at a time."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

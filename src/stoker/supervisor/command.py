@@ -1,4 +1,5 @@
-"""Starts a step's command as a child of the keeper, its output straight to the log. Stdlib only: the keeper's half.
+"""Starts a step's command as a child of the supervisor, its output straight to the log. Stdlib only: the supervisor's
+half.
 
 Unaware of steps, of engines and of how the command ends.
 """
@@ -50,7 +51,7 @@ def start(step: Step, log: str, ready: int, watching: int) -> int:
 def _become(step: Step, log: str, ready: int, watching: int) -> None:
     """In the child: output to the log, and, once somebody watches, the command.
 
-    In a session of its own: else, if the keeper were killed, the kernel would send SIGHUP to the whole of a build
+    In a session of its own: else, if the supervisor were killed, the kernel would send SIGHUP to the whole of a build
     in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
     """
     command, code = _words(step), NOT_FOUND

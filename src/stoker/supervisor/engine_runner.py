@@ -1,4 +1,5 @@
-"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only: the keeper's half.
+"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only: the supervisor's
+half.
 
 Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
 engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.
@@ -133,7 +134,7 @@ class EngineRunner:
         self.pid, self._adopted = pid, key_of(pid)
 
     def inherit(self) -> None:
-        """Mind the engine of a keeper that was killed, which is our child now; start one where there is none."""
+        """Mind the engine of a supervisor that was killed, which is our child now; start one where there is none."""
         self._adopted, self.pid = None, self._own_engine()
         if not self.pid:
             self.start()
@@ -146,7 +147,7 @@ class EngineRunner:
     def ended(self) -> None:
         """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it.
 
-        There may be another one, which a keeper started as it was killed and which we did not find at once.
+        There may be another one, which a supervisor started as it was killed and which we did not find at once.
         """
         if other := self._own_engine():
             self._adopted, self.pid = None, other
@@ -304,7 +305,7 @@ def jobs_of(processes: Processes, schedulers: Iterable[Key]) -> list[Key]:
 
 
 def restore_signals() -> None:
-    """Before exec: what Python and the keeper ignore, catch or block must not reach a compiler."""
+    """Before exec: what Python and the supervisor ignore, catch or block must not reach a compiler."""
     for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,8 +1,9 @@
-"""Standby keepers: ancestors of the keeper that wait for its death and take its place. Stdlib only: the keeper's half.
+"""Standby supervisors: ancestors of the supervisor that wait for its death and take its place. Stdlib only: the
+supervisor's half.
 
 Each is a copy of the program from before it did anything, forked and not executed, so that little memory is its own.
-As a child subreaper it inherits what a killed keeper leaves behind, the build's exit status included. What the keeper
-had in mind it finds in a note in shared memory, which no full disk can refuse. Unaware of builds.
+As a child subreaper it inherits what a killed supervisor leaves behind, the build's exit status included. What the
+supervisor had in mind it finds in a note in shared memory, which no full disk can refuse. Unaware of builds.
 """
 
 import ctypes
@@ -13,18 +14,18 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from stoker.contract.keeper_files import Run
 from stoker.contract.process import Key, key_of, lives
 from stoker.contract.strict_json import dump, parse
+from stoker.contract.supervisor_files import Run
 
 STANDBYS = 2
-"""So many keepers may be killed before only the engine is left to call for a guard."""
+"""So many supervisors may be killed before only the engine is left to call for a watchdog."""
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class Progress(NamedTuple):
-    """Where a keeper is in its build.
+    """Where a supervisor is in its build.
 
     `begun_ticks` is when the command was forked, in clock ticks since boot. The time `asked_at`, at which the engine
     was asked about a failure, and `kill_at`, from which on a build that is being stopped is killed, are monotonic.
@@ -43,14 +44,14 @@ class Progress(NamedTuple):
 
 
 class Will(NamedTuple):
-    """What a keeper leaves to whoever takes its place; no `progress` before there is a build."""
+    """What a supervisor leaves to whoever takes its place; no `progress` before there is a build."""
 
-    keeper: Key
+    supervisor: Key
     progress: Progress | None = None
 
 
 class Note:
-    """A `Will` in memory that keeper and standbys share.
+    """A `Will` in memory that supervisor and standbys share.
 
     There are two copies, written in turn: a writer that is killed half-way spoils one.
     """
@@ -90,10 +91,10 @@ class Note:
 
 
 def stand_by(note: Note, awake: tuple[signal.Signals, ...]) -> list[Key]:
-    """Fork standbys above this process, as many as there is room for, and go on in the lowest one, the keeper.
+    """Fork standbys above this process, as many as there is room for, and go on in the lowest one, the supervisor.
 
-    Also returns, later, in a standby that has to take the keeper's place. Gives the processes above, the nearest first.
-    The signals `awake` are blocked: what was sent to a standby is pending when it takes over.
+    Also returns, later, in a standby that has to take the supervisor's place. Gives the processes above, the nearest
+    first. The signals `awake` are blocked: what was sent to a standby is pending when it takes over.
     """
     above: list[Key] = []
     signal.pthread_sigmask(signal.SIG_BLOCK, awake)
@@ -114,17 +115,17 @@ def stand_by(note: Note, awake: tuple[signal.Signals, ...]) -> list[Key]:
 
 
 def _outlive(child: int, note: Note) -> None:
-    """Return when the keeper was killed, and every standby between it and us; end as they do when they end well.
+    """Return when the supervisor was killed, and every standby between it and us; end as they do when they end well.
 
-    A keeper that is stopped is set going: nobody else would hear of it.
+    A supervisor that is stopped is set going: nobody else would hear of it.
     """
     standby = key_of(child)
     while True:
         signal.sigwait({signal.SIGCHLD})
-        keeper = (note.read() or Will(standby)).keeper
-        for pid in {child, keeper[0]}:
+        supervisor = (note.read() or Will(standby)).supervisor
+        for pid in {child, supervisor[0]}:
             _hear(pid)
-        if not any(map(lives, {standby, keeper})):
+        if not any(map(lives, {standby, supervisor})):
             return
 
 

@@ -1,15 +1,15 @@
-"""The keeper: parent of the build, too small to fail. Runs as `python -I -S keeper.py FOLDER`, stdlib only.
+"""The supervisor: parent of the build, too small to fail. Runs as `python -I -S supervisor.py FOLDER`, stdlib only.
 
-It starts the build and the engine, has the engine restarted when that dies (minder.py), ends the build's whole tree
-when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and writes
-the build's exit status: that of the first step that fails. Standbys take its place when it is killed (standby.py). It
-knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker it imports its
-neighbours, which are as plain, so that no fault elsewhere can reach it.
+It starts the build and the engine, has the engine restarted when that dies (engine_runner.py), ends the build's whole
+tree when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and
+writes the build's exit status: that of the first step that fails. Standbys take its place when it is killed
+(standby.py). It knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker
+it imports its neighbours, which are as plain, so that no fault elsewhere can reach it.
 
 Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
 "environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
-keeper.json when a step has started, stopping when the build is being stopped, ended.json when its command has failed
-and the engine is asked what to do, and exit.json when the build has ended; reads the answer from verdict.json
+supervisor.json when a step has started, stopping when the build is being stopped, ended.json when its command has
+failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer from verdict.json
 {"attempt", "again", "exit_code"}, the last set where the command's own status is not to count. SIGUSR1 means that there
 is something to read. The build's output goes straight to output.log.
 """
@@ -26,15 +26,15 @@ if not __package__:  # run as a file; -I keeps its folder from the path. At the 
 from stoker.act import ramdisk
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
 from stoker.contract.gate_file import read_gate
-from stoker.contract.keeper_files import ExitRecord, KeeperRecord, Run
 from stoker.contract.process import Key, key_of, lives, session_of
 from stoker.contract.retry_files import Question, Verdict
 from stoker.contract.spec_file import load_spec
-from stoker.contract.strict_json import dump, load_or_none
+from stoker.contract.strict_json import ContractError, dump, load_or_none
+from stoker.contract.supervisor_files import ExitRecord, Run, SupervisorRecord
 from stoker.supervisor import command
 from stoker.supervisor.engine_runner import EngineRunner
 from stoker.supervisor.standby import Note, Progress, Will, stand_by
-from stoker.supervisor.watchdog import Guard
+from stoker.supervisor.watchdog import Watchdog
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
@@ -63,8 +63,8 @@ STARTING = -1
 WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
-class Keeper:
-    """One build, from its start to the engine's last words, or from where a killed keeper left off."""
+class Supervisor:
+    """One build, from its start to the engine's last words, or from where a killed supervisor left off."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -95,7 +95,7 @@ class Keeper:
     def run(self) -> None:
         """Start everything, then wait for children and signals until the build and the engine are done.
 
-        Runs anew in a standby when the keeper was killed.
+        Runs anew in a standby when the supervisor was killed.
         """
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -139,7 +139,7 @@ class Keeper:
             return STOP_POLL_SECONDS
         return self.engine.patience() if self.asked_at is None else VERDICT_POLL_SECONDS
 
-    # -- one keeper after the other ----------------------------------------------------------------------------
+    # -- one supervisor after the other ----------------------------------------------------------------------------
 
     def remember(self) -> None:
         """Leave behind what a standby must know to take our place at any moment."""
@@ -162,7 +162,7 @@ class Keeper:
         signal_tree([key[0] for key in self.above if lives(key)], signal.SIGCONT)
 
     def take_over(self, before: Progress) -> None:
-        """Go on where the keeper was killed: its children are ours now, those that have ended too."""
+        """Go on where the supervisor was killed: its children are ours now, those that have ended too."""
         self.started, self.past = before.started, list(before.past)
         self.step, self.attempt, _, self.begun, self.log_start, _ = before.run
         self.begun_ticks, self.last_command = before.begun_ticks, before.last_command
@@ -175,14 +175,14 @@ class Keeper:
             self.find_command()
         self.remember()
         if self.last_command[0]:
-            self.write_keeper_file()
+            self.write_supervisor_file()
         if self.stop:
             self.tell_of_stop()
         self.engine.wake()
         self.reap()  # of what has ended already no other signal will come
 
     def find_command(self) -> None:
-        """The keeper was killed over the fork of a command: it runs, or has run, or was never born and is started."""
+        """The supervisor was killed over the fork of a command: it runs, has run, or was never born and is started."""
         ours, give_up_at = command_line(os.getpid()), time.monotonic() + BIRTH_SECONDS
         while True:
             born = [key for key in Processes().heirs(os.getpid()) if key[1] >= self.begun_ticks]
@@ -218,7 +218,7 @@ class Keeper:
             self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
         self.remember()
         if self.build_pid or self.past:  # not of a build that has not begun: whoever launches it waits for this file
-            self.write_keeper_file()
+            self.write_supervisor_file()
 
     def log_size(self) -> int:
         """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
@@ -249,7 +249,7 @@ class Keeper:
         self.start_again()
 
     def start_again(self) -> None:
-        """A command after the first. It runs when keeper.json tells of it: what it starts is not the last one's."""
+        """A command after the first. It runs when supervisor.json tells of it: what it starts is not the last one's."""
         told, telling = os.pipe()
         self.start_build(told, telling)
         os.close(told)
@@ -331,7 +331,7 @@ class Keeper:
     def stop_requested(self, signum: int) -> None:
         """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now.
 
-        The engine is told before anything is set going, or it would stop that again. Not by keeper.json, which is
+        The engine is told before anything is set going, or it would stop that again. Not by supervisor.json, which is
         written out to the disk: nobody waits for a busy one.
         """
         first, self.stop = self.stop is None, self.stop or Ending(STOP_GRACE_SECONDS)
@@ -384,13 +384,13 @@ class Keeper:
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def write_keeper_file(self) -> None:
+    def write_supervisor_file(self) -> None:
         """Who is who, for engines and viewers that come later; the last command that was a process."""
         now = self.run_now()._asdict()
         del now["exit_code"]
-        keeper, command_key = key_of(os.getpid()), self.last_command
-        record = KeeperRecord(*keeper, *command_key, self.started, tuple(self.above), tuple(self.past), **now)
-        self.write_file("keeper.json", dump(record))
+        supervisor, command_key = key_of(os.getpid()), self.last_command
+        record = SupervisorRecord(*supervisor, *command_key, self.started, tuple(self.above), tuple(self.past), **now)
+        self.write_file("supervisor.json", dump(record))
 
     def run_now(self) -> Run:
         """Which attempt at which step this is."""
@@ -435,13 +435,16 @@ def first_end() -> os.waitid_result | None:
 
 
 def main() -> None:
-    """`FOLDER`, or `FOLDER --guard PID`."""
-    guards = sys.argv[2:3] == ["--guard"]
-    keeper = Guard(sys.argv[1], int(sys.argv[3])) if guards else Keeper(sys.argv[1])
+    """`FOLDER`, or `FOLDER --watchdog PID`."""
+    stands_in = sys.argv[2:3] == ["--watchdog"]
     try:
-        keeper.run()
+        supervisor = Watchdog(sys.argv[1], int(sys.argv[3])) if stands_in else Supervisor(sys.argv[1])
+    except ContractError as err:
+        sys.exit(str(err))
+    try:
+        supervisor.run()
     except BaseException:
-        keeper.engine.set_all_going()  # or what an engine has stopped would wait for ever
+        supervisor.engine.set_all_going()  # or what an engine has stopped would wait for ever
         raise
 
 

@@ -1,9 +1,9 @@
-"""Stands in for a keeper that was killed, as far as that can be done. Stdlib only; `keeper.py FOLDER --guard PID`.
+"""Stands in for a supervisor that was killed, as far as that can be done: `supervisor.py FOLDER --watchdog PID`.
 
-Restarts the engine (PID, which started the guard; 0 where there was none left to do so) when it dies, and keeps the
+Restarts the engine (PID, which started the watchdog; 0 where there was none left to do so) when it dies, and keeps the
 level meanwhile, until the build has ended. It is not the build's parent, so it learns no exit status and ends nothing.
 
-Files in FOLDER: reads spec.json and keeper.json.
+Files in FOLDER: reads spec.json and supervisor.json.
 """
 
 import os
@@ -11,27 +11,27 @@ import signal
 import time
 
 from stoker.act.tree import descendants, that_name
-from stoker.contract.keeper_files import KeeperRecord
 from stoker.contract.process import key_of, lives
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import load
+from stoker.contract.supervisor_files import SupervisorRecord
 from stoker.supervisor.engine_runner import EngineRunner
 
 POLL_SECONDS = 1.0
-"""How often the guard looks whether the build and the engine live; nobody sends it a signal."""
+"""How often the watchdog looks whether the build and the engine live; nobody sends it a signal."""
 
 
-class Guard:
-    """One build without a keeper."""
+class Watchdog:
+    """One build without a supervisor."""
 
     def __init__(self, folder: str, engine_pid: int) -> None:
         self.folder = folder
-        self.build = load(KeeperRecord, os.path.join(folder, "keeper.json")).build
+        self.build = load(SupervisorRecord, os.path.join(folder, "supervisor.json")).build
         self.engine = EngineRunner(folder, load_spec(folder).engine, self.tree)
         self.engine.adopt(engine_pid)
 
     def run(self) -> None:
-        """Until the build and the engine's last words are over. Of two guards the one called first stays."""
+        """Until the build and the engine's last words are over. Of two watchdogs the one called first stays."""
         if self.has_elder():
             return
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -45,12 +45,12 @@ class Guard:
         self.engine.await_last_words()
 
     def has_elder(self) -> bool:
-        """Whether there is a guard that was called before this one."""
-        guards = [pid for pid, words in that_name(os.fsencode(self.folder)).items() if b"--guard" in words]
-        return min((start, pid) for pid, start in map(key_of, [*guards, os.getpid()]))[1] != os.getpid()
+        """Whether there is a watchdog that was called before this one."""
+        watchdogs = [pid for pid, words in that_name(os.fsencode(self.folder)).items() if b"--watchdog" in words]
+        return min((start, pid) for pid, start in map(key_of, [*watchdogs, os.getpid()]))[1] != os.getpid()
 
     def build_lives(self) -> bool:
-        """Whether the command that the keeper started is still there."""
+        """Whether the command that the supervisor started is still there."""
         return lives(self.build)
 
     def tree(self) -> list[int]:

@@ -70,21 +70,21 @@ def test_a_build_in_a_group_that_one_may_not_change_is_governed_by_its_limit(sto
 
 
 @pytest.mark.parametrize("inherited", [0, 700])
-def test_jobs_are_offered_to_the_kernel_and_the_keeper_is_not(stoker: Grouped, inherited: int) -> None:
+def test_jobs_are_offered_to_the_kernel_and_the_supervisor_is_not(stoker: Grouped, inherited: int) -> None:
     """Nobody but root may lower a score again, and what a service manager has raised stays raised."""
     folder = theirs(write_burns(stoker.root / "p", burns(4, 600)))
     stoker.prefix = ["sh", "-c", f'echo {inherited} > /proc/self/oom_score_adj && exec "$@"', "sh", *stoker.prefix]
     build = stoker.detach(PYPI_NINJA, "-C", str(folder), jobs=2)
     until(lambda: stoker.going() and stoker.held(), "jobs at work and held ones")
     until(lambda: at_work(stoker) == {max(500, inherited)}, "their scores")
-    keeper = stoker.keeper(build)
-    own = [keeper["keeper_pid"], stoker.engine_pid(build), *(p.pid for p in stoker.ninjas())]
+    supervisor = stoker.supervisor(build)
+    own = [supervisor["supervisor_pid"], stoker.engine_pid(build), *(p.pid for p in stoker.ninjas())]
     assert scores(own) == {inherited}
     assert stoker.run("pause", "--now", build).returncode == 0
     until(lambda: not stoker.going(), "frozen jobs")
     assert stoker.run("stop", "--force", build).returncode == 0
     assert stoker.over(build)["state"] == "stopped"
-    assert not below([keeper["keeper_pid"]])
+    assert not below([supervisor["supervisor_pid"]])
 
 
 def test_the_doctor_tells_a_normal_user_the_limit_and_who_dies_at_it(stoker: Grouped) -> None:

@@ -117,7 +117,7 @@ def test_a_job_that_the_kernel_killed_runs_again_and_the_build_ends_well(inside:
 
 
 def test_a_group_that_the_kernel_kills_as_a_whole_leaves_nothing_and_no_lie(inside: Make, tmp_path: Path) -> None:
-    """memory.oom.group: keeper, engine and build go at once, and whoever asks afterwards hears that it has ended."""
+    """memory.oom.group: supervisor, engine and build go at once, and who asks afterwards hears that it has ended."""
     folder = eating(tmp_path / "p", 1200)
     with MemoryGroup(500 * MIB) as group:
         (group.folder / "memory.oom.group").write_text("1")

@@ -1,4 +1,4 @@
-"""How a build ended, from what its keeper wrote down. Unaware of processes."""
+"""How a build ended, from what its supervisor wrote down. Unaware of processes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import signal
 from dataclasses import replace
 
 from stoker.config.paths import BuildPaths
-from stoker.contract.keeper_files import ExitRecord
 from stoker.contract.retry_files import Question
 from stoker.contract.strict_json import load_or_none
+from stoker.contract.supervisor_files import ExitRecord
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.model.events import BuildEnded
 from stoker.model.killed import failed_steps
@@ -27,12 +27,12 @@ def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) 
 
 
 def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
-    """Without an exit file the keeper was killed and the status is lost."""
+    """Without an exit file the supervisor was killed and the status is lost."""
     record = load_or_none(ExitRecord, paths.exit)
     if record is None:
         if state.phase == "stopping":
             return BuildEnded("stopped", None, _who_stopped(state))
-        return BuildEnded("failed", None, "the keeper was killed; the build's exit status is lost")
+        return BuildEnded("failed", None, "the supervisor was killed; the build's exit status is lost")
     code = record.exit_code
     if record.stopped:
         # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
@@ -67,9 +67,9 @@ def _schedulers_of_attempt(state: BuildState) -> list[Scheduler]:
 
 
 def _who_stopped(state: BuildState) -> str:
-    """A person through stoker, or whoever sent the keeper a signal: a logout, a shutdown, a supervisor."""
+    """A person through stoker, or whoever sent the supervisor a signal: a logout, a shutdown, systemd."""
     asked = state.phase == "stopping" and state.decisions
-    return f"stopped by {state.decisions[-1].who}" if asked else "stopped: the keeper was sent a signal"
+    return f"stopped by {state.decisions[-1].who}" if asked else "stopped: the supervisor was sent a signal"
 
 
 def _reason(code: int, signum: int | None, state: BuildState) -> str:

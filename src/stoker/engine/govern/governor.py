@@ -175,7 +175,7 @@ class Governor:
         return [] if member.ended else [self.moved(member, "running")]
 
     def _escaped(self, member: Member, grew: float) -> list[ev.Event]:
-        """Something of it forked while it was being stopped, or the keeper let it go while we were away.
+        """Something of it forked while it was being stopped, or the supervisor let it go while we were away.
 
         Or it was measured before it was stopped: then there is nothing to do.
         """

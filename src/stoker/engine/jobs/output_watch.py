@@ -19,8 +19,8 @@ READ_SECONDS = 0.1
 """How long a look may go on reading where a build writes faster than 2 MiB a look: some 20 MiB."""
 
 MAX_AT_END = 256 * 2**20
-"""Bytes that are read when a command is over, the last ones: at worst ten seconds of work, after which the keeper would
-take the engine for deaf. What ended the command stands at the end."""
+"""Bytes that are read when a command is over, the last ones: at worst ten seconds of work, after which the supervisor
+would take the engine for deaf. What ended the command stands at the end."""
 
 PLAUSIBLE_DISTANCE = 8
 """How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""

@@ -16,7 +16,7 @@ def reader_of(spec: BuildSpec) -> RamDiskReader | None:
 
 
 def let_go(spec: BuildSpec) -> list[Event]:
-    """The build is over: remove the folder, as the keeper did if it was alive, and say so if it must stay."""
+    """The build is over: remove the folder, as the supervisor did if it was alive, and say so if it must stay."""
     if spec.ramdisk is None:
         return []
     folder = spec.ramdisk.folder

@@ -33,10 +33,10 @@ from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
 from stoker.engine.loop.build_ramdisk import reader_of
 from stoker.engine.loop.event_store import Ledger
-from stoker.engine.loop.keeper_link import KeeperLink
 from stoker.engine.loop.observer import Observer
 from stoker.engine.loop.people import login_name
 from stoker.engine.loop.steps import Steps, changes, known_run
+from stoker.engine.loop.supervisor_link import SupervisorLink
 from stoker.engine.loop.ungoverned_warning import ungoverned_told
 from stoker.engine.loop.wakeup import Bell, LogsPace, Pace
 from stoker.engine.reload.config_reload import Following
@@ -73,8 +73,8 @@ LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
 
 
-REPLACED = "the keeper was killed; a standby has taken its place, and nothing is lost"
-LOST = "the keeper was killed; the build goes on, but its exit status will be lost"
+REPLACED = "the supervisor was killed; a standby has taken its place, and nothing is lost"
+LOST = "the supervisor was killed; the build goes on, but its exit status will be lost"
 
 
 class Engine:
@@ -84,7 +84,7 @@ class Engine:
         self._paths = paths
         self._spec = load_spec(paths.root)
         self._steps = Steps(self._spec)
-        self._keeper = KeeperLink(paths)
+        self._supervisor = SupervisorLink(paths)
         self._ledger = Ledger(paths)
         self._write = self._ledger.write
         self._server = Server(paths.socket, self._command, lambda: self._state)
@@ -97,7 +97,7 @@ class Engine:
         self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
         self._deaths = self._asked = False
         self._sample_at = self._listen_until = self._ready_at = 0.0
-        self._recovery = Recovery(self._keeper.top, paths.output, self._state, self._steps.alone(self._state))
+        self._recovery = Recovery(self._supervisor.top, paths.output, self._state, self._steps.alone(self._state))
         self._forecast = Forecast(self._expectations.foretell)
         self._forecast.on_unseen = self._expectations.unseen
         self._ledger.heard = self._heard
@@ -108,7 +108,7 @@ class Engine:
         return self._ledger.state
 
     async def run(self) -> None:
-        """Until the build is over; raises nothing that the keeper would not answer with a new engine."""
+        """Until the build is over; raises nothing that the supervisor would not answer with a new engine."""
         self._listen_to_signals()
         if self._state.over:
             return
@@ -118,11 +118,11 @@ class Engine:
         plans = self._empty_scratch()
         observer = self._observer(plans)
         self._write(await self._cache.begin())
-        self._keeper.beat()
+        self._supervisor.beat()
         self._tell_ready()
         self._following.start(self._bell.ring)
         try:
-            while not self._keeper.build_is_over():
+            while not self._supervisor.build_is_over():
                 await self._look(observer)
                 await self._sleep(observer)
             await self._end(observer)
@@ -136,7 +136,7 @@ class Engine:
 
     def _observer(self, plans: Path) -> Observer:
         """The senses and the governor, which the senses tell of every birth and death."""
-        roots = self._steps.roots(self._keeper.top, known_run(self._keeper.runs, self._state))
+        roots = self._steps.roots(self._supervisor.top, known_run(self._supervisor.runs, self._state))
         gpu = GpuReader(tries=self._paths.gpu_tries)
         self._machine = machine = MachineReader(roots.top, roots.cwd, gpu=gpu, ramdisk=reader_of(self._spec))
         self._governor = governor = Governor(
@@ -168,7 +168,7 @@ class Engine:
 
     def _set_limits(self) -> None:
         """What a person's files say of the step that runs now."""
-        number, following = self._keeper.runs[-1].step, self._following
+        number, following = self._supervisor.runs[-1].step, self._following
         self._governor.limit, self._recovery.retries = following.limit(number), following.retries(number)
         self._governor.thresholds, self._machine.own_limit = following.thresholds, following.memory
 
@@ -220,9 +220,10 @@ class Engine:
             self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
 
     def _listen_to_signals(self) -> None:
-        """A terminal's signals are not for the engine; SIGTERM ends it, and the keeper starts another.
+        """A terminal's signals are not for the engine; SIGTERM ends it, and the supervisor starts another.
 
-        SIGUSR1: the keeper has something to ask. SIGCONT: it is dead (minder.py), or we were stopped for a while.
+        SIGUSR1: the supervisor has something to ask. SIGCONT: it is dead (engine_runner.py), or we were stopped for a
+        while.
         """
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
@@ -258,19 +259,19 @@ class Engine:
             why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
             events.append(ev.Decided("engine", "took over the running build", why))
         if self._state.step is None:
-            events.append(self._steps.started(self._keeper.runs[0], self._recovery.oom_kills()))
+            events.append(self._steps.started(self._supervisor.runs[0], self._recovery.oom_kills()))
         events += [ev.Noticed("warning", str(fault)) for fault in self._following.faults]
         if not adopted:
             events += [ev.Noticed("warning", text) for text in self._spec.notices]
             events += [ev.Noticed("info", note) for note in (self._spec.note,) if note]
-        self._write(events, None if adopted else self._keeper.started)
+        self._write(events, None if adopted else self._supervisor.started)
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
     async def _look(self, observer: Observer) -> None:
         now = time.time()
         observer.scan()
-        self._look_after_keeper(observer, now)
+        self._look_after_supervisor(observer, now)
         whole = time.monotonic() >= self._sample_at
         if whole:
             self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
@@ -282,7 +283,7 @@ class Engine:
         events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
         events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
         events += self._steps.lost(self._state, events)
-        environment = {**os.environ, **self._steps.environment(self._keeper.runs[-1].step)} if whole else {}
+        environment = {**os.environ, **self._steps.environment(self._supervisor.runs[-1].step)} if whole else {}
         events += ungoverned_told(self._state, events, environment)
         events += [self._governor.told(m) for m in self._governor.deck.outdated()] if whole else []
         events += [*self._governor.waits_told(), *self._governor.stall_told()] if whole else []
@@ -292,25 +293,25 @@ class Engine:
             guess = self._forecast.look(self._state, now)
             events += [guess] if guess is not None else []
         self._write(events, now)
-        self._keeper.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
+        self._supervisor.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
         await self._answer(observer)
         await self._expectations.flush()
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()
 
-    def _look_after_keeper(self, observer: Observer, now: float) -> None:
-        if self._keeper.was_killed():
-            observer.watch_below(self._keeper.top)
-            self._write([ev.Noticed("warning", REPLACED) if self._keeper.lives else ev.Noticed("error", LOST)], now)
-        if self._keeper.is_stopping() and not self._enough.is_set():
+    def _look_after_supervisor(self, observer: Observer, now: float) -> None:
+        if self._supervisor.was_killed():
+            observer.watch_below(self._supervisor.top)
+            self._write([ev.Noticed("warning", REPLACED) if self._supervisor.lives else ev.Noticed("error", LOST)], now)
+        if self._supervisor.is_stopping() and not self._enough.is_set():
             let_go(self._governor)
             self._enough.set()
         self._tell_steps(observer, now)
 
     def _tell_steps(self, observer: Observer, now: float) -> None:
-        """Steps, and attempts at them, that the keeper has started since; some may be over."""
-        self._keeper.read()
-        while todo := changes(self._keeper.runs, self._state):
+        """Steps, and attempts at them, that the supervisor has started since; some may be over."""
+        self._supervisor.read()
+        while todo := changes(self._supervisor.runs, self._state):
             change = todo[0]
             if change.before is not None and change.new_step:
                 self._write(observer.end_command(now), now)
@@ -318,15 +319,15 @@ class Engine:
                 self._recovery.begin_step()
             self._recovery.begin_attempt(change.now.attempt, self._state)
             self._set_demands()
-            observer.watch_command(self._steps.roots(self._keeper.top, change.now))
+            observer.watch_command(self._steps.roots(self._supervisor.top, change.now))
             self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
             self._write(self._steps.swept(self._state), now)
-            self._keeper.read()  # what was scanned anew may be of the next one
+            self._supervisor.read()  # what was scanned anew may be of the next one
         self._set_limits()
 
     async def _answer(self, observer: Observer) -> None:
         """The command has failed: say whether it runs again."""
-        ended = self._keeper.asked()
+        ended = self._supervisor.asked()
         if ended is None:
             return
         self._write(observer.end_command(time.time()))
@@ -334,13 +335,13 @@ class Engine:
         self._write(events)
         again = isinstance(found, Again)
         self._set_demands()
-        self._keeper.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
+        self._supervisor.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
 
     async def _sleep(self, observer: Observer) -> None:
         """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
         deadline = time.monotonic() + self._tick(observer)
         search_at, read_at = 0.0, time.monotonic()
-        while (left := deadline - time.monotonic()) > 0 and not self._keeper.build_is_over():
+        while (left := deadline - time.monotonic()) > 0 and not self._supervisor.build_is_over():
             searching = not observer.live_schedulers()
             # Asked anew each time: whom a look found alone, or nobody, may have company by now.
             left = min(left, max(0.0, read_at + self._governor.reading_pause() - time.monotonic()))
@@ -402,11 +403,11 @@ class Engine:
         self._write(await self._cache.finish(), now)
         ending = ending_of(self._paths, self._state, observer.sampler.count_written())
         alone = self._recovery.must_run_alone()
-        async with self._keeper.beating():
+        async with self._supervisor.beating():
             async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
                 self._write(events)
         self._write([*self._steps.ended(self._state, ending.exit_code), ending])
-        async with self._keeper.beating():
+        async with self._supervisor.beating():
             await self._ledger.close()
         if ending.outcome == "done":
             self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it

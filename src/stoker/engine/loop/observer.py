@@ -92,7 +92,7 @@ class Observer:
     # -- one look ----------------------------------------------------------------------------------------------
 
     def scan(self) -> None:
-        """See what runs. Of every command that has a scheduler here the keeper has told by now."""
+        """See what runs. Of every command that has a scheduler here the supervisor has told by now."""
         self._processes = self._build_processes()
         self._schedulers = self._finder.find(self._processes)
 
@@ -159,7 +159,7 @@ class Observer:
         return any(s.key not in self._tracked for s in self._finder.find(self._build_processes()).values())
 
     def watch_below(self, pid: int) -> None:
-        """Go on from another process, another keeper's or, where there is none, the command's own."""
+        """Go on from another process, another supervisor's or, where there is none, the command's own."""
         self._table.root_pid = pid
         self._machine.pid = pid
         self.sampler.go_on_from(pid)

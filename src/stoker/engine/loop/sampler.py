@@ -19,8 +19,8 @@ WRITTEN_EVERY = 5.0
 class Sampler:
     """Samples the machine and the tree below process `top`.
 
-    `written` is what an engine before this one had counted of the bytes that the build wrote; `orphaned`: the keeper is
-    gone, which had been told most of it.
+    `written` is what an engine before this one had counted of the bytes that the build wrote; `orphaned`: the
+    supervisor is gone, which had been told most of it.
     """
 
     def __init__(self, machine: MachineReader, top: int, written: int, *, orphaned: bool) -> None:
@@ -49,7 +49,7 @@ class Sampler:
         return self._written
 
     def go_on_from(self, top: int) -> None:
-        """The keeper was killed: from now on the tree is that below another process."""
+        """The supervisor was killed: from now on the tree is that below another process."""
         self._disks.go_on_from(top, self._written)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stoker.contract.keeper_files import Run
 from stoker.contract.spec_file import BuildSpec
+from stoker.contract.supervisor_files import Run
 from stoker.decide.recovery.deaths import MAX_RERUNS
 from stoker.model import events as ev
 from stoker.model.attempts import redone_by
@@ -22,7 +22,8 @@ from stoker.model.state import BuildState
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Where an observation starts: the keeper (or, if that is gone, the build), and the step's own process and folder.
+    """Where an observation starts: the supervisor (or, if that is gone, the build), and the step's own process and
+    folder.
 
     `begun` is when that process started, in Unix seconds.
     """

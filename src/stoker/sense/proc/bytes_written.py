@@ -1,7 +1,8 @@
 """Bytes that a tree of processes has given to disks, the processes that have ended included.
 
 Unaware of builds, and of which disk it was. The kernel adds what an ended process has written to its parent's figure
-when the parent waits for it (proc_pid_io(5)), so a root that adopts orphans, as the keeper does, has the whole of it.
+when the parent waits for it (proc_pid_io(5)), so a root that adopts orphans, as the supervisor does, has the whole of
+it.
 """
 
 from __future__ import annotations

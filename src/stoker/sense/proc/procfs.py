@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 MAX_FILE = 4 * 1024 * 1024
-"""Most bytes taken of one kernel file: a guard against an endless one, far above any real size."""
+"""Most bytes taken of one kernel file: a bound against an endless one, far above any real size."""
 
 _FIRST_READ = 65536
 

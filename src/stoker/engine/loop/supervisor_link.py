@@ -1,4 +1,4 @@
-"""The engine's side of its keeper: who it is, whether it lives, what is left behind for it, and what it asks.
+"""The engine's side of its supervisor: who it is, whether it lives, what is left behind for it, and what it asks.
 
 Unaware of how jobs are found and of what is decided.
 """
@@ -11,36 +11,36 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterable
 
-from stoker.act.call_guard import GuardCall
 from stoker.act.handover import Handover
 from stoker.act.tree import signal_tree
+from stoker.act.watchdog_call import WatchdogCall
 from stoker.config.paths import BuildPaths
-from stoker.contract.keeper_files import KeeperRecord, Run
 from stoker.contract.process import Key, lives
 from stoker.contract.retry_files import Question
 from stoker.contract.strict_json import load, load_or_none
+from stoker.contract.supervisor_files import Run, SupervisorRecord
 from stoker.engine.govern.governor import Governor
 
 BEAT_SECONDS = 1.0
 """How often an engine shows that it is there: as often as it looks at a build."""
 
 
-class KeeperLink:
-    """What keeper.json says, kept up to date."""
+class SupervisorLink:
+    """What supervisor.json says, kept up to date."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._exit = str(paths.exit)
         self._stopping = str(paths.root / "stopping")
         self._handover = Handover(paths)
-        self._guard = GuardCall(paths)
+        self._watchdog = WatchdogCall(paths)
         self._gate_version = (-1, -1, -1)
-        self._record = load(KeeperRecord, paths.keeper)
-        self._acting = self._record.acting_keeper()
+        self._record = load(SupervisorRecord, paths.supervisor)
+        self._acting = self._record.acting_supervisor()
 
     @property
     def lives(self) -> bool:
-        """Whether there was a keeper when it was looked after last."""
+        """Whether there was a supervisor when it was looked after last."""
         return self._acting is not None
 
     @property
@@ -50,12 +50,12 @@ class KeeperLink:
 
     @property
     def top(self) -> int:
-        """The process above the whole build: the keeper, or without it the command."""
+        """The process above the whole build: the supervisor, or without it the command."""
         return self._acting[0] if self._acting is not None else self.build_pid
 
     @property
     def started(self) -> float:
-        """When the keeper started the command first, in Unix seconds."""
+        """When the supervisor started the command first, in Unix seconds."""
         return self._record.started
 
     @property
@@ -64,12 +64,12 @@ class KeeperLink:
         return self._record.runs
 
     def is_there(self) -> bool:
-        """Whether a keeper lives; asked at every turn of the loop, and it is our parent unless it was killed."""
+        """Whether a supervisor lives; asked at every turn of the loop, and it is our parent unless it was killed."""
         is_parent = self._acting is not None and os.getppid() == self._acting[0]
-        return is_parent or self._record.acting_keeper() is not None
+        return is_parent or self._record.acting_supervisor() is not None
 
     def build_is_over(self) -> bool:
-        """The keeper has written the end; or nobody will, and the command has gone."""
+        """The supervisor has written the end; or nobody will, and the command has gone."""
         if os.path.exists(self._exit):  # asked a few times a second
             return True
         if self.is_there():
@@ -78,36 +78,37 @@ class KeeperLink:
         return not lives(self._record.build)
 
     def is_stopping(self) -> bool:
-        """Whether the keeper ends the build, whoever has asked it to."""
+        """Whether the supervisor ends the build, whoever has asked it to."""
         return os.path.exists(self._stopping)  # asked at every look
 
     def read(self) -> None:
-        """Learn what the keeper has written since."""
-        self._record = load_or_none(KeeperRecord, self._paths.keeper) or self._record
+        """Learn what the supervisor has written since."""
+        self._record = load_or_none(SupervisorRecord, self._paths.supervisor) or self._record
 
     def was_killed(self) -> bool:
-        """True once for each keeper that was killed. A standby takes its place, and is set going should it be stopped.
+        """True once for each supervisor that was killed. A standby takes its place, and is set going should it be
+        stopped.
 
-        Without one a guard sees to it, from then on, that this engine is not the last.
+        Without one a watchdog sees to it, from then on, that this engine is not the last.
         """
         before = self._acting
         if before is not None and lives(before):
             return False
-        self._acting = self._record.acting_keeper()
+        self._acting = self._record.acting_supervisor()
         if self._acting is not None:
             signal_tree([self._acting[0]], signal.SIGCONT)
         else:
             with contextlib.suppress(OSError):
-                self._guard.renew()
+                self._watchdog.renew()
         return before is not None
 
     def beat(self) -> None:
-        """Let the keeper know that an engine looks at the build: from now on it asks what to do about a failure."""
+        """Let the supervisor know that an engine looks at the build: from now on it asks what to do about a failure."""
         self._handover.beat()
 
     @contextlib.asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
-        """While something takes its time: go on to show the keeper that this engine is there."""
+        """While something takes its time: go on to show the supervisor that this engine is there."""
 
         async def beat() -> None:
             while True:
@@ -139,7 +140,7 @@ class KeeperLink:
         )
 
     def asked(self) -> Question | None:
-        """The command has failed, and the keeper waits to be told what now."""
+        """The command has failed, and the supervisor waits to be told what now."""
         return self._handover.asked()
 
     def answer(self, failed: Question, *, again: bool, exit_code: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The keeper with real processes and a stand-in for the engine: statuses, signals, orphans, restarts."""
+"""The supervisor with real processes and a stand-in for the engine: statuses, signals, orphans, restarts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from stoker.launch.errors import LaunchError
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
 from stoker.supervisor import program as program_module
-from stoker.supervisor.supervisor import Keeper
-from support.keepers import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, keeper_of, until
-from support.program import kill_keepers
+from stoker.supervisor.supervisor import Supervisor
+from support.program import kill_supervisors
+from support.supervisors import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, supervisor_of, until
 
 STEP = {"name": "x", "command": ["x"], "cwd": "/"}
 
@@ -84,17 +84,17 @@ def test_a_starter_that_ignores_its_childrens_ends_changes_nothing(start: Start)
 
 def test_a_hangup_touches_nothing(start: Start, tmp_path: Path) -> None:
     paths = start("sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 5")
-    os.kill(keeper_of(paths)["keeper_pid"], signal.SIGHUP)
+    os.kill(supervisor_of(paths)["supervisor_pid"], signal.SIGHUP)
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 5
 
 
 def test_a_stop_ends_the_whole_tree_orphans_too(start: Start) -> None:
     paths = start("sh", "-c", "(setsid sleep 1000 &) ; sleep 1000 & echo started; wait")
-    keeper = keeper_of(paths)["keeper_pid"]
+    supervisor = supervisor_of(paths)["supervisor_pid"]
     until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
     engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
-    tree = until(lambda: len(pids := descendants(keeper, engine)) == 3 and pids)
+    tree = until(lambda: len(pids := descendants(supervisor, engine)) == 3 and pids)
     stop_build(paths, force=False)
     assert exit_of(paths)["stopped"] is True
     until(lambda: not any(map(alive, tree)))
@@ -119,7 +119,7 @@ def test_a_process_that_ignores_sigterm_is_killed_at_once_by_force(start: Start)
 
 def test_stopped_processes_are_ended_too(start: Start) -> None:
     paths = start("sh", "-c", "kill -STOP $$; sleep 1000")
-    pid = keeper_of(paths)["build_pid"]
+    pid = supervisor_of(paths)["build_pid"]
     until(lambda: Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T")
     stop_build(paths, force=False)
     assert exit_of(paths)["stopped"] is True
@@ -191,15 +191,15 @@ def test_an_engine_that_was_given_up_comes_back_after_a_rest(start: Start, tmp_p
     assert exit_of(paths)["exit_code"] == 0
 
 
-def test_without_its_keeper_a_build_can_still_be_stopped(start: Start) -> None:
+def test_without_its_supervisor_a_build_can_still_be_stopped(start: Start) -> None:
     paths = start("sh", "-c", "sleep 1000 & echo started; wait")
     until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
-    keeper = keeper_of(paths)
+    supervisor = supervisor_of(paths)
     engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
-    kill_keepers(keeper)
-    until(lambda: not alive(keeper["keeper_pid"]))
+    kill_supervisors(supervisor)
+    until(lambda: not alive(supervisor["supervisor_pid"]))
     stop_build(paths, force=False)
-    until(lambda: not alive(keeper["build_pid"]))
+    until(lambda: not alive(supervisor["build_pid"]))
     os.kill(engine, signal.SIGKILL)
     with pytest.raises(NothingToStopError):
         stop_build(paths, force=False)
@@ -244,22 +244,22 @@ def test_no_scope_is_used_that_the_last_logout_would_end(scopes: Path, start: St
     assert not scopes.exists()
 
 
-def test_a_keeper_that_does_not_get_going_leaves_no_build_behind(
+def test_a_supervisor_that_does_not_get_going_leaves_no_build_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    fake = tmp_path / "keeper.py"
+    fake = tmp_path / "supervisor.py"
     fake.write_text(
         f"import os; os.fork() or os.setpgid(0, 0); open('{tmp_path}/' + str(os.getpid()), 'w')\nwhile 1: pass"
     )
-    monkeypatch.setattr(program_module, "KEEPER", fake)
+    monkeypatch.setattr(program_module, "SUPERVISOR", fake)
 
     def pids() -> list[int]:
         return [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]
 
     patience = SimpleNamespace(**{**vars(time), "monotonic": lambda: math.inf if len(pids()) == 2 else 0.0})
     monkeypatch.setattr(start_module, "time", patience)  # it is over once both are there
-    with pytest.raises(LaunchError, match="keeper did not start"):
+    with pytest.raises(LaunchError, match="supervisor did not start"):
         launch(BuildRequest(("true",), str(tmp_path), "x"))
     assert len(pids()) == 2
     until(lambda: not any(map(alive, pids())))
@@ -268,7 +268,7 @@ def test_a_keeper_that_does_not_get_going_leaves_no_build_behind(
 def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) -> None:
     paths = start("true")
     exit_of(paths)
-    assert {f.stat().st_mode & 0o777 for f in (paths.spec, paths.exit, paths.keeper)} == {0o600}
+    assert {f.stat().st_mode & 0o777 for f in (paths.spec, paths.exit, paths.supervisor)} == {0o600}
 
 
 def test_a_disk_that_takes_only_a_part_of_a_file_leaves_the_one_that_was_there(tmp_path: Path) -> None:
@@ -276,13 +276,13 @@ def test_a_disk_that_takes_only_a_part_of_a_file_leaves_the_one_that_was_there(t
     (tmp_path / "spec.json").write_text(
         json.dumps({"name": "x", "cwd": "/", "command": ["x"], "engine": ["x"], "steps": [STEP]})
     )
-    keeper = Keeper(str(tmp_path))
-    assert keeper.write_file("keeper.json", b'{"step": 1}')
+    supervisor = Supervisor(str(tmp_path))
+    assert supervisor.write_file("supervisor.json", b'{"step": 1}')
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
         with pytest.raises(OSError, match="too large"):
-            keeper.write_file_once("keeper.json", b'{"past": "%s"}' % (b"x" * 100))
+            supervisor.write_file_once("supervisor.json", b'{"past": "%s"}' % (b"x" * 100))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert json.loads((tmp_path / "keeper.json").read_bytes()) == {"step": 1}
+    assert json.loads((tmp_path / "supervisor.json").read_bytes()) == {"step": 1}

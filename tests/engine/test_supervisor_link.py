@@ -1,4 +1,4 @@
-"""What the engine knows of its keeper, from the keeper's file."""
+"""What the engine knows of its supervisor, from the supervisor's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.process import start_ticks
-from stoker.engine.loop.keeper_link import KeeperLink
+from stoker.engine.loop.supervisor_link import SupervisorLink
 
 GONE = 2**22 + 1
 """No process has this number: the kernel's highest is 2**22."""
@@ -26,17 +26,17 @@ def runs() -> Iterator[int]:
 
 
 def told(step: int, build: int) -> dict[str, Any]:
-    """A killed keeper's word on a step."""
+    """A killed supervisor's word on a step."""
     run = {"step": step, "attempt": 1, "pid": build, "begun": 1.0, "log_start": 0}
-    keeper = {"keeper_pid": GONE, "keeper_start": 7, "started": 1.0, "past": []}
-    return {**keeper, "build_pid": build, "build_start": start_ticks(build) or 7, **run}
+    supervisor = {"supervisor_pid": GONE, "supervisor_start": 7, "started": 1.0, "past": []}
+    return {**supervisor, "build_pid": build, "build_start": start_ticks(build) or 7, **run}
 
 
-def test_a_step_that_a_keeper_started_before_it_was_killed_is_not_the_end(tmp_path: Path, runs: int) -> None:
+def test_a_step_that_a_supervisor_started_before_it_was_killed_is_not_the_end(tmp_path: Path, runs: int) -> None:
     paths = BuildPaths(tmp_path)
-    paths.keeper.write_text(json.dumps(told(1, GONE)))
-    link = KeeperLink(paths)
+    paths.supervisor.write_text(json.dumps(told(1, GONE)))
+    link = SupervisorLink(paths)
     assert link.build_is_over()
-    paths.keeper.write_text(json.dumps(told(2, runs)))
+    paths.supervisor.write_text(json.dumps(told(2, runs)))
     assert not link.build_is_over()
     assert link.runs[-1].step == 2

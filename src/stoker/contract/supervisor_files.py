@@ -1,4 +1,4 @@
-"""Who runs a build and how it ended: `keeper.json` and `exit.json`, written by the keeper for everybody else."""
+"""Who runs a build and how it ended: `supervisor.json` and `exit.json`, which the supervisor writes for all others."""
 
 from typing import NamedTuple
 
@@ -19,15 +19,15 @@ class Run(NamedTuple):
     exit_code: int | None = None
 
 
-class KeeperRecord(NamedTuple):
-    """The keeper, the standbys above it, the nearest first, and the last command that was a process.
+class SupervisorRecord(NamedTuple):
+    """The supervisor, the standbys above it, the nearest first, and the last command that was a process.
 
     `started` is when the build's first command started, in Unix seconds; `past` are the attempts before the last one,
     which the fields behind it describe as in `Run`.
     """
 
-    keeper_pid: int
-    keeper_start: int
+    supervisor_pid: int
+    supervisor_start: int
     build_pid: int
     build_start: int
     started: float = 0.0
@@ -49,13 +49,13 @@ class KeeperRecord(NamedTuple):
         """The command's process."""
         return self.build_pid, self.build_start
 
-    def living_keepers(self) -> list[Key]:
+    def living_supervisors(self) -> list[Key]:
         """Return the process that keeps the build, or is about to, and the standbys above it, as far as they live."""
-        return [key for key in ((self.keeper_pid, self.keeper_start), *self.standbys) if lives(key)]
+        return [key for key in ((self.supervisor_pid, self.supervisor_start), *self.standbys) if lives(key)]
 
-    def acting_keeper(self) -> Key | None:
+    def acting_supervisor(self) -> Key | None:
         """Return the first of them; None if all were killed."""
-        return next(iter(self.living_keepers()), None)
+        return next(iter(self.living_supervisors()), None)
 
 
 class ExitRecord(NamedTuple):

@@ -1,4 +1,4 @@
-"""Keepers with real processes and small scripts in the engine's place."""
+"""Supervisors with real processes and small scripts in the engine's place."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from stoker.launch.ccache_log import CacheLog
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
 from stoker.supervisor import program as program_module
-from stoker.supervisor.program import KEEPER
-from support.program import PYPI_NINJA, keepers_in, write_ninja
+from stoker.supervisor.program import SUPERVISOR
+from support.program import PYPI_NINJA, supervisors_in, write_ninja
 
 PATIENCE = 60.0
 """Seconds after which a test gives up; nothing here takes more than a few on an idle machine."""
@@ -76,11 +76,11 @@ def fork_where_there_is_room():
     return fork()
 os.fork = fork_where_there_is_room
 """
-"""No process is to be had for the keeper while that file is there, as at the limit of a user's processes."""
+"""No process is to be had for the supervisor while that file is there, as at the limit of a user's processes."""
 
 
 class Start(Protocol):
-    """Start a command under a keeper whose engine is the given script."""
+    """Start a command under a supervisor whose engine is the given script."""
 
     def __call__(
         self,
@@ -91,14 +91,14 @@ class Start(Protocol):
         first: int = 1,
         crowded: Path | None = None,
     ) -> BuildPaths:
-        """`figures` are constants of the keeper's modules to be replaced: "command.READY_SECONDS".
+        """`figures` are constants of the supervisor's modules to be replaced: "command.READY_SECONDS".
 
-        While the file `crowded` is there, no process is to be had for the keeper.
+        While the file `crowded` is there, no process is to be had for the supervisor.
         """
 
 
-class Keepers:
-    """All keepers of one test; they and what they started are ended after it."""
+class Supervisors:
+    """All supervisors of one test; they and what they started are ended after it."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -121,21 +121,23 @@ class Keepers:
 
         self._patch.setattr(start_module, "_spec_of", spec_of)
         if figures or crowded:
-            program = self._folder / "keeper.py"
+            program = self._folder / "supervisor.py"
             lines = "\n".join(f"{name} = {value}" for name, value in (figures or {}).items())
             lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
-            program.write_text(SHORTER.format(source=str(KEEPER.parents[2]), figures=lines))
-            self._patch.setattr(program_module, "KEEPER", program)
+            program.write_text(SHORTER.format(source=str(SUPERVISOR.parents[2]), figures=lines))
+            self._patch.setattr(program_module, "SUPERVISOR", program)
         paths = launch(BuildRequest(command, str(self._folder), "test", steps=tuple(steps), first=first))
         self._started.append(paths)
         return paths
 
     def end(self) -> None:
         for paths in self._started:
-            keeper = keeper_of(paths)
-            build = [keeper["build_pid"]] if start_ticks(keeper["build_pid"]) == keeper["build_start"] else []
-            others = {*guards_of(paths), *engines_of(paths)}
-            roots = [*keepers_in(keeper), *build, *(pid for pid in others if str(paths.root) in words_of(pid))]
+            supervisor = supervisor_of(paths)
+            build = (
+                [supervisor["build_pid"]] if start_ticks(supervisor["build_pid"]) == supervisor["build_start"] else []
+            )
+            others = {*watchdogs_of(paths), *engines_of(paths)}
+            roots = [*supervisors_in(supervisor), *build, *(pid for pid in others if str(paths.root) in words_of(pid))]
             signal_tree([*roots, *(pid for root in roots for pid in descendants(root))], signal.SIGKILL)
 
 
@@ -175,8 +177,8 @@ def exit_of(paths: BuildPaths) -> dict[str, Any]:
     return value
 
 
-def keeper_of(paths: BuildPaths) -> dict[str, int]:
-    value: dict[str, int] = json.loads(paths.keeper.read_bytes())
+def supervisor_of(paths: BuildPaths) -> dict[str, int]:
+    value: dict[str, int] = json.loads(paths.supervisor.read_bytes())
     return value
 
 
@@ -186,9 +188,9 @@ def engines_of(paths: BuildPaths) -> list[int]:
     return [int(word) for word in file.read_text().split()] if file.exists() else []
 
 
-def guards_of(paths: BuildPaths) -> set[int]:
-    """The guards that were ever called, as far as the engines noted it."""
-    file = paths.root / "guards"
+def watchdogs_of(paths: BuildPaths) -> set[int]:
+    """The watchdogs that were ever called, as far as the engines noted it."""
+    file = paths.root / "watchdogs"
     return {int(pid) for pid in file.read_text().split()} if file.exists() else set()
 
 
@@ -199,8 +201,8 @@ import json, zlib
 cwd = json.load(open(folder + "/spec.json"))["cwd"]
 def key(pid):
     return [pid, int(open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[19])]
-def keeper(name):
-    return json.load(open(folder + "/keeper.json"))[name]
+def supervisor(name):
+    return json.load(open(folder + "/supervisor.json"))[name]
 def jobs(count):
     names = [f"{cwd}/{n}.pid" for n in range(count)]
     while not all(os.path.exists(name) for name in names):
@@ -259,5 +261,5 @@ def given_up(paths: BuildPaths) -> bool:
     """Whether the engine has died too often, and the next one rests."""
     if len(engines_of(paths)) < 7 or any("-c" in words_of(pid) for pid in engines_of(paths)):
         return False
-    keeper = keeper_of(paths)
-    return set(Processes().children(keeper["keeper_pid"])) > {keeper["build_pid"]}
+    supervisor = supervisor_of(paths)
+    return set(Processes().children(supervisor["supervisor_pid"])) > {supervisor["build_pid"]}
