@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from stoker.decide.memory.curves import Curve, Point
 from stoker.decide.policy.decide import decide
-from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, Paused, View
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, View
+from stoker.model.events import Paused
 
 GIB = 2**30
 

@@ -11,14 +11,13 @@ import pytest
 
 from stoker.act.gate import Target
 from stoker.act.tree import Processes
-from stoker.contract.process import stat_fields
+from stoker.contract.process import Key, stat_fields
 from stoker.engine.govern.hosted_gate import GuestHolder, end_guests
 from stoker.engine.jobs.deck import Member
 from stoker.model.events import JobState
 from stoker.sense.proc.jobs import Job, JobUse
 from support.program import until
 
-Key = tuple[int, int]
 Spawn = Callable[[], subprocess.Popen[bytes]]
 
 

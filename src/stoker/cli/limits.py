@@ -7,8 +7,8 @@ import re
 from typing import Literal
 
 from stoker.config.profiles.kinds import LEAST_MEMORY
+from stoker.model.events import MAX_LEVEL
 from stoker.model.units import format_bytes, parse_size
-from stoker.show.level_text import MAX_LEVEL
 
 LEVELS = f"a number from 1 to {MAX_LEVEL}, or auto"
 """What can be a level, in words."""

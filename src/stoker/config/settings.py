@@ -10,9 +10,9 @@ from typing import Literal, cast
 
 from stoker.config.config_error import ConfigError
 from stoker.config.paths import config_dir
-from stoker.config.profiles.kinds import MAX_LEVEL
 from stoker.config.strict_yaml import Section, load
 from stoker.decide.policy.thresholds import MOST_FLOOR, MOST_RESERVE, Amount, Thresholds
+from stoker.model.events import MAX_LEVEL
 from stoker.model.units import parse_size
 
 MAX_SIZE = 2**50

@@ -9,9 +9,6 @@ from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Level
 from stoker.model.text import clean
 
-MAX_LEVEL = 4096
-"""More than any machine has cores; the engine takes no larger number."""
-
 MAX_NAME = 16
 """Characters of a program's name, as the kernel keeps it."""
 

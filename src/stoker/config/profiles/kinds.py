@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-MAX_LEVEL = 4096
-"""More than any machine has cores; a larger number is a slip. (The same as for a level that is set live.)"""
+from stoker.model.events import MAX_LEVEL
 
 LEAST_MEMORY = 32 * 2**20
 """For all jobs of a build together: no compiler does with less. Who writes less has forgotten a unit."""

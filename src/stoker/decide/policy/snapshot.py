@@ -12,9 +12,9 @@ from typing import Literal
 from stoker.decide.memory.curves import Curve
 from stoker.decide.memory.ramdisk_growth import NO_RAMDISK, SeenRamDisk
 from stoker.decide.policy.thresholds import PRESSURE
+from stoker.model.events import Paused
 
 Action = Literal["admit", "hold", "freeze", "thaw", "shed"]
-Paused = Literal["no", "soft", "hard"]
 
 
 @dataclass(frozen=True, slots=True)

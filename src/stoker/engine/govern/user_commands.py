@@ -13,10 +13,8 @@ from stoker.engine.govern.governor import Governor
 from stoker.engine.govern.hosted_gate import end_guests
 from stoker.engine.jobs.deck import Member
 from stoker.model import events as ev
+from stoker.model.events import MAX_LEVEL
 from stoker.model.update import CommandRefused
-
-MAX_LEVEL = 4096
-"""More than any machine has cores; a larger number is a slip."""
 
 VERBS = ("level", "pause", "resume", "job", "stop")
 

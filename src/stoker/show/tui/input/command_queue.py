@@ -11,10 +11,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from stoker.model.events import MAX_LEVEL
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.show.build_source import Source
-from stoker.show.level_text import MAX_LEVEL
 from stoker.show.tui.input.pending import Act, Matter, Pending
 
 SETTLE_SECONDS = 3.0
