@@ -12,7 +12,7 @@ SRC = Path(__file__).resolve().parents[2] / "src/stoker"
 
 REPLACED = {
     "told": "reported, recorded, known", "tell": "say, report", "tells": "says, reports",
-    "supervisor": "supervisor", "bell": "wakeup", "ring": "wake", "ledger": "event store", "forerunner": "predecessor",
+    "keeper": "supervisor", "bell": "wakeup", "ring": "wake", "ledger": "event store", "forerunner": "predecessor",
     "twin": "duplicate build", "climb": "growth rate", "climbs": "grows", "guests": "hosted compilers",
     "strangers": "unknown jobs", "dear": "costly to restart", "wishes": "pending requests", "casualties": "killed jobs",
     "mend": "repair", "mends": "repairs", "mended": "repaired", "heal": "repair", "heals": "repairs",
@@ -76,7 +76,7 @@ SHARED_FILES = frozenset(
 """The same of file names; `__init__.py`, `__main__.py` and what is named after its sub-command may stay."""
 
 WORD = re.compile(rf"(?<![A-Za-z])(?:(?i:{'|'.join(REPLACED)}))(?![a-z])")
-"""Also as a part of a name: `is_told`, `SupervisorLink`."""
+"""Also as a part of a name: `is_told`, `KeeperLink`."""
 
 
 @pytest.mark.parametrize("room", CLEAN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.contract.retry_files import Question
+from stoker.contract.retry_files import FailedAttempt
 from stoker.engine.aftermath.ending import true_status
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
@@ -33,22 +33,26 @@ def state(*events: ev.Event) -> BuildState:
 @pytest.mark.parametrize(
     ("events", "ended", "status"),
     [
-        ([attempt(), ninja(pid=SCRIPT), DROPPED, failed(2)], Question(137, None, 1), 2),
-        ([attempt(), ninja(), DROPPED, failed(1)], Question(137, None, 1), 1),
-        ([attempt(), ninja(), DROPPED, failed(None)], Question(137, None, 1), 1),  # ninja before 1.13 does not tell
-        ([attempt(), ninja(), DROPPED, failed(1)], Question(1, None, 1), None),  # the script's own
-        ([attempt(), ninja(), DROPPED, failed(1)], Question(137, 9, 1), None),  # the script itself was killed
-        ([attempt(), ninja(), failed(1)], Question(137, None, 1), None),  # nothing was dropped
-        ([attempt(), ninja(), DROPPED], Question(137, None, 1), None),  # and nothing failed
-        ([attempt(), ninja(), DROPPED, failed(1), failed(137)], Question(137, None, 1), None),  # a job was killed
+        ([attempt(), ninja(pid=SCRIPT), DROPPED, failed(2)], FailedAttempt(137, None, 1), 2),
+        ([attempt(), ninja(), DROPPED, failed(1)], FailedAttempt(137, None, 1), 1),
+        (
+            [attempt(), ninja(), DROPPED, failed(None)],
+            FailedAttempt(137, None, 1),
+            1,
+        ),  # ninja before 1.13 does not tell
+        ([attempt(), ninja(), DROPPED, failed(1)], FailedAttempt(1, None, 1), None),  # the script's own
+        ([attempt(), ninja(), DROPPED, failed(1)], FailedAttempt(137, 9, 1), None),  # the script itself was killed
+        ([attempt(), ninja(), failed(1)], FailedAttempt(137, None, 1), None),  # nothing was dropped
+        ([attempt(), ninja(), DROPPED], FailedAttempt(137, None, 1), None),  # and nothing failed
+        ([attempt(), ninja(), DROPPED, failed(1), failed(137)], FailedAttempt(137, None, 1), None),  # a job was killed
         (
             [attempt(), ninja(), DROPPED, attempt(2), ninja(2), failed(1)],
-            Question(137, None, 2),
+            FailedAttempt(137, None, 2),
             None,
         ),  # not here
     ],
 )
 def test_the_status_is_that_of_what_failed_by_itself(
-    events: list[ev.Event], ended: Question, status: int | None
+    events: list[ev.Event], ended: FailedAttempt, status: int | None
 ) -> None:
     assert true_status(ended, state(*events)) == status

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stoker.launch import from_profile
-from stoker.launch.errors import RequestError
 from stoker.launch.from_profile import plan_of, profile_build
+from stoker.launch.refusals import RequestError
 from stoker.launch.request import BuildRequest
 
 PATH = "/usr/bin:/bin"

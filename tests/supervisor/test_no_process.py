@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.contract.spec_file import Step
-from stoker.launch.errors import LaunchError
+from stoker.launch.refusals import LaunchError
 from stoker.record.journal import load_state
 from support.supervisors import (
     GOVERNOR,

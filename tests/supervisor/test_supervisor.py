@@ -19,7 +19,7 @@ import pytest
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import descendants
 from stoker.launch import start as start_module
-from stoker.launch.errors import LaunchError
+from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
 from stoker.supervisor import program as program_module

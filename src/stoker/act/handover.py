@@ -16,7 +16,7 @@ from stoker.act.tree import signal_tree
 from stoker.config.paths import BuildPaths, private_opener
 from stoker.contract.gate_file import Gate, gate_line, read_gate, write_gate
 from stoker.contract.process import Key, lives
-from stoker.contract.retry_files import Question, Verdict
+from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.strict_json import dump, load_or_none
 from stoker.contract.supervisor_files import SupervisorRecord
 
@@ -59,9 +59,9 @@ class Handover:
                 write_gate(self._paths.root, gate_line(gate))
                 self._written = gate
 
-    def asked(self) -> Question | None:
+    def asked(self) -> FailedAttempt | None:
         """The supervisor's question, None while there is none or when it has been answered."""
-        question = load_or_none(Question, self._file("ended.json"))
+        question = load_or_none(FailedAttempt, self._file("ended.json"))
         supervisor = load_or_none(SupervisorRecord, self._paths.supervisor)
         if question is None or supervisor is None or question.attempt != supervisor.attempt:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.launch.errors import (
+from stoker.launch.refusals import (
     CannotResumeError,
     CommandNotFoundError,
     LaunchError,

@@ -17,7 +17,7 @@ from stoker.cli.limits import LEVELS, level_of
 from stoker.cli.query import current, distance_of
 from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
-from stoker.launch.control import NoAnswerError, ask, end_pause
+from stoker.launch.live_build import NoAnswerError, ask, end_pause
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused

@@ -15,7 +15,7 @@ from stoker.cli import streams
 from stoker.cli.errors import FAILURE, USAGE, CliError, status_of
 from stoker.config.paths import UnsafeFolderError
 from stoker.contract.strict_json import ContractError
-from stoker.launch.errors import LaunchError
+from stoker.launch.refusals import LaunchError
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 

@@ -19,7 +19,7 @@ from stoker.cli.view import find
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.killed_lines import killed_output
-from stoker.launch.control import ask_to_stop, await_end
+from stoker.launch.live_build import ask_to_stop, await_end
 from stoker.launch.repair import repair_all
 from stoker.model.codec import encode_record
 from stoker.model.events import Record

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Question(NamedTuple):
+class FailedAttempt(NamedTuple):
     """The command has failed in this attempt, which counts from 1; does it run again?
 
     `exit_code` is 128 + `signal` where a signal ended the command. `ended` in Unix seconds.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from stoker.config.paths import build_paths
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
-from stoker.launch.errors import DuplicateBuildError
+from stoker.launch.refusals import DuplicateBuildError
 from stoker.record.builds import live_builds
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stoker.launch.errors import CommandNotFoundError, NotExecutableError
+from stoker.launch.refusals import CommandNotFoundError, NotExecutableError
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
 

@@ -15,12 +15,12 @@ from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
 from stoker.contract.spec_file import Origin, Step
-from stoker.launch.errors import CommandNotFoundError, RequestError
 from stoker.launch.from_command import window_of
+from stoker.launch.refusals import CommandNotFoundError, RequestError
 from stoker.launch.request import BuildRequest
 from stoker.launch.tmpfs import ramdisk_for
 from stoker.launch.window import Prepared, prepared
-from stoker.record.resume import EarlierBuild, last_build_of
+from stoker.record.earlier_build import EarlierBuild, last_build_of
 
 
 @dataclass(frozen=True, slots=True)

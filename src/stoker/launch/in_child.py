@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stoker.config.paths import BuildPaths, UnsafeFolderError, build_paths
 from stoker.contract.strict_json import ContractError, dump, parse
-from stoker.launch.errors import LaunchError
+from stoker.launch.refusals import LaunchError
 from stoker.launch.resume import ResumeRequest, resume
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused
@@ -24,14 +24,14 @@ PATIENCE_SECONDS = 90.0
 MAX_ANSWER = 1 << 16
 
 
-class Wish(NamedTuple):
+class ResumeWish(NamedTuple):
     """The build to resume, and whether its remedy is done first."""
 
     build: str
     remedy: bool
 
 
-class Answer(NamedTuple):
+class ResumeAnswer(NamedTuple):
     """The ID of the build that was started, or in one line why there is none."""
 
     build: str = ""
@@ -59,13 +59,13 @@ class ResumeInChild:
                 limit=MAX_ANSWER,
             )
             async with asyncio.timeout(PATIENCE_SECONDS):
-                out, _ = await process.communicate(dump(Wish(self._paths.id, remedy)))
+                out, _ = await process.communicate(dump(ResumeWish(self._paths.id, remedy)))
         except TimeoutError as err:
             raise CommandRefused("no answer so far; 'stoker ls' shows whether it was resumed") from err
         except OSError as err:
             raise CommandRefused(f"cannot start it: {err.strerror}") from err
         try:
-            answer = parse(Answer, out, "the answer")
+            answer = parse(ResumeAnswer, out, "the answer")
         except ContractError:
             raise CommandRefused(f"exit status {process.returncode}") from None
         if answer.refused:
@@ -74,17 +74,17 @@ class ResumeInChild:
 
 
 def main() -> None:
-    """Answer one request."""
-    wish = parse(Wish, sys.stdin.buffer.read(MAX_ANSWER), "the request")
+    """ResumeAnswer one request."""
+    wish = parse(ResumeWish, sys.stdin.buffer.read(MAX_ANSWER), "the request")
     out = os.dup(1)
     os.dup2(2, 1)  # the answer alone goes to whoever asked
     try:
         paths, _ = resume(ResumeRequest(wish.build, wish.remedy), _ignore, _ignore)
-        answer = Answer(build=paths.id)
+        answer = ResumeAnswer(build=paths.id)
     except (LaunchError, JournalError, UnsafeFolderError) as err:
-        answer = Answer(refused=str(err))
+        answer = ResumeAnswer(refused=str(err))
     except OSError as err:
-        answer = Answer(refused=f"{err.filename or 'starting it'}: {err.strerror or err}")
+        answer = ResumeAnswer(refused=f"{err.filename or 'starting it'}: {err.strerror or err}")
     os.write(out, dump(answer))
 
 

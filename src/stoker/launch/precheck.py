@@ -14,9 +14,9 @@ from stoker.doctor.check import Check, Examination, Status
 from stoker.doctor.examine import Examining
 from stoker.doctor.need import Need
 from stoker.doctor.recognise import recognise
-from stoker.launch.errors import LaunchError
 from stoker.launch.from_profile import Plan
 from stoker.launch.needs import with_history, with_profile
+from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
 from stoker.model.text import clean
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stoker.contract.spec_file import Step
-from stoker.launch.errors import CannotResumeError
+from stoker.launch.refusals import CannotResumeError
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared
 from stoker.model.diagnosis import Action

@@ -18,8 +18,8 @@ from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.contract.spec_file import BuildSpec, Decision
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.duplicate import check_alone
-from stoker.launch.errors import CannotResumeError, DuplicateBuildError, RequestError
 from stoker.launch.from_command import command_build
+from stoker.launch.refusals import CannotResumeError, DuplicateBuildError, RequestError
 from stoker.launch.remedy import remedied
 from stoker.launch.request import BuildRequest
 from stoker.launch.saved_environment import Kept, load_environment
@@ -182,7 +182,7 @@ def _once_more(
 
 def _check_newest(profile: str, folder: str, paths: BuildPaths) -> None:
     """Refuse any but the newest build of a profile: it is resumed where that one stopped."""
-    from stoker.record.resume import last_build_of
+    from stoker.record.earlier_build import last_build_of
 
     newest = last_build_of(profile, folder)
     if newest is not None and newest.id != paths.id:

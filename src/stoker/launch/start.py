@@ -33,7 +33,7 @@ from stoker.config.paths import (
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import dump
 from stoker.launch.ccache_log import CacheLog, cache_log_of
-from stoker.launch.errors import LaunchError
+from stoker.launch.refusals import LaunchError
 from stoker.launch.repair import repair_all
 from stoker.launch.request import BuildRequest
 from stoker.launch.saved_environment import save_environment

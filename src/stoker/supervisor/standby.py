@@ -24,7 +24,7 @@ STANDBYS = 2
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
-class Progress(NamedTuple):
+class SupervisorState(NamedTuple):
     """Where a supervisor is in its build.
 
     `begun_ticks` is when the command was forked, in clock ticks since boot. The time `asked_at`, at which the engine
@@ -47,7 +47,7 @@ class Will(NamedTuple):
     """What a supervisor leaves to whoever takes its place; no `progress` before there is a build."""
 
     supervisor: Key
-    progress: Progress | None = None
+    progress: SupervisorState | None = None
 
 
 class Note:

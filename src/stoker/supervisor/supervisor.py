@@ -27,13 +27,13 @@ from stoker.act import ramdisk
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
 from stoker.contract.gate_file import read_gate
 from stoker.contract.process import Key, key_of, lives, session_of
-from stoker.contract.retry_files import Question, Verdict
+from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import ContractError, dump, load_or_none
 from stoker.contract.supervisor_files import ExitRecord, Run, SupervisorRecord
 from stoker.supervisor import command
 from stoker.supervisor.engine_runner import EngineRunner
-from stoker.supervisor.standby import Note, Progress, Will, stand_by
+from stoker.supervisor.standby import Note, SupervisorState, Will, stand_by
 from stoker.supervisor.watchdog import Watchdog
 
 STOP_GRACE_SECONDS = 10.0
@@ -143,7 +143,7 @@ class Supervisor:
 
     def remember(self) -> None:
         """Leave behind what a standby must know to take our place at any moment."""
-        progress = Progress(
+        progress = SupervisorState(
             self.started,
             self.run_now(),
             self.begun_ticks,
@@ -161,7 +161,7 @@ class Supervisor:
         """One that is stopped could neither take our place nor end with us, and nobody hears of the highest one."""
         signal_tree([key[0] for key in self.above if lives(key)], signal.SIGCONT)
 
-    def take_over(self, before: Progress) -> None:
+    def take_over(self, before: SupervisorState) -> None:
         """Go on where the supervisor was killed: its children are ours now, those that have ended too."""
         self.started, self.past = before.started, list(before.past)
         self.step, self.attempt, _, self.begun, self.log_start, _ = before.run
@@ -285,7 +285,7 @@ class Supervisor:
         """
         hopeless = self.exit_code in (0, command.NOT_FOUND, command.NOT_EXECUTABLE) or self.attempt >= MAX_ATTEMPTS
         hopeless = hopeless or not os.path.exists(self.path("heartbeat"))
-        question = Question(self.exit_code, self.build_signal, self.attempt, time.time())
+        question = FailedAttempt(self.exit_code, self.build_signal, self.attempt, time.time())
         if not hopeless and self.write_file("ended.json", dump(question)):
             self.asked_at = time.monotonic()
             self.engine.wake()

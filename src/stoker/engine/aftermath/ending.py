@@ -7,7 +7,7 @@ import signal
 from dataclasses import replace
 
 from stoker.config.paths import BuildPaths
-from stoker.contract.retry_files import Question
+from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import ExitRecord
 from stoker.engine.aftermath.recovery import GIVEN_UP
@@ -44,7 +44,7 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
     return BuildEnded("failed", code, where + _reason(code, record.signal, state))
 
 
-def true_status(failed: Question, state: BuildState) -> int | None:
+def true_status(failed: FailedAttempt, state: BuildState) -> int | None:
     """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
 
     From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A

@@ -16,7 +16,7 @@ from stoker.act.tree import signal_tree
 from stoker.act.watchdog_call import WatchdogCall
 from stoker.config.paths import BuildPaths
 from stoker.contract.process import Key, lives
-from stoker.contract.retry_files import Question
+from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load, load_or_none
 from stoker.contract.supervisor_files import Run, SupervisorRecord
 from stoker.engine.govern.governor import Governor
@@ -139,11 +139,11 @@ class SupervisorLink:
             governor.guests.held,
         )
 
-    def asked(self) -> Question | None:
+    def asked(self) -> FailedAttempt | None:
         """The command has failed, and the supervisor waits to be told what now."""
         return self._handover.asked()
 
-    def answer(self, failed: Question, *, again: bool, exit_code: int | None) -> None:
+    def answer(self, failed: FailedAttempt, *, again: bool, exit_code: int | None) -> None:
         """Whether it runs again, and the status that counts if not its own."""
         with contextlib.suppress(OSError):  # then it does not run again, after a minute
             self._handover.answer(failed.attempt, again=again, exit_code=exit_code)

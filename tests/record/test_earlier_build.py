@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stoker.config.paths import BuildPaths, builds_dir
-from stoker.record.resume import last_build_of
+from stoker.record.earlier_build import last_build_of
 
 T0 = 1_700_000_000.0
 ORIGIN = {"name": "pytorch", "path": "/p.yaml", "settings": {"arch": "8.0"}, "extra": ["-x"]}
