@@ -96,11 +96,11 @@ def test_a_job_of_make_is_stopped_without_the_rest_of_its_group() -> None:
 
 
 def test_the_kernel_would_take_a_job_first_and_its_children_too(job: Target) -> None:
-    gate.offer_to_the_kernel([job.pid])
+    gate.raise_oom_score([job.pid])
     score = Path(f"/proc/{job.pid}/oom_score_adj")
     assert int(score.read_text()) == gate.SCORE
     score.write_text("900")
-    gate.offer_to_the_kernel([job.pid])
+    gate.raise_oom_score([job.pid])
     assert int(score.read_text()) == 900
 
 

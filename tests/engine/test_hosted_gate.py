@@ -12,7 +12,7 @@ import pytest
 from stoker.act.gate import Target
 from stoker.act.tree import Processes
 from stoker.contract.process import Key, stat_fields
-from stoker.engine.govern.hosted_gate import GuestHolder, end_guests
+from stoker.engine.govern.hosted_gate import GuestHolder, end_hosted
 from stoker.engine.jobs.deck import Member
 from stoker.model.events import JobState
 from stoker.sense.proc.jobs import Job, JobUse
@@ -119,9 +119,9 @@ def test_what_an_earlier_engine_had_stopped_goes_on_with_a_running_job(spawn: Sp
     until(lambda: goes(guest))
 
 
-def test_at_the_builds_end_guests_are_ended_also_stopped_ones(spawn: Spawn) -> None:
+def test_at_the_builds_end_hosted_are_ended_also_stopped_ones(spawn: Spawn) -> None:
     guest, job, holder = spawn(), member(1, "frozen"), GuestHolder(places=1)
     holder.see(job, use(job, guest))
     holder.settle([job])
-    end_guests([job])
+    end_hosted([job])
     assert guest.wait(20) == -15

@@ -21,12 +21,12 @@ from stoker.record import builds as builds_module
 from stoker.record.builds import (
     LOST_REASON,
     NoSuchBuildError,
+    builds_with_phase,
     final_state,
     is_live,
     list_builds,
     prune_builds,
     resolve,
-    told_builds,
 )
 from stoker.record.journal import JournalWriter
 
@@ -231,7 +231,7 @@ def test_a_pause_is_told_however_long_ago_it_was(supervisor: subprocess.Popen[by
     paused = ev.LevelSet("auto", 4, "hard")
     make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), paused, *quiet), supervisor=live(supervisor))
     make_build("b-2", age=5, events=(ev.StepStarted(1, 1, "b", (), 1), paused, DONE))
-    assert [(b.id, b.phase) for b in told_builds()] == [("b-1", "frozen"), ("b-2", "done")]
+    assert [(b.id, b.phase) for b in builds_with_phase()] == [("b-1", "frozen"), ("b-2", "done")]
 
 
 @pytest.mark.parametrize("word", ["..", "../builds", ".", "/etc", "a/b", "", "\x1b[2J", "b-1/../b-1", "*"])

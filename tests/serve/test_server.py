@@ -165,7 +165,7 @@ async def test_a_viewer_that_comes_back_gets_what_it_missed(engine: Engine, conn
 async def test_one_that_was_away_too_long_or_knows_too_much_gets_the_state(
     engine: Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "RING_RECORDS", 5)
+    monkeypatch.setattr(server_module, "BACKLOG_RECORDS", 5)
     engine.emit(*[notice()] * 20)
     for resume, whole in ((15, True), (16, False), (21, False), (22, True), (-1, True)):
         viewer = await connect()
@@ -173,10 +173,12 @@ async def test_one_that_was_away_too_long_or_knows_too_much_gets_the_state(
         assert (hello["snapshot"] is not None) is whole, resume
 
 
-async def test_the_ring_is_bounded_in_bytes(engine: Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "RING_BYTES", 10_000)
+async def test_the_backlog_is_bounded_in_bytes(
+    engine: Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "BACKLOG_BYTES", 10_000)
     engine.emit(*[notice("x" * 1000)] * 50)
-    assert engine.server._ring._bytes <= 10_000
+    assert engine.server._backlog._bytes <= 10_000
     viewer = await connect()
     assert (await viewer.greet(resume=1))["snapshot"] is not None
 

@@ -1,6 +1,6 @@
 """Stops jobs and sets them going, whole trees at a time.
 
-Does what it is told and does not know why. A job is known by its first process; every signal goes out only if that
+Does not know why. A job is known by its first process; every signal goes out only if that
 is still the same process.
 """
 
@@ -28,13 +28,13 @@ ROUNDS = 5
 class Target:
     """A job's first process. `leads` says that it leads a process group of its own, as ninja's jobs do.
 
-    `guests` are processes elsewhere that work for it, below a server that must never be stopped itself.
+    `hosted` are processes elsewhere that work for it, below a server that must never be stopped itself.
     """
 
     pid: int
     start_ticks: int
     leads: bool
-    guests: tuple[Key, ...] = ()
+    hosted: tuple[Key, ...] = ()
 
     @property
     def lives(self) -> bool:
@@ -84,7 +84,7 @@ def kill(target: Target) -> bool:
         return False
     below = descendants(target.pid)
     sent = _send(target, signal.SIGKILL)
-    _each([*below, *Processes().trees(target.guests)], signal.SIGKILL)
+    _each([*below, *Processes().trees(target.hosted)], signal.SIGKILL)
     return sent
 
 
@@ -123,14 +123,14 @@ def _handed_to(pids: Iterable[int], heirs: set[int]) -> set[int]:
     return found
 
 
-def hold_guests(guests: Iterable[Key]) -> None:
+def hold_hosted(hosted: Iterable[Key]) -> None:
     """Stop what works elsewhere for jobs that are stopped."""
-    _each(Processes().trees(guests), signal.SIGSTOP)
+    _each(Processes().trees(hosted), signal.SIGSTOP)
 
 
-def release_guests(guests: Iterable[Key]) -> None:
+def release_hosted(hosted: Iterable[Key]) -> None:
     """Set it going, also where its job has ended: nobody else would."""
-    _each(reversed(Processes().trees(guests)), signal.SIGCONT)
+    _each(reversed(Processes().trees(hosted)), signal.SIGCONT)
 
 
 def nudge(processes: Iterable[Key]) -> None:
@@ -138,24 +138,24 @@ def nudge(processes: Iterable[Key]) -> None:
     _each((pid for pid, _ in processes), signal.SIGCONT)
 
 
-def end_guests(targets: Iterable[Target]) -> None:
+def end_hosted(targets: Iterable[Target]) -> None:
     """SIGTERM to what works elsewhere for jobs that are being ended."""
-    signal_tree(Processes().trees(key for target in targets for key in target.guests), signal.SIGTERM)
+    signal_tree(Processes().trees(key for target in targets for key in target.hosted), signal.SIGTERM)
 
 
-def offer_to_the_kernel(pids: Iterable[int]) -> list[int]:
+def raise_oom_score(pids: Iterable[int]) -> list[int]:
     """Raise the score by which the kernel picks whom to kill: for these processes and all below them, whose pids are
     returned. What any of them forks from now on inherits it.
 
     Parents come first, or a child that is forked meanwhile would keep the lower score.
     """
-    todo, offered = list(pids), []
+    todo, raised = list(pids), []
     while todo:
         pid = todo.pop()
-        offered.append(pid)
+        raised.append(pid)
         _raise_score(pid)
         todo += listed_children(pid)
-    return offered
+    return raised
 
 
 def _raise_score(pid: int) -> None:

@@ -1,4 +1,4 @@
-"""The engine's half of what it and its supervisor tell each other, by files in the build's folder.
+"""The engine's half of what it and its supervisor say to each other, by files in the build's folder.
 
 While it works, an engine leaves behind what somebody must know who stands in for it (gate.json, heartbeat). When the
 command has failed, the supervisor asks (ended.json) and the engine answers (verdict.json). Unaware of why.
@@ -41,18 +41,18 @@ class Handover:
         schedulers: Sequence[Key],
         stopped: Sequence[Key],
         jobs: Sequence[Key],
-        guests: Mapping[Key, Key] = MappingProxyType({}),
+        hosted: Mapping[Key, Key] = MappingProxyType({}),
     ) -> None:
         """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
 
-        `guests` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of living
+        `hosted` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of living
         schedulers. One whose scheduler was killed stays on the list while it lives: the supervisor ends what is left
         when the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
         """
         known = set(jobs)
         orphans = (key for key in self._jobs if key not in known and lives(key))
         self._jobs = (*jobs, *orphans)
-        owners = tuple((*job, *guest) for guest, job in guests.items())
+        owners = tuple((*job, *process) for process, job in hosted.items())
         gate = Gate(level, tuple(schedulers), tuple(stopped), self._jobs, owners)
         if gate != self._written:
             with contextlib.suppress(OSError):

@@ -153,7 +153,7 @@ def that_name(word: bytes) -> dict[int, list[bytes]]:
 def shows_stop(key: Key) -> bool:
     """`Processes.is_stopped` of a job that is too young to have orphans, without a look at all processes.
 
-    Also of one that was told to stop and has had no core since on which to do so, as on a machine whose cores are busy.
+    Also of one that was sent a stop and has had no core since on which to act on it, as where all cores are busy.
     """
     if start_ticks(key[0]) != key[1]:
         return False

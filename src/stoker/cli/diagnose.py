@@ -96,11 +96,11 @@ def _meant() -> str:
 
 
 def _causes(name: str, build: BuildPaths | None, state: BuildState) -> Sequence[Cause]:
-    """What stdin, a log, or else the output of a build tells. Raises OSError."""
+    """Return what is known of stdin, of a log, or else of a build's output. Raises OSError."""
     if name == "-":
         return _scanned(sys.stdin.buffer, state)
     if state.diagnosis is not None and state.diagnosis.complete:
-        return state.diagnosis.causes  # what the build's last lines have told, which knows what was killed, too
+        return state.diagnosis.causes  # found at the build's end, with what was killed in mind
     with Path(name).open("rb") if build is None else open_regular(build.output) as file:
         return _scanned(file, state)
 
@@ -121,7 +121,7 @@ def _build(name: str) -> BuildPaths | None:
 
 
 def _scanned(file: BinaryIO, state: BuildState) -> list[Cause]:
-    """What the output tells from where the last attempt begins: what came before was mended, or well."""
+    """Scan the output from where the last attempt begins: what came before was repaired, or well."""
     from stoker.diagnose.killed_lines import names_killed
     from stoker.diagnose.match import cause_of
     from stoker.diagnose.rule import shipped_rules

@@ -30,12 +30,15 @@ NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """The words of `stoker jobs`."""
     parser.add_argument(
-        "words", nargs="*", metavar="[ID] [N|auto]", help="a build, and how many jobs may run (default: tell the level)"
+        "words",
+        nargs="*",
+        metavar="[ID] [N|auto]",
+        help="a build, and how many jobs may run (default: print the level)",
     )
     parser.add_argument(
         "--ignore-memory",
         action="store_true",
-        help="with N: start jobs whatever memory they need, until told otherwise",
+        help="with N: start jobs whatever memory they need, until the level is set again",
     )
 
 
@@ -57,13 +60,13 @@ def _add_id(parser: argparse.ArgumentParser) -> None:
 
 
 def jobs(args: argparse.Namespace) -> int:
-    """Set the level, or tell it. Raises CliError."""
+    """Set the level, or print it. Raises CliError."""
     name, level = _understood(args.words)
     if args.ignore_memory and not isinstance(level, int):
         raise CliError("--ignore-memory goes with a number, as in: stoker jobs 12 --ignore-memory")
     paths = _live(name, unknown=args.words[-1] if len(args.words) == 1 else None)
     if level is None:
-        return _tell(paths)
+        return _print_level(paths)
     arguments: dict[str, object] = {"jobs": None if level == "auto" else level}
     if args.ignore_memory:
         arguments["ignore_memory"] = True
@@ -113,11 +116,11 @@ def _live(name: str | None, unknown: str | None = None) -> BuildPaths:
             f"{unknown!r} is neither a level (a number or auto) nor a build; 'stoker ls' lists builds"
         ) from err
     if not is_live(paths):
-        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' tells how", FAILURE)
+        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' says how", FAILURE)
     return paths
 
 
-def _tell(paths: BuildPaths) -> int:
+def _print_level(paths: BuildPaths) -> int:
     """The level as the answer to a question, on stdout."""
     update = asyncio.run(current(paths))
     print(level_text(update.state))

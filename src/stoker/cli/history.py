@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=int, default=HEAVIEST, metavar="N", help=f"heaviest jobs to show (default: {HEAVIEST})"
     )
-    parser.add_argument("--forget", action="store_true", help="empty it: the next build begins with what classes tell")
+    parser.add_argument("--forget", action="store_true", help="empty it: the next build begins with what classes say")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 

@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
     """argparse with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        """Exit with status 2 and one line that says what and how to mend it."""
+        """Exit with status 2 and one line that says what is wrong and what to do."""
         raise CliError(f"{message}; see '{self.prog} --help'")
 
 
@@ -117,7 +117,7 @@ def _handled(args: argparse.Namespace) -> int:
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments; what a sub-command does not know is told with that sub-command's own help."""
+    """Parse the arguments; what a sub-command does not know is an error that names that sub-command's own help."""
     args, unknown = build_parser(words[0] if words else "").parse_known_args(words)
     if unknown:
         raise CliError(f"unrecognized arguments: {' '.join(unknown)}; see 'stoker {args.command} --help'")
@@ -270,7 +270,7 @@ COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], 
     "status": ("what a build is doing", _id_json, "stoker.cli.query:status"),
     "log": ("a build's output", _log, "stoker.cli.query:log"),
     "events": ("a build's journal", _events, "stoker.cli.query:events"),
-    "jobs": ("how many jobs may run: set it, or tell it", "stoker.cli.govern:add_jobs", "stoker.cli.govern:jobs"),
+    "jobs": ("how many jobs may run: set it, or print it", "stoker.cli.govern:add_jobs", "stoker.cli.govern:jobs"),
     "pause": ("start nothing new, or freeze everything", "stoker.cli.govern:add_pause", "stoker.cli.govern:pause"),
     "resume": ("go on after a pause", "stoker.cli.govern:add_resume", "stoker.cli.govern:resume"),
     "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),

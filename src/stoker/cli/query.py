@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import shutil
 import sys
@@ -30,7 +31,7 @@ from stoker.model.status import status_of, time_left
 from stoker.model.text import Ink, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
-from stoker.record.builds import BuildSummary, final_state, is_live, told_builds, what_and_where
+from stoker.record.builds import BuildSummary, builds_with_phase, final_state, is_live, what_and_where
 from stoker.record.journal import follow_journal, read_journal
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text
@@ -48,7 +49,7 @@ def ls(args: argparse.Namespace) -> int:
     """The builds, newest first."""
     for line in repair_all():
         say(line)
-    builds = told_builds()
+    builds = builds_with_phase()
     if args.json:
         rows = [
             {
@@ -221,8 +222,10 @@ def _show(file: Any, paths: BuildPaths) -> None:
     state, colour = final_state(paths), in_colour()
     begin = state.step.log_start if state.step is not None else 0
     now, before = killed_output(state), killed_output(state, earlier=True)
+    position = file.seek(0, io.SEEK_CUR)
     while line := file.readline(1 << 16):
-        output = (now if file.tell() > begin else before)(line)
+        position += len(line)
+        output = (now if position > begin else before)(line)
         mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
         print(sgr((*mark, *spans(line.rstrip(b"\n"))), colour=colour))
     sys.stdout.flush()
@@ -259,7 +262,7 @@ def stop(args: argparse.Namespace) -> int:
     """End a build and wait until nothing of it is left."""
     paths = find(args.id)
     if not is_live(paths):
-        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' tells how", FAILURE)
+        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' says how", FAILURE)
     print(f"stoker: {'killing' if args.force else 'stopping'} {paths.id}", file=sys.stderr)
     try:
         asyncio.run(ask_to_stop(paths, force=args.force))

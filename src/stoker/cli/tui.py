@@ -33,7 +33,7 @@ class TuiOptions:
 
 
 def tui_options(theme_name: str | None) -> TuiOptions:
-    """Read settings and themes. Faults in files are told and passed over; a theme asked for by name must be there."""
+    """Read settings and themes. Faults in files are printed and passed over; a theme asked for by name must exist."""
     from stoker.show.tui.input.actions import TABLE
 
     settings, faults = load_settings(settings_path(), {action.id for action in TABLE})
@@ -53,7 +53,7 @@ def tui_options(theme_name: str | None) -> TuiOptions:
 
 
 def run_screens(source: Source, options: TuiOptions, go_on: GoOn | None = None) -> None:
-    """Show a build full-screen until the person leaves, or has it gone on with by `go_on` when it has failed.
+    """Show a build full-screen until the person leaves, or has it resumed by `go_on` when it has failed.
 
     Raises what the source raises, and ScreensFailedError.
     """

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--driver-wait",
         type=_seconds,
         metavar="SECONDS",
-        help="how long the driver may take to tell of this machine's GPUs (default 60: it may have to wake them)",
+        help="how long the driver may take to list this machine's GPUs (default 60: it may have to wake them)",
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 

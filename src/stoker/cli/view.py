@@ -99,7 +99,7 @@ def show_build(
 
 
 def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:
-    """What the files tell, or the end that was seen: where the disk is full, the journal lacks it."""
+    """Return the state by the files, or the end that was seen: where the disk is full, the journal lacks it."""
     state = final_state(paths)
     return source.state if source.state.over and not state.over else state
 
@@ -116,7 +116,7 @@ def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) 
 
 
 def _source(paths: BuildPaths, *, read_only: bool) -> BuildSource:
-    return BuildSource(paths, read_only) if read_only else BuildSource(paths, mend=lambda: repair(paths))
+    return BuildSource(paths, read_only) if read_only else BuildSource(paths, repair=lambda: repair(paths))
 
 
 def exit_status(state: BuildState) -> int:

@@ -1,4 +1,4 @@
-"""A process's identity, and the few facts of /proc/PID/stat that tell about its life. Unaware of builds."""
+"""A process's identity, and the few facts of /proc/PID/stat about its life. Unaware of builds."""
 
 import os
 import signal

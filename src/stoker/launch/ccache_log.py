@@ -14,7 +14,7 @@ from pathlib import Path
 
 VARIABLE = "CCACHE_STATSLOG"
 ASK_SECONDS = 2.0
-"""How long ccache may take to tell a setting; it takes 5 ms."""
+"""How long ccache may take to print a setting; it takes 5 ms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def with_cost(need: Need, env: Mapping[str, str]) -> Need:
 
 
 def _remembered(need: Need) -> Cost | None:
-    """The CUDA files that were compiled in this build folder. Their objects tell for how many architectures."""
+    """The CUDA files that were compiled in this build folder. Their objects show for how many architectures."""
     known = heaviest_known(MAX_ROWS)
     jobs = list(_once(job for job in known if job.tool == "nvcc" and os.path.isfile(_path(need, job))))
     archs = {arch for job in jobs[:1] for arch, _ in _sizes(_path(need, job))}
@@ -81,9 +81,9 @@ def _path(need: Need, job: KnownJob) -> str:
 def _shipped(need: Need, env: Mapping[str, str]) -> Cost:
     priors, _ = load_priors(priors_files())
     classes = [priors.of(f"{name}.o", "nvcc") for name in _sources(need.source, env)]
-    told = [prior for prior in classes if _is_of_kernels(prior)]
-    seconds = sum(prior.curve.duration for prior in told)
-    return Cost(len(told), seconds, "by priors.yaml: nvcc 13.0, sm_80", len(classes) - len(told))
+    measured = [prior for prior in classes if _is_of_kernels(prior)]
+    seconds = sum(prior.curve.duration for prior in measured)
+    return Cost(len(measured), seconds, "by priors.yaml: nvcc 13.0, sm_80", len(classes) - len(measured))
 
 
 def _is_of_kernels(prior: Prior) -> bool:

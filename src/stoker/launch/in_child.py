@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _ignore(_line: str) -> None:
-    """The screen tells it by the build's own notices."""
+    """The build's own notices say it on the screen."""
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _LIBRARIES = {"cudnn.h": "cudnn", "nccl.h": "nccl"}
 
 
 def with_history(need: Need) -> Need:
-    """The need with the heaviest job that is remembered of its build folder, told by outputs that are there."""
+    """Return the need with the heaviest job that is remembered of its build folder, by outputs that are there."""
     own = next((job for job in heaviest_known(ASKED) if os.path.isfile(os.path.join(need.build, job.output))), None)
     if own is None or (need.job is not None and need.job.bytes > own.peak):
         return need
@@ -99,7 +99,7 @@ def _cuda(need: Need, profile: Profile, env: Mapping[str, str]) -> Want:
 
 
 def _knobs(need: Need, profile: Profile) -> Knobs:
-    """Whose variables count: told by the tree, else by the variables that the profile itself sets."""
+    """Return whose variables count: by the tree, else by the variables that the profile itself sets."""
     if need.knobs:
         return need.knobs
     return "pytorch" if "USE_CUDA" in profile.env else ""

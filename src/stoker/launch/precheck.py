@@ -28,10 +28,10 @@ TOTAL_SECONDS = 5.0
 """For all checks together; what has no answer by then is a warning, and the build begins."""
 
 QUIET_SECONDS = 1.0
-"""After which a person is told what is waited for."""
+"""After which it is said what is waited for."""
 
 LONGEST = 600
-"""Characters of a check's reason, and of its remedy, that are told in a line: a path may be 4096 long."""
+"""Characters of a check's reason, and of its remedy, that are printed in a line: a path may be 4096 long."""
 
 Say = Callable[[str], None]
 
@@ -62,7 +62,7 @@ def precheck(plan: Plan, request: BuildRequest, say: Say) -> list[str]:
         same = next((names for names, other in environments if other == env), None)
         same.append(name) if same is not None else environments.append(([name], env))
     running = [(names, Examining(_need(plan, folder, env), env, PROGRAM_SECONDS)) for names, env in environments]
-    _tell_what_is_waited_for([examining for _, examining in running], began + QUIET_SECONDS, say)
+    _say_what_is_waited_for([examining for _, examining in running], began + QUIET_SECONDS, say)
     end = began + TOTAL_SECONDS
     checks = list(_combined([(names, examining.result(end - time.monotonic())) for names, examining in running]))
     failed = [check for check in checks if check.status == "fail"]
@@ -72,12 +72,12 @@ def precheck(plan: Plan, request: BuildRequest, say: Say) -> list[str]:
 
 
 def _need(plan: Plan, folder: str, env: Mapping[str, str]) -> Need:
-    """What is still to be built may be without the heaviest job that was measured here: that one is only told."""
+    """What is still to be built may be without the heaviest job that was measured here: that one is only a notice."""
     need = with_history(with_profile(recognise(folder, env), plan.profile, env))
     return replace(need, job=replace(need.job, measured=False)) if need.job is not None else need
 
 
-def _tell_what_is_waited_for(running: Sequence[Examining], until: float, say: Say) -> None:
+def _say_what_is_waited_for(running: Sequence[Examining], until: float, say: Say) -> None:
     waiting = [examining.waiting(max(0.0, until - time.monotonic())) for examining in running]
     late = list(dict.fromkeys(name for names in waiting for name in names))
     if late:
@@ -99,7 +99,7 @@ def _combined(found: Sequence[tuple[Sequence[str], Examination]]) -> Iterator[Ch
 
 
 def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
-    """One line: the first thing to mend, how, and where the rest is told."""
+    """Return one line: the first thing to repair, how, and where the rest is printed."""
     words = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in plan.settings.items()]
     doctor = " ".join(["stoker doctor -p", shlex.quote(plan.profile.name), *words])
     rest = f"{len(failed)} of {total} checks fail" if len(failed) > 1 else f"1 of {total} checks fails"
@@ -107,6 +107,6 @@ def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
 
 
 def _sentence(check: Check) -> str:
-    """On one line. Names come from the tree, and that from strangers: no escape and no length of theirs is told."""
+    """Return it on one line. Names come from the tree, which may be hostile: no escape, and bounded."""
     remedy = f" -> {clean(check.remedy, LONGEST)}" if check.remedy else ""
     return f"{clean(check.name, LONGEST)}: {clean(check.why, LONGEST)}{remedy}"

@@ -1,4 +1,4 @@
-"""Why a build was not started. Every message is one line that says what and how to mend it."""
+"""Why a build was not started. Every message is one line that says what is wrong and what to do."""
 
 from __future__ import annotations
 

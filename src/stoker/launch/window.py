@@ -1,4 +1,4 @@
-"""How wide a scheduler is told to be: more than may run, so that there is a choice, and how the number reaches it.
+"""The window, how wide a scheduler is made: more than may run, so that there is a choice. And how it hears of it.
 
 Unaware of who starts the build. What a person wrote is never changed: their own -j is the most that can run.
 """
@@ -43,7 +43,7 @@ NINJA_FLAGS = "NINJAFLAGS"
 """Options that some wrappers of ninja hand on to it."""
 
 CARGO_JOBS, GO_FLAGS = "CARGO_BUILD_JOBS", "GOFLAGS"
-"""How cargo and go, which run their compilers by themselves, are told how many at once: nobody else can hold them."""
+"""How cargo and go, which run their compilers by themselves, learn how many at once: nobody else can hold them."""
 
 _GO_JOBS = re.compile(r"(?:^|\s)--?p=")
 _NINJA = re.compile(r"(?:ninja|ninja-build|samu|samurai)(?:-?\d[\d.]*)?")
@@ -91,9 +91,9 @@ def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, s
     """A person's number for tools that run their jobs themselves. Without one they take as many as there are CPUs."""
     if jobs is None:
         return {}
-    told = {} if environ.get(CARGO_JOBS) else {CARGO_JOBS: str(jobs)}
+    added = {} if environ.get(CARGO_JOBS) else {CARGO_JOBS: str(jobs)}
     flags = environ.get(GO_FLAGS, "")
-    return told if _GO_JOBS.search(flags) else {**told, GO_FLAGS: f"{flags} -p={jobs}".strip()}
+    return added if _GO_JOBS.search(flags) else {**added, GO_FLAGS: f"{flags} -p={jobs}".strip()}
 
 
 def _has_width(words: Sequence[str]) -> bool:
@@ -112,7 +112,7 @@ def _ninja(words: Sequence[str], window: int) -> Prepared:
 def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
     """Make without -j runs one job at a time, and some makefiles rely on that; a bare -j means any number.
 
-    Told of a jobserver it would take slots for more: it is told of none.
+    One that knows of a jobserver would take slots for more: it gets none.
     """
     arguments = make_arguments(words)
     if arguments.builds_nothing:

@@ -75,7 +75,7 @@ class BuildSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """What the head and the tail of a journal tell."""
+    """What the head and the tail of a journal show."""
 
     begun: Record | None = None
     stepping: bool = False
@@ -98,12 +98,12 @@ def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
 
-def told_builds() -> list[BuildSummary]:
+def builds_with_phase() -> list[BuildSummary]:
     """The same, and of those that live whether they are paused or frozen, which may stand anywhere in a journal."""
-    return [replace(build, phase=_told_phase(build)) if build.live else build for build in list_builds()]
+    return [replace(build, phase=_phase_by_journal(build)) if build.live else build for build in list_builds()]
 
 
-def _told_phase(build: BuildSummary) -> Phase:
+def _phase_by_journal(build: BuildSummary) -> Phase:
     try:
         return final_state(BuildPaths(builds_dir() / build.id)).phase
     except JournalError:
@@ -157,12 +157,12 @@ def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> Ambigu
 
 
 def is_live(paths: BuildPaths) -> bool:
-    """Whether the supervisor or the build still runs, and the journal does not yet tell the build's end."""
+    """Whether the supervisor or the build still runs, and the journal does not yet have the build's end."""
     return _glance(paths.journal).end is None and runs(paths)
 
 
 def known_state(paths: BuildPaths) -> BuildState:
-    """The state that the journal tells, or what the launcher knew before there was one. Raises JournalError."""
+    """The state by the journal, or what the launcher knew before there was one. Raises JournalError."""
     state = load_state(paths.journal)
     return state if state.id else _state_without_journal(paths)
 

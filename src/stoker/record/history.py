@@ -91,7 +91,7 @@ class History:
     """Runs by tool, output and flags. `find` answers at once; `add` waits for `flush`, which may run in a thread.
 
     Opens the file, and makes it where there is none. Any number of processes may use one file at a time. No method
-    raises for what is wrong with the file: `take_notes` tells.
+    raises for what is wrong with the file: `take_notes` says so.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:

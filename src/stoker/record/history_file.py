@@ -19,7 +19,7 @@ from typing import Any
 from stoker.config.paths import private_dir
 
 APPLICATION_ID = 0x53746F6B
-"""Tells this file from other programs' ("Stok", file(1) shows it)."""
+"""Marks this file as ours ("Stok", file(1) shows it)."""
 
 FORM = 1
 """Form of the table; a file of a later form is left alone."""
@@ -209,7 +209,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")  # A power cut may cost the last runs, and never the file.
     connection.execute("PRAGMA journal_size_limit = 4194304")
-    connection.execute("BEGIN IMMEDIATE")  # Also tells now, not at the first write, that writing is forbidden.
+    connection.execute("BEGIN IMMEDIATE")  # Fails now, not at the first write, where writing is forbidden.
     if not parts:
         connection.execute(_TABLE)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

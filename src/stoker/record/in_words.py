@@ -1,4 +1,4 @@
-"""A command and its folder on one line, however narrow, so that builds can be told apart. Pure."""
+"""A command and its folder on one line, however narrow, so that builds can be distinguished. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from stoker.model.text import clean
 
-MAX_TOLD = 10_000
+MAX_SHOWN = 10_000
 """Characters of a command and of a folder; a command may have megabytes."""
 
 BETWEEN = " in "
@@ -20,7 +20,7 @@ def in_words(command: Sequence[str], folder: str, width: int) -> str:
     Where that is too little: the program's own name, the last folders in half of it or in what the command leaves, and
     of the command both ends.
     """
-    where = clean(folder, MAX_TOLD)
+    where = clean(folder, MAX_SHOWN)
     text = f"{_joined(command)}{BETWEEN}{where}"
     if len(text) <= width:
         return text
@@ -31,7 +31,7 @@ def in_words(command: Sequence[str], folder: str, width: int) -> str:
 
 
 def _joined(command: Sequence[str]) -> str:
-    return clean(shlex.join(command), MAX_TOLD)
+    return clean(shlex.join(command), MAX_SHOWN)
 
 
 def _last_folders(path: str, width: int) -> str:

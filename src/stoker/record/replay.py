@@ -167,7 +167,7 @@ class ReplaySource:
             self._set_position(self._position())
             self._speed = factor
         else:
-            raise CommandRefused("this is a replay; nothing runs that could be told to")
+            raise CommandRefused("this is a replay; nothing runs that could do it")
         self._wake.set()
 
     def _start(self) -> float:

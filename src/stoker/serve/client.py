@@ -34,12 +34,12 @@ STARTING_SECONDS = 1.0
 class BuildSource:
     """One build. Slow readers get the newest state, never a backlog.
 
-    `mend` is called while no engine answers: it does what can be done about that, and tells it in one line.
+    `repair` is called while no engine answers: it does what can be done about that, and says so in one line.
     """
 
-    def __init__(self, paths: BuildPaths, read_only: bool = False, mend: Callable[[], str] = lambda: "") -> None:
+    def __init__(self, paths: BuildPaths, read_only: bool = False, repair: Callable[[], str] = lambda: "") -> None:
         self._paths = paths
-        self._mend = mend
+        self._repair = repair
         self._read_only = read_only
         self._log = FileLog(paths.output)
         self._state = BuildState(id=paths.id)
@@ -110,7 +110,7 @@ class BuildSource:
                 link, note = "journal", str(err)
             if self._state.over:
                 break
-            note = (await asyncio.to_thread(self._mend) if link == "lost" else "") or note
+            note = (await asyncio.to_thread(self._repair) if link == "lost" else "") or note
             self._state = await asyncio.to_thread(_caught_up, self._state, self._paths)
             if self._met_engine or asyncio.get_running_loop().time() >= patient_until:
                 self._show(link, note)
@@ -119,7 +119,7 @@ class BuildSource:
         self._show("ended")
 
     async def _follow_engine(self) -> str:
-        """Be told by an engine until it goes; then, and if there is none, what is wrong. Raises NotLetInError."""
+        """Hear an engine until it goes; then, and if there is none, say what is wrong. Raises NotLetInError."""
         try:
             client = await EngineClient.connect(
                 self._paths.socket, resume=self._state.seq or None, read_only=self._read_only
@@ -137,12 +137,12 @@ class BuildSource:
         async with client:
             self._client = client
             try:
-                await self._be_told(client)
+                await self._listen(client)
             finally:
                 self._client = None
         return client.bye or "the engine is away"
 
-    async def _be_told(self, client: EngineClient) -> None:
+    async def _listen(self, client: EngineClient) -> None:
         if client.hello.snapshot is not None:
             self._state = client.hello.snapshot
         self._show("live")

@@ -148,7 +148,7 @@ class EngineClient:
 
 
 def _check_owner(path: Path, uid: int) -> None:
-    """An engine runs as the user who looks; what another user says is believed as little as it is told anything."""
+    """An engine runs as the user who looks; what another user says is not believed, and gets no answer."""
     if uid != os.getuid():
         raise StrangerError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
 

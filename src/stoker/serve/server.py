@@ -53,8 +53,8 @@ REFUSE_SECONDS = 1.0
 CLOSE_SECONDS = 2.0
 """How long a viewer that is being closed may take to read the last words."""
 
-RING_RECORDS = 4096
-RING_BYTES = 4 * 2**20
+BACKLOG_RECORDS = 4096
+BACKLOG_BYTES = 4 * 2**20
 """What is kept for viewers that come back: about half an hour of samples."""
 
 COMMAND_BURST = 20
@@ -89,7 +89,7 @@ class Server:
         self._hello_seconds = hello_seconds
         self._commands_per_second = commands_per_second
         self._clock = clock
-        self._ring = _Ring()
+        self._backlog = _Backlog()
         self._connections: set[asyncio.Task[None]] = set()
         self._viewers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
@@ -131,7 +131,7 @@ class Server:
             return
         frames = [event_frame(line) for line in lines]
         for record, frame in zip(records, frames, strict=True):
-            self._ring.add(record.seq, frame)
+            self._backlog.add(record.seq, frame)
         self._batch += frames
         loop = asyncio.get_running_loop()
         left = self._sent_at + BATCH_SECONDS - loop.time()
@@ -213,7 +213,7 @@ class Server:
         # From here to the end nothing awaits: no record can come between the snapshot and the first one sent.
         self._flush()
         state = self._get_state()
-        missed = self._ring.after(hello.resume, state.seq)
+        missed = self._backlog.after(hello.resume, state.seq)
         snapshot = state if missed is None else None
         answer = ServerHello(PROTOCOL_VERSION, state.id, __version__, state.seq, snapshot)
         writer.write(encode_frame(to_json(answer)) + (missed or b""))
@@ -254,7 +254,7 @@ class Server:
         return True
 
 
-class _Ring:
+class _Backlog:
     """The last records as frames, for viewers that come back."""
 
     def __init__(self) -> None:
@@ -264,7 +264,7 @@ class _Ring:
     def add(self, seq: int, frame: bytes) -> None:
         self._frames.append((seq, frame))
         self._bytes += len(frame)
-        while len(self._frames) > RING_RECORDS or self._bytes > RING_BYTES:
+        while len(self._frames) > BACKLOG_RECORDS or self._bytes > BACKLOG_BYTES:
             self._bytes -= len(self._frames.popleft()[1])
 
     def after(self, seq: int | None, newest: int) -> bytes | None:

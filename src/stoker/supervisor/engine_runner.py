@@ -85,7 +85,7 @@ class EngineRunner:
     # -- the engine's life -------------------------------------------------------------------------------------
 
     def start(self, ready_fd: int | None = None, rest: float = 0.0) -> None:
-        """Fork an engine, in a process group of its own; only the first one is told a `ready_fd`, which is ours now.
+        """Fork an engine, in a process group of its own; only the first one gets a `ready_fd`, which is ours now.
 
         It begins after `rest` seconds, or when it is woken, or when we have died. Where no process is to be had for it,
         the level is kept as while one rests, and `look` tries again.
@@ -108,7 +108,7 @@ class EngineRunner:
             self._ready_fd = None
 
     def _become_engine(self, rest: float, parent: int) -> None:
-        """In the child. One whose `parent` has died before the kernel was asked to tell of that does not rest."""
+        """In the child. One whose `parent` has died before the kernel was asked to signal that does not rest."""
         try:
             environment = dict(os.environ)
             os.setpgid(0, 0)

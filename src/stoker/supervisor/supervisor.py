@@ -177,7 +177,7 @@ class Supervisor:
         if self.last_command[0]:
             self.write_supervisor_file()
         if self.stop:
-            self.tell_of_stop()
+            self.announce_stop()
         self.engine.wake()
         self.reap()  # of what has ended already no other signal will come
 
@@ -243,17 +243,17 @@ class Supervisor:
                 self.ask()
 
     def start_next_step(self) -> None:
-        """The engine is told at once: jobs of the new step must not run unseen."""
+        """Wake the engine at once: jobs of the new step must not run unseen."""
         self.step += 1
         self.attempt = 0
         self.start_again()
 
     def start_again(self) -> None:
-        """A command after the first. It runs when supervisor.json tells of it: what it starts is not the last one's."""
-        told, telling = os.pipe()
-        self.start_build(told, telling)
-        os.close(told)
-        os.close(telling)
+        """A command after the first. It runs once supervisor.json says so: what it starts is not the last one's."""
+        ready, holding = os.pipe()
+        self.start_build(ready, holding)
+        os.close(ready)
+        os.close(holding)
         self.engine.wake()
 
     def end_left_over_jobs(self) -> None:
@@ -320,7 +320,7 @@ class Supervisor:
     def let_go_of_ramdisk(self) -> None:
         """At the end, unless a daemon that the build leaves behind keeps temporary files there.
 
-        Whatever goes wrong with it, the exit status must be told.
+        Whatever goes wrong with it, the exit status must be written.
         """
         with contextlib.suppress(Exception):
             if self.ramdisk and not ramdisk.users(self.ramdisk, self.tree()):
@@ -331,18 +331,18 @@ class Supervisor:
     def stop_requested(self, signum: int) -> None:
         """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now.
 
-        The engine is told before anything is set going, or it would stop that again. Not by supervisor.json, which is
-        written out to the disk: nobody waits for a busy one.
+        The engine hears of it before anything is set going, or it would stop that again. Not by supervisor.json, which
+        is written out to the disk: nobody waits for a busy one.
         """
         first, self.stop = self.stop is None, self.stop or Ending(STOP_GRACE_SECONDS)
         if signum == signal.SIGINT:
             self.stop.hurry()
         self.remember()
         if first:
-            self.tell_of_stop()
+            self.announce_stop()
             self.engine.wake()
 
-    def tell_of_stop(self) -> None:
+    def announce_stop(self) -> None:
         """To the engine, and to whoever comes later."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))

@@ -115,7 +115,7 @@ class Governor:
         member = member_of(birth, now, clocks, held=not self.open, alone=alone)
         member.first = birth.job.output in self.first
         if not member.fixed:
-            member.pids.update(gate.offer_to_the_kernel([member.job.pid]))
+            member.pids.update(gate.raise_oom_score([member.job.pid]))
         if birth.before is not None or (member.state == "running" and not member.fixed):
             self._expected.adopted(birth.jid)
         self.deck.add(member)
@@ -157,7 +157,7 @@ class Governor:
             if member is not None and use is not member.seen:
                 grew = use.cpu_seconds - member.age
                 if not (member.fixed or member.pids.issuperset(use.pids)):
-                    gate.offer_to_the_kernel(pid for pid in use.pids if pid not in member.pids)
+                    gate.raise_oom_score(pid for pid in use.pids if pid not in member.pids)
                 member.use(use)
                 self._expected.sample(jid, use.cpu_seconds, use.rss, use.phase)
                 self.guests.see(member, use)
@@ -360,7 +360,7 @@ class Governor:
 
     def _release(self, member: Member) -> bool:
         # What it had forked when it was stopped may have missed its score.
-        member.pids.update(gate.offer_to_the_kernel([member.job.pid]))
+        member.pids.update(gate.raise_oom_score([member.job.pid]))
         member.ended = not (all(gate.thaw([member.target])) if member.whole else gate.release(member.target))
         return not member.ended
 

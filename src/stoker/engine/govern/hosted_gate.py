@@ -32,24 +32,24 @@ class GuestHolder:
         does.
         """
         roots = tuple(guest[0] for guest in use.guests)
-        if roots == member.target.guests:
+        if roots == member.target.hosted:
             return
         for guest in use.guests:
-            if guest[0] not in member.target.guests and member.state == "running":
+            if guest[0] not in member.target.hosted and member.state == "running":
                 gate.nudge(guest)
-        member.target = replace(member.target, guests=roots)
+        member.target = replace(member.target, hosted=roots)
 
     def settle(self, members: Iterable[Member]) -> None:
         """After jobs were frozen or thawed, or have ended: so are their guests."""
-        frozen = [m for m in members if m.state == "frozen" and m.target.guests and not m.ended]
-        wanted = {guest: m.job.key for m in frozen for guest in m.target.guests}
+        frozen = [m for m in members if m.state == "frozen" and m.target.hosted and not m.ended]
+        wanted = {guest: m.job.key for m in frozen for guest in m.target.hosted}
         free = [guest for guest in self._held if guest not in wanted]
         if free:
-            gate.release_guests(free)
+            gate.release_hosted(free)
         kept = {guest: job for guest, job in self._held.items() if guest in wanted}
         more = [guest for guest in wanted if guest not in kept][: max(0, self._places - len(kept))]
         if more:
-            gate.hold_guests(more)
+            gate.hold_hosted(more)
         held = {**kept, **{guest: wanted[guest] for guest in more}}
         self.version += held != self._held
         self._held = held
@@ -65,6 +65,6 @@ def without_starting(decisions: Iterable[Decision], deck: Deck) -> tuple[Decisio
     return tuple(d for d in decisions if d.action != "freeze" or (m := deck.get(d.jid)) is None or not m.starting)
 
 
-def end_guests(members: Iterable[Member]) -> None:
+def end_hosted(members: Iterable[Member]) -> None:
     """The build is being stopped: so is what a server runs for its jobs, but not the server."""
-    gate.end_guests([member.target for member in members])
+    gate.end_hosted([member.target for member in members])

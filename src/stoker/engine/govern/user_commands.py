@@ -10,7 +10,7 @@ from typing import Any
 
 from stoker.act import gate
 from stoker.engine.govern.governor import Governor
-from stoker.engine.govern.hosted_gate import end_guests
+from stoker.engine.govern.hosted_gate import end_hosted
 from stoker.engine.jobs.deck import Member
 from stoker.model import events as ev
 from stoker.model.events import MAX_LEVEL
@@ -50,7 +50,7 @@ def _level(governor: Governor, arguments: Mapping[str, Any], who: str) -> list[e
 def let_go(governor: Governor) -> None:
     """The build is being stopped, by whomever: nothing is held any more, and what a server does for it ends too."""
     governor.open = True
-    end_guests(governor.deck)
+    end_hosted(governor.deck)
 
 
 def counts(governor: Governor) -> str:
