@@ -59,7 +59,7 @@ def test_a_persons_configuration_counts(environ: dict[str, str], tmp_path: Path)
 
 
 @pytest.mark.parametrize("cache", ["ccache", "sccache"])
-def test_a_size_for_which_there_is_no_room_is_not_set_and_told(environ: dict[str, str], cache: Cache) -> None:
+def test_a_size_for_which_there_is_no_room_is_not_set_but_reported(environ: dict[str, str], cache: Cache) -> None:
     free = shutil.disk_usage(environ["HOME"]).free
     found = cache_setup(profile(cache, free), environ)
     assert found.variables == dict.fromkeys(LAUNCHERS, cache)
@@ -74,7 +74,7 @@ def test_a_persons_launchers_stay_and_with_all_three_no_cache_was_set_up(environ
     assert cache_setup(profile("ccache", None), {**environ, **dict.fromkeys(LAUNCHERS, "distcc")}).tool == ""
 
 
-def test_no_cache_on_path_is_told(tmp_path: Path) -> None:
+def test_no_cache_on_path_is_reported(tmp_path: Path) -> None:
     nowhere = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     assert cache_setup(profile("auto"), nowhere).notes == ("neither ccache nor sccache is on PATH: nothing is cached",)
     assert cache_setup(profile("sccache"), nowhere).notes == ("sccache is not on PATH: nothing is cached",)

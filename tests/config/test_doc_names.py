@@ -96,8 +96,8 @@ def test_the_page_of_the_journal_names_every_event_and_every_field() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
     for event in EVENT_TYPES:
         fields = {field.name for field in dataclasses.fields(event)}
-        told = set(re.findall(r"`(\w+)`", rows[event.kind]))
-        assert fields <= told, event.kind
+        reported = set(re.findall(r"`(\w+)`", rows[event.kind]))
+        assert fields <= reported, event.kind
     for kind in (MachineSample, JobSample, GpuSample):
         for field in dataclasses.fields(kind):
             assert f"`{field.name}`" in page, f"{kind.__name__}.{field.name}"

@@ -1,4 +1,4 @@
-"""Files that are written, replaced, removed and made: somebody who watches is told, in crowded folders too."""
+"""Files that are written, replaced, removed and made: somebody who watches hears of it, in crowded folders too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.program import until
 
 
 class Watcher:
-    """Watches in a thread, as the engine does, and keeps how the file was when it was told."""
+    """Watches in a thread, as the engine does, and keeps how the file was when it was noticed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,14 +36,14 @@ class Watcher:
                 self.seen.append(text)
             self.looks += 1
 
-    def until_told(self) -> None:
-        """The watch is set up behind the first look: until then nobody tells of a change."""
+    def until_reported(self) -> None:
+        """The watch is set up behind the first look: until then nobody reports a change."""
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             Path(os.path.realpath(self.path)).with_name("probe").touch()
             return self.looks > 1
 
-        until(is_told, "a word of the kernel")
+        until(is_reported, "a word of the kernel")
 
     def until_look(self, count: int) -> None:
         until(lambda: self.looks >= count, "a look")
@@ -76,13 +76,13 @@ def unpolled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unpolled")
-def test_the_kernel_tells_of_a_file_that_is_replaced_removed_and_made_anew(
+def test_the_kernel_reports_a_file_that_is_replaced_removed_and_made_anew(
     tmp_path: Path, watch: Callable[[Path], Watcher]
 ) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("1")
     watcher = watch(path)
-    watcher.until_told()
+    watcher.until_reported()
     new = tmp_path / "new"
     new.write_text("2")
     new.replace(path)
@@ -101,7 +101,7 @@ def test_what_a_link_points_to_is_watched_where_it_is(tmp_path: Path, watch: Cal
     target.write_text("1")
     path.symlink_to(target)
     watcher = watch(path)
-    watcher.until_told()
+    watcher.until_reported()
     target.write_text("2")
     watcher.until_seen("1", "2")
 
@@ -132,7 +132,7 @@ def test_a_file_with_an_odd_name_beside_it_does_not_end_the_watch(
     path = tmp_path / "a.yaml"
     path.write_text("1")
     watcher = watch(path)
-    watcher.until_told()
+    watcher.until_reported()
     (tmp_path / os.fsdecode(b"odd\xff")).touch()
     path.write_text("2")
     watcher.until_seen("1", "2")
@@ -144,7 +144,7 @@ def test_in_a_crowded_folder_changes_are_found_by_looking(tmp_path: Path, watch:
     path = tmp_path / "a.yaml"
     path.write_text("1")
     watcher = watch(path)
-    watcher.until_told()
+    watcher.until_reported()
     before = watcher.looks
     for n in range(4 * CROWD):
         (tmp_path / f"tmp{n}.s").touch()

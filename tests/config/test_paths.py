@@ -74,7 +74,7 @@ def test_the_launchers_word_on_the_socket_counts_in_every_login(
     assert paths.socket == Path("/run/user/1000/stoker/b.sock")
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_learns_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

@@ -65,7 +65,7 @@ def test_every_tool_has_a_shipped_class() -> None:
         ("Copy.cu.o", "nvcc"),
     ],
 )
-def test_kernels_are_told_by_their_names(output: str, name: str) -> None:
+def test_kernels_are_recognised_by_their_names(output: str, name: str) -> None:
     assert SHIPPED.of(output, "nvcc").name == name
     assert SHIPPED.of(output, "cxx").name == "cxx"
 
@@ -120,7 +120,7 @@ def test_measured_kernels_do_what_their_class_says(output: str, points: tuple[Po
     assert prior.curve.still(prior.curve.peak_age + 0.1 * prior.curve.duration) == pytest.approx(tail, rel=0.3)
 
 
-def test_lto_is_told_by_the_command() -> None:
+def test_lto_is_recognised_by_the_command() -> None:
     assert SHIPPED.of("libx.so", "link", "g++ -O2 -flto=auto -shared -o libx.so").name == "link-lto"
     assert SHIPPED.of("libx.so", "link", "g++ -O2 -shared -o libx.so").name == "link"
 
@@ -159,7 +159,7 @@ def test_files_that_are_not_there_are_no_fault(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("a:\n  tol: cxx\n  points: {0: 1 GiB, 5: 1 GiB}\n", "2: unknown key 'tol'; did you mean 'tool'?"),
         ("a:\n  tool: cpp\n  points: {0: 1 GiB, 5: 1 GiB}\n", "2: 'tool' cannot be 'cpp'"),
@@ -178,8 +178,8 @@ def test_files_that_are_not_there_are_no_fault(tmp_path: Path, monkeypatch: pyte
         ("a:\n  points:\n" + "".join(f"    {n}: 1 GiB\n" for n in range(40)), "35: more than 32 points"),
     ],
 )
-def test_a_fault_is_told_with_its_line_and_costs_only_its_class(tmp_path: Path, text: str, told: str) -> None:
-    assert any(fault.startswith(told) for fault in faults(tmp_path, text + MINE)), faults(tmp_path, text + MINE)
+def test_a_fault_is_reported_with_its_line_and_costs_only_its_class(tmp_path: Path, text: str, reported: str) -> None:
+    assert any(fault.startswith(reported) for fault in faults(tmp_path, text + MINE)), faults(tmp_path, text + MINE)
     priors, _ = load_priors([tmp_path / "priors.yaml", shipped_priors()])
     assert next(c.name for c in priors.classes) == "protobuf"
     assert "a" not in {c.name for c in priors.classes}

@@ -1,4 +1,4 @@
-"""Profiles as people write them: what is read, what is put together, and how every fault is told."""
+"""Profiles as people write them: what is read, what is put together, and how every fault is reported."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ STEPS = "steps: {a: {command: x}}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             "steps: {a: {comand: x}}\n",
@@ -207,10 +207,10 @@ STEPS = "steps: {a: {command: x}}\n"
         ),
     ],
 )
-def test_a_fault_is_told_in_one_line_with_its_place_and_the_nearest_right_word(
-    own: Path, text: str, told: list[str]
+def test_a_fault_is_reported_in_one_line_with_its_place_and_the_nearest_right_word(
+    own: Path, text: str, reported: list[str]
 ) -> None:
-    assert faults(own, text) == told
+    assert faults(own, text) == reported
 
 
 def test_a_circle_and_a_chain_without_end_are_refused(own: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_circle_and_a_chain_without_end_are_refused(own: Path) -> None:
         load_profile("p0")
 
 
-def test_a_fault_in_a_profile_below_is_told_at_its_own_place(own: Path) -> None:
+def test_a_fault_in_a_profile_below_is_reported_at_its_own_place(own: Path) -> None:
     (own / "base.yaml").write_text("level: none\n" + STEPS)
     (own / "mine.yaml").write_text("extends: base\n")
     with pytest.raises(FaultyProfileError, match=rf"^{own}/base\.yaml:1: 'level'"):
@@ -251,7 +251,7 @@ def test_values_that_refer_through_thousands_of_others_are_refused(own: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "extra", "told"),
+    ("settings", "extra", "reported"),
     [
         ({"ach": "x"}, (), "this profile has no variable 'ach'; did you mean 'arch'?"),
         ({"heavy": "x"}, (), "this profile has no variable 'heavy'; known are arch"),
@@ -259,10 +259,10 @@ def test_values_that_refer_through_thousands_of_others_are_refused(own: Path) ->
     ],
 )
 def test_what_does_not_go_with_a_profile_is_refused(
-    own: Path, settings: dict[str, str], extra: tuple[str, ...], told: str
+    own: Path, settings: dict[str, str], extra: tuple[str, ...], reported: str
 ) -> None:
     (own / "mine.yaml").write_text("variables: {arch: x}\n" + STEPS)
-    with pytest.raises(ProfileError, match=told):
+    with pytest.raises(ProfileError, match=reported):
         load_profile("mine", settings, extra)
 
 

@@ -1,4 +1,4 @@
-"""Files that people write: every fault is told in one line with its place."""
+"""Files that people write: every fault is reported in one line with its place."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("#" * (MAX_FILE_BYTES + 1), 0, "larger than 256 KiB"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path, text: str | bytes, line: int, part: str) -> None:
+def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path, text: str | bytes, line: int, part: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load(path)
@@ -86,7 +86,7 @@ def test_settings_are_read(tmp_path: Path) -> None:
     assert settings == Settings("light", {"detach": "ctrl+d", "stop": "no"}, 2.0, "yes")
 
 
-def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_every_fault_in_the_settings_is_reported_and_the_rest_is_kept(tmp_path: Path) -> None:
     lines = [
         "them: light",
         "tick: fast",
@@ -116,7 +116,7 @@ def test_every_fault_in_the_settings_is_told_and_the_rest_is_kept(tmp_path: Path
 
 
 @pytest.mark.parametrize("tick", ["0.4", "5.1", "nan", "inf", "-1"])
-def test_a_tick_out_of_bounds_is_told(tmp_path: Path, tick: str) -> None:
+def test_a_tick_out_of_bounds_is_reported(tmp_path: Path, tick: str) -> None:
     settings, errors = load_settings(write(tmp_path, f"tick: {tick}\n"))
     assert settings.tick == 1.0
     assert "a number from 0.5 to 5" in str(errors[0])
@@ -127,7 +127,7 @@ def test_a_tick_out_of_bounds_is_told(tmp_path: Path, tick: str) -> None:
     [("keys: x\n", "is a mapping"), ("theme: {a: b}\n", "single value"), ("theme: [a]\n", "is a list"),
      ("theme: !x y\n", "has a tag"), ("? [a]\n: b\n", "single word")],
 )  # fmt: skip
-def test_the_wrong_shape_is_told(tmp_path: Path, text: str, part: str) -> None:
+def test_the_wrong_shape_is_reported(tmp_path: Path, text: str, part: str) -> None:
     _, errors = load_settings(write(tmp_path, text))
     assert len(errors) == 1
     assert part in str(errors[0])
@@ -170,7 +170,7 @@ def test_thresholds_are_shares_or_sizes_of_the_memory_and_keep_their_defaults(tm
         ("pressure: yes\n", "not 'yes'"),
     ],
 )
-def test_a_threshold_that_means_nothing_is_told_with_its_line_and_keeps_its_default(
+def test_a_threshold_that_means_nothing_is_reported_with_its_line_and_keeps_its_default(
     tmp_path: Path, text: str, fault: str
 ) -> None:
     path = write(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Themes: the shipped ones are readable, a person's own replace and extend them, faults are told with their place."""
+"""Themes: the shipped ones are readable, one of a person replaces and extends them, faults are reported in place."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ def test_high_contrast_is_higher() -> None:
 
 
 @pytest.mark.parametrize("theme", COLOURED, ids=name_of)
-def test_good_bad_and_doubtful_are_told_apart(theme: Theme) -> None:
+def test_good_bad_and_doubtful_are_kept_apart(theme: Theme) -> None:
     for first, second in combinations(("ok", "warn", "error"), 2):
         assert distance(theme.colors[first], theme.colors[second]) >= 20
 
@@ -121,7 +121,7 @@ def test_a_persons_theme_extends_and_replaces(tmp_path: Path) -> None:
         ("extends: broken\n", 1, "a theme cannot extend itself, only one of its name that is shipped"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+def test_a_fault_is_reported_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text(text)
     themes, faults = load_themes([SHIPPED, tmp_path])
@@ -131,16 +131,16 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, mes
     assert [str(f) for f in check_theme(path, [SHIPPED])] == [str(f) for f in faults]
 
 
-def test_a_theme_that_extends_itself_is_told_so(tmp_path: Path) -> None:
+def test_a_theme_that_extends_itself_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "evil.yaml"
     path.write_text("extends: evil\n")
     themes, faults = load_themes([SHIPPED, tmp_path])
     assert "evil" not in themes
-    told = f"{path}:1: a theme cannot extend itself, only one of its name that is shipped"
-    assert [str(f) for f in faults] == [told] == [str(f) for f in check_theme(path, [SHIPPED])]
+    reported = f"{path}:1: a theme cannot extend itself, only one of its name that is shipped"
+    assert [str(f) for f in faults] == [reported] == [str(f) for f in check_theme(path, [SHIPPED])]
 
 
-def test_a_circle_of_themes_is_told(tmp_path: Path) -> None:
+def test_a_circle_of_themes_is_reported(tmp_path: Path) -> None:
     for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
         (tmp_path / f"{name}.yaml").write_text(f"extends: {other}\n")
     themes, faults = load_themes([tmp_path])
@@ -197,7 +197,7 @@ def test_auto_follows_the_terminal(environ: dict[str, str], name: str) -> None:
     assert pick_theme("auto", THEMES, environ).name == name
 
 
-def test_an_unknown_theme_is_told_with_the_nearest() -> None:
+def test_an_unknown_theme_is_reported_with_the_nearest() -> None:
     with pytest.raises(NoSuchThemeError, match=r"no theme 'drak'; did you mean 'dark'\?"):
         pick_theme("drak", THEMES, {})
 

@@ -76,7 +76,7 @@ def test_a_kernel_takes_real_memory_but_no_more_than_planned(tmp_path: Path) -> 
     assert heavy_memory(size) / 4 <= peak <= heavy_memory(size)
 
 
-def test_python_work_takes_the_memory_it_is_told(tmp_path: Path) -> None:
+def test_python_work_takes_the_memory_it_is_given(tmp_path: Path) -> None:
     make(tmp_path, "")
     peak = peak_of([sys.executable, "work.py", "out", "0.5", "100"], tmp_path)
     assert 100 * MIB <= peak <= 150 * MIB

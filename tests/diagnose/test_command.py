@@ -60,7 +60,7 @@ def test_what_cannot_be_read(
         assert "\x1b" not in said
 
 
-def test_many_failures_are_told_briefly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_failures_are_reported_briefly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log"
     names = ("no-space", "memory-cc1plus", "undefined-reference", "werror", "missing-header")
     log.write_bytes(b"".join((LOGS / f"{name}.log").read_bytes() for name in names))

@@ -32,7 +32,7 @@ def state(*events: ev.Event) -> BuildState:
         b"make[2]: *** [CMakeFiles/x.dir/build.make:76: a.o] Error 137",
     ],
 )
-def test_a_killed_job_is_told_from_one_that_failed(line: bytes) -> None:
+def test_a_killed_job_is_distinguished_from_one_that_failed(line: bytes) -> None:
     assert killed_output(state())(line) == "a.o"
     assert killed_output(state())(line.replace(b"a.o", b"b.o")) == ""
     assert killed_output(state())(line.replace(b"a.o", b"c.o")) == "", "nobody killed that"

@@ -1,4 +1,4 @@
-"""The shipped rules: each finds its own examples, none is dangerous, and faults of a rule's file are told."""
+"""The shipped rules: each finds its own examples, none is dangerous, and faults of a rule's file are reported."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_rule_of_a_file(tmp_path: Path) -> None:
         ("  source: here", "  source: here\n  action: rm", "'action' cannot be 'rm'"),
     ],
 )
-def test_a_faulty_rule_is_told_with_its_file(old: str, new: str, fault: str, tmp_path: Path) -> None:
+def test_a_faulty_rule_is_reported_with_its_file(old: str, new: str, fault: str, tmp_path: Path) -> None:
     assert old in GOOD
     with pytest.raises(ConfigError, match=re.escape(fault)) as raised:
         load_rules(_file(tmp_path, GOOD.replace(old, new)))

@@ -44,7 +44,7 @@ def test_of_two_steps_the_first_that_failed_is_the_cause() -> None:
     assert found(log) == [("compile-error", 3), ("compiler-killed", 6)]
 
 
-def test_steps_are_told_apart_however_far_they_are() -> None:
+def test_steps_are_kept_apart_however_far_they_are() -> None:
     filler = "-- Looking for something\n" * 30_000
     log = f"[1/9] CXX a.o\n{WRONG}\n{filler}[2/9] CXX b.o\n{filler}{KILLED}\n"
     assert found(log) == [("compile-error", 2), ("compiler-killed", 60_004)]

@@ -46,9 +46,9 @@ def test_what_torch_does_not_take_fails_with_a_list_that_it_takes(text: str) -> 
     check = judge(text)
     assert check is not None
     assert check.status == "fail"
-    mended = re.search(rf'export {NAME}="([^"]+)"', check.remedy)
-    assert mended is not None
-    assert parse_arch_list(mended[1])
+    repaired = re.search(rf'export {NAME}="([^"]+)"', check.remedy)
+    assert repaired is not None
+    assert parse_arch_list(repaired[1])
 
 
 @pytest.mark.parametrize(("text", "named"), [("5.0;9.0", "5.0"), ("7.0", "7.0"), ("Maxwell", "5.0"), ("13.0", "13.0")])
@@ -153,7 +153,7 @@ def test_code_for_one_gpu_or_a_family_is_what_this_toolkits_ptxas_takes(text: st
     assert check.status == status
 
 
-def test_where_ptxas_does_not_tell_the_versions_count() -> None:
+def test_where_ptxas_does_not_say_the_versions_count() -> None:
     old = Toolkit(Program("nvcc", "/nvcc", (11, 8)), "PATH", archs=ARCHS_12)
     refused = judge("9.0a", toolkit=old)
     assert refused is not None
@@ -164,14 +164,14 @@ def test_where_ptxas_does_not_tell_the_versions_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "archs", "told"),
+    ("switch", "archs", "reported"),
     [("1", "7.0 7.5", True), ("1", "7.5;8.6", False), ("", "7.5", False), ("0", "7.5", False)],
 )
-def test_attention_kernels_for_gpus_that_cannot_run_them(switch: str, archs: str, told: bool) -> None:
+def test_attention_kernels_for_gpus_that_cannot_run_them(switch: str, archs: str, reported: bool) -> None:
     need = Need(knobs="pytorch", what="PyTorch")
     found = all_of(archs, need, CUDA_128, USE_FLASH_ATTENTION=switch)
-    assert ("USE_FLASH_ATTENTION" in found) is told
-    assert not told or found["USE_FLASH_ATTENTION"].status == "warn"
+    assert ("USE_FLASH_ATTENTION" in found) is reported
+    assert not reported or found["USE_FLASH_ATTENTION"].status == "warn"
 
 
 FLASH = Need(
@@ -199,7 +199,7 @@ def test_flash_attention_has_a_list_of_its_own(text: str, status: str, part: str
     assert part in found["FLASH_ATTN_CUDA_ARCHS"].why
 
 
-def test_what_flash_attention_leaves_out_and_does_not_read_is_told() -> None:
+def test_what_flash_attention_leaves_out_and_does_not_read_is_reported() -> None:
     old = Toolkit(Program("nvcc", "/nvcc", (12, 4)), "PATH", archs=(Arch(8, 0), Arch(9, 0)))
     found = all_of("90;120", FLASH, old, TORCH_CUDA_ARCH_LIST="9.0")
     assert "cannot compile for 120, which is left out" in found["FLASH_ATTN_CUDA_ARCHS"].why
@@ -207,7 +207,7 @@ def test_what_flash_attention_leaves_out_and_does_not_read_is_told() -> None:
     assert found["TORCH_CUDA_ARCH_LIST"].remedy == "unset TORCH_CUDA_ARCH_LIST"
 
 
-def test_the_cost_is_told_with_its_source_and_what_is_not_known() -> None:
+def test_the_cost_is_reported_with_its_source_and_what_is_not_known() -> None:
     cost = Cost(48, 9000.0, "by somebody", rest=24, cores=4.0, library="lib.so", sizes=(("8.0", 3 * 2**20),))
     need = Need(knobs="pytorch", what="PyTorch", cost=cost)
     found = all_of("8.0;9.0+PTX", need)["architectures"]

@@ -45,7 +45,7 @@ def test_without_nvcc_other_builds_may_go_on(clinic: Clinic) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "script"])
-def test_an_extension_of_pytorch_is_told_that_its_headers_are_elsewhere(clinic: Clinic, kind: str) -> None:
+def test_an_extension_of_pytorch_learns_that_its_headers_are_elsewhere(clinic: Clinic, kind: str) -> None:
     """torch.utils.cpp_extension would take the folder above the one that the link or the script is in."""
     root = clinic.toolkit("13.0")
     nvcc = clinic.root / "bin" / "nvcc"
@@ -173,13 +173,13 @@ def test_the_check_can_be_switched_off(clinic: Clinic) -> None:
     ("variables", "knobs", "status"),
     [
         ({}, "", "fail"),
-        ({"CC": "gcc-12"}, "", "warn"),  # the project may tell nvcc, or not
+        ({"CC": "gcc-12"}, "", "warn"),  # the project may pass it to nvcc, or not
         ({"CC": "gcc-12"}, "extension", "ok"),  # torch.utils.cpp_extension does
         ({"NVCC_PREPEND_FLAGS": "-O1 -ccbin gcc-12"}, "", "ok"),
         ({"CUDAFLAGS": "--compiler-bindir=gcc-12", "CUDAHOSTCXX": "gcc"}, "", "ok"),
     ],
 )
-def test_the_host_compiler_is_the_one_that_nvcc_is_told_of(
+def test_the_host_compiler_is_the_one_that_nvcc_is_given(
     clinic: Clinic, variables: dict[str, str], knobs: str, status: str
 ) -> None:
     gcc(clinic, "16.1.0")
@@ -189,7 +189,7 @@ def test_the_host_compiler_is_the_one_that_nvcc_is_told_of(
     assert clinic.check("nvcc host compiler").status == status
 
 
-def test_two_toolkits_are_told(clinic: Clinic) -> None:
+def test_two_toolkits_are_reported(clinic: Clinic) -> None:
     new, old = clinic.toolkit("13.0"), clinic.toolkit("12.8")
     clinic.env |= {"CUDA_HOME": str(new), "PATH": f"{old / 'bin'}:{clinic.env['PATH']}"}
     check = clinic.check("CUDA versions")
@@ -260,7 +260,7 @@ def test_a_toolkit_among_pythons_packages_needs_a_hint(clinic: Clinic) -> None:
     assert f"CUDA_HOME={root}" in check.remedy
 
 
-def test_pytorch_makes_its_own_nccl_unless_told_otherwise(clinic: Clinic) -> None:
+def test_pytorch_makes_its_own_nccl_unless_asked_otherwise(clinic: Clinic) -> None:
     clinic.env["CUDA_HOME"] = str(clinic.toolkit())
     clinic.wants(libraries=("nccl",), knobs="pytorch")
     assert clinic.check("nccl").status == "ok"
@@ -303,8 +303,8 @@ def test_the_table_says_what_the_toolkit_of_this_machine_says() -> None:
     if version is None:
         pytest.skip("no CUDA toolkit in /usr/local/cuda")
     table = limits_of((int(version[1]) // 1000, int(version[1]) % 1000 // 10))
-    told = limits_in(header.read_text(), str(header))
-    assert (table.gcc, table.clang) in ((told.gcc, told.clang), (None, None))
+    reported = limits_in(header.read_text(), str(header))
+    assert (table.gcc, table.clang) in ((reported.gcc, reported.clang), (None, None))
 
 
 def text_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The examination as a whole: it never breaks, and what breaks in it is told."""
+"""The examination as a whole: it never breaks, and what breaks in it is reported."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_disk_that_is_read_only_fails(tmp_path: Path) -> None:
 
 
 def test_a_control_group_smaller_than_the_heaviest_remembered_job_fails(tmp_path: Path) -> None:
-    """The history tells what a job of this build folder took; the group tells that it will be killed."""
+    """The history knows what a job of this build folder took; the group shows that it will be killed."""
     state = tmp_path / "state"
     history = History(state / "stoker/history.sqlite3")
     history.add("nvcc", "flash.cu.o", "", ((0.0, 1e6, ""), (90.0, 6.0 * GIB, "")))
@@ -123,7 +123,7 @@ def test_without_a_known_job_a_small_group_is_a_warning(tmp_path: Path) -> None:
         ("ulimit -t 600", "limit: CPU time", "warn"),
     ],
 )
-def test_low_limits_are_told_with_the_command_that_lifts_them(
+def test_low_limits_are_reported_with_the_command_that_lifts_them(
     tmp_path: Path, limit: str, name: str, status: str
 ) -> None:
     _, checks = doctor(in_shell(limit), tmp_path)
@@ -172,7 +172,7 @@ def test_what_else_runs_counts() -> None:
     assert memory(limited, Need(job=HEAVY))["memory limit"].status == "warn"
 
 
-def test_swap_that_is_full_is_told() -> None:
+def test_swap_that_is_full_is_reported() -> None:
     assert memory(Memory(64 * GIB, 60 * GIB, 8 * GIB, 0, 8.0), Need())["swap"].status == "warn"
 
 

@@ -56,7 +56,7 @@ def test_submodules_that_were_not_fetched(clinic: Clinic, upstream: Path) -> Non
     assert clinic.check("submodules").status == "fail"
 
 
-def test_the_remedy_mends_it(clinic: Clinic, upstream: Path) -> None:
+def test_the_remedy_repairs_it(clinic: Clinic, upstream: Path) -> None:
     clone(clinic, upstream)
     clinic.wants(submodules="must")
     words = clinic.check("submodules").remedy.split()
@@ -75,7 +75,7 @@ def test_a_nested_submodule_that_was_not_fetched(clinic: Clinic, upstream: Path)
     assert "1 of 3 missing: third_party/outer/nested" in check.why
 
 
-def test_an_archive_without_git_is_told_to_be_cloned(clinic: Clinic, upstream: Path) -> None:
+def test_an_archive_without_git_is_to_be_cloned_anew(clinic: Clinic, upstream: Path) -> None:
     clone(clinic, upstream)
     shutil.rmtree(clinic.tree / ".git")
     check = clinic.check("submodules")

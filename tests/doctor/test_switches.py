@@ -102,7 +102,7 @@ def test_two_build_types_at_once() -> None:
     assert "DEBUG" not in judge({"DEBUG": "1", "CMAKE_BUILD_TYPE": "Debug"})
 
 
-def test_the_tests_that_setup_builds_unless_told_otherwise(clinic: Clinic) -> None:
+def test_the_tests_that_setup_builds_unless_asked_otherwise(clinic: Clinic) -> None:
     clinic.wants(knobs="pytorch")
     assert all(check.name != "BUILD_TEST" for check in clinic.examine().checks), "CMake leaves them out by itself"
     clinic.file("setup.py", "#   BUILD_TEST=0\n#     disables the test build\n")
@@ -165,8 +165,8 @@ def test_a_word_means_what_cmake_takes_it_for(tmp_path: Path) -> None:
         f'set(V{n} "{word}")\nif(V{n})\nmessage("on")\nelse()\nmessage("off")\nendif()' for n, word in enumerate(WORDS)
     ]
     script.write_text("\n".join(lines))
-    told = subprocess.run(["cmake", "-P", str(script)], capture_output=True, check=True, text=True).stderr.split()
-    for word, meaning in zip(WORDS, told, strict=True):
+    reported = subprocess.run(["cmake", "-P", str(script)], capture_output=True, check=True, text=True).stderr.split()
+    for word, meaning in zip(WORDS, reported, strict=True):
         assert switch(word) == (meaning == "on"), word
 
 

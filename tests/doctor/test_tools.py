@@ -26,7 +26,7 @@ def test_the_tools_of_this_machine_will_do(clinic: Clinic) -> None:
     assert found.ok
 
 
-def test_an_old_compiler_is_told_with_its_version(clinic: Clinic) -> None:
+def test_an_old_compiler_is_reported_with_its_version(clinic: Clinic) -> None:
     clinic.says("g++", OLD_GCC)
     check = clinic.check("C++ compiler")
     assert check.status == "warn"
@@ -100,7 +100,7 @@ def test_a_compiler_that_says_nothing_useful_is_no_end(clinic: Clinic) -> None:
     assert one(found, "cmake").status == "ok"
 
 
-def test_two_families_are_told(clinic: Clinic) -> None:
+def test_two_families_are_reported(clinic: Clinic) -> None:
     clinic.says("clang++", "clang version 16.0.6\nTarget: x86_64")
     clinic.env["CXX"] = "clang++"
     check = clinic.check("compiler pair")
@@ -162,7 +162,7 @@ def test_without_ninja_it_is_make_and_without_both_nothing(clinic: Clinic) -> No
     assert clinic.check("ninja").status == "fail"
 
 
-def test_a_broken_tool_is_told_with_what_it_said(clinic: Clinic) -> None:
+def test_a_broken_tool_is_reported_with_what_it_said(clinic: Clinic) -> None:
     clinic.says("ninja", "ninja: error while loading shared libraries", status=127)
     check = clinic.check("ninja")
     assert check.status == "warn"

@@ -1,4 +1,4 @@
-"""Stand-ins for NVIDIA's libraries, in C: what they answer is told by the environment."""
+"""Stand-ins for NVIDIA's libraries, in C: the environment says what they answer."""
 
 from __future__ import annotations
 

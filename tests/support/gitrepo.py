@@ -11,7 +11,7 @@ ENV = {
     "GIT_COMMITTER_EMAIL": "ann@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "file",
 }  # fmt: skip
-"""git refuses submodules from files since 2.38.1 unless it is told so (CVE-2022-39253)."""
+"""git refuses submodules from files since 2.38.1 unless it is asked to (CVE-2022-39253)."""
 
 
 def git(folder: Path, *words: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether this user may read the kernel's log: for tests of what only that log tells."""
+"""Whether this user may read the kernel's log: for tests of what only that log knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds by a profile, run as a user would, and what their journals tell of their steps."""
+"""Builds by a profile, run as a user would, and what their journals say of their steps."""
 
 from __future__ import annotations
 
