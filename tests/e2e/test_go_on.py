@@ -46,11 +46,11 @@ def test_the_remedy_by_a_key_and_the_build_ends_well(stoker: Stoker, terminal: T
     assert "Did you run 'git submodule update" in screen
     assert "evil" not in screen
     terminal.send("r")
-    terminal.wait_for("go on with this build?")
+    terminal.wait_for("resume this build?")
     terminal.answer("r")
     assert builds(stoker) == [old]  # the key that asked is no answer
     terminal.answer("y")
-    terminal.wait_for("step 2/2", gone="go on with this build?")
+    terminal.wait_for("step 2/2", gone="resume this build?")
     (new,) = set(builds(stoker)) - {old}
     (clone / "go").touch()
     terminal.wait_for("exit code 0")
@@ -68,7 +68,7 @@ def test_the_remedy_by_a_key_and_the_build_ends_well(stoker: Stoker, terminal: T
 def test_what_goes_on_lives_without_the_screen(stoker: Stoker, terminal: Terminal, clone: Path) -> None:
     (old,) = builds(stoker)
     terminal.send("r")
-    terminal.wait_for("go on with this build?")
+    terminal.wait_for("resume this build?")
     terminal.answer("y")
     until(lambda: len(builds(stoker)) == 2, "the build that goes on")
     terminal.hang_up()
@@ -78,7 +78,7 @@ def test_what_goes_on_lives_without_the_screen(stoker: Stoker, terminal: Termina
     again = Terminal(stoker.argv("attach", old), stoker.env, stoker.root)
     again.wait_for("The sources of a third party are missing")
     again.send("c")
-    again.wait_for("go on with this build?")
+    again.wait_for("resume this build?")
     again.answer("y")
     again.wait_for(f"{new} has resumed")
     again.close()

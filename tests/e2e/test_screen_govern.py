@@ -103,7 +103,7 @@ def test_a_picked_job_is_frozen_thawed_and_run_alone(stoker: Stoker, terminal: T
     until(lambda: frozen < of_state("running"), "the job going on")  # and another is frozen: no more than two may run
     terminal.send("O")
     until(lambda: of_state("running") == frozen, "that job alone")
-    terminal.wait_for(lambda s: "runs alone (" in s and "O let others go on" in s)
+    terminal.wait_for(lambda s: "runs alone (" in s and "O let others run" in s)
     terminal.send("O")
     until(lambda: len(of_state("running")) == 2, "others beside it")
     terminal.wait_for("O alone", gone="runs alone (")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.model.samples import MachineSample
-from stoker.model.state import BuildState, Estimate, MemoryUse, Plan, Scheduler
+from stoker.model.state import BuildState, Estimate, MemoryUse, Scheduler, SchedulerPlan
 from stoker.model.update import Update
 
 GIB = 2**30
@@ -58,7 +58,7 @@ def machine(used: float = 18.2, budget: float = 23.4) -> MachineSample:
 
 def state(finished: int = 0, total: int | None = 100, **changes: Any) -> BuildState:
     scheduler = Scheduler(
-        1, "ninja", 7, "out", "1.13.2", 8, None, START, plan=Plan(total, "dry-run"), finished=finished
+        1, "ninja", 7, "out", "1.13.2", 8, None, START, plan=SchedulerPlan(total, "dry-run"), finished=finished
     )
     values: dict[str, Any] = {
         "id": "demo-1",

@@ -250,7 +250,7 @@ def test_a_lost_link_is_told_and_its_return_too() -> None:
     renderer = PlainRenderer()
     tell(renderer, state())
     assert tell(renderer, state(), 60, "lost", "no answer") == [
-        "link to the build lost (no answer); the build itself goes on, looking for it"
+        "link to the build lost (no answer); the build itself continues; looking for it"
     ]
     assert tell(renderer, state(50), 90, "lost") == []
     assert tell(renderer, state(50), 91)[0] == "link to the build is back"

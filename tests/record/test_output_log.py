@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from stoker.record.output_log import FileLog
-from stoker.show.build_source import OutputLog
+from stoker.show.update_source import OutputLog
 
 
 def test_reads_by_offset_and_grows_with_the_file(tmp_path: Path) -> None:

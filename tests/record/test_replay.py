@@ -16,7 +16,7 @@ from stoker.model.update import CommandRefused, Update
 from stoker.record import replay
 from stoker.record.journal import JournalError, JournalWriter, read_journal
 from stoker.record.replay import ReplaySource
-from stoker.show.build_source import Source
+from stoker.show.update_source import UpdateSource
 
 T0 = 1_700_000_000.0
 
@@ -68,7 +68,7 @@ async def until(updates: AsyncIterator[Update], count: int) -> Update:
 
 async def test_every_second_shows_what_was_recorded_then(tmp_path: Path) -> None:
     time = Time()
-    source: Source = play(record_build(tmp_path, 30), time)
+    source: UpdateSource = play(record_build(tmp_path, 30), time)
     seen = []
     async for update in source.updates():
         assert update.state.time - T0 <= time.now - 50.0 + 1e-6, "nothing is shown before its time"

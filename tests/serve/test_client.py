@@ -26,7 +26,7 @@ from stoker.serve import connection
 from stoker.serve.client import BuildSource, EngineClient
 from stoker.serve.protocol import ProtocolError
 from stoker.serve.server import Server
-from stoker.show.build_source import Source
+from stoker.show.update_source import UpdateSource
 
 BEGIN = ev.BuildStarted("b-1", "torch", ("ninja",), "/src", "/log", "host", 8, 2**34, "0.1.0")
 SCHEDULER = ev.SchedulerStarted(1, "ninja", 42, "/out", "1.13", 8)
@@ -145,7 +145,7 @@ Start = Callable[[], Any]
 async def test_a_live_build_is_shown_as_it_goes_and_ends(paths: BuildPaths, start: Start) -> None:
     engine = await start()
     engine.emit(BEGIN, SCHEDULER)
-    source: Source = BuildSource(paths, read_only=True)
+    source: UpdateSource = BuildSource(paths, read_only=True)
     updates = source.updates()
     first = await anext(updates)
     assert (first.link, first.state) == ("live", engine.state)

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from stoker.config.themes import Theme, load_themes, theme_folders
 from stoker.model.update import CommandRefused
-from stoker.show.build_source import GoOn
 from stoker.show.tui.app import StokerApp, ThemeWatch
+from stoker.show.update_source import GoOn
 
 from .builds import FakeSource
 

@@ -97,7 +97,7 @@ def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
 
     assert "pausing…" in header(governed(), "soft")
     assert "freezing…" in header(governed(), "hard")
-    assert "going on…" in header(governed("auto", 16, "hard"), "no")
+    assert "resuming…" in header(governed("auto", 16, "hard"), "no")
     assert "PAUSED" in header(governed("auto", 16, "soft"), "soft")
 
 

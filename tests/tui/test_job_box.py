@@ -93,7 +93,7 @@ async def test_the_boxes_keys_act_on_its_job() -> None:
         await settle(pilot)
         assert source.commands[1:] == [("job", {"jid": FIRST, "act": "alone"})]
         story.add(3725, ev.JobMoved(FIRST, "running", alone=True, alone_by="ann"))
-        assert "O let others go on" in await told(app, pilot, source, story)
+        assert "O let others run" in await told(app, pilot, source, story)
         await pilot.press("O")
         await settle(pilot)
         assert source.commands[2:] == [("job", {"jid": FIRST, "act": "together"})]

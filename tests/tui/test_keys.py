@@ -19,7 +19,7 @@ from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.output_screen import OutputScreen
-from stoker.show.tui.screens.questions import GoOnBox, Question, StopBox
+from stoker.show.tui.screens.questions import Question, ResumeBox, StopBox
 
 from . import builds
 from .apps import THEMES, GoingOn, settle, shown
@@ -53,7 +53,7 @@ async def test_leaving_an_ended_build_gives_its_status(story: object, status: in
 
 
 @pytest.mark.parametrize("size", [(60, 15), (40, 15)])
-@pytest.mark.parametrize(("keys", "last"), [(("s",), "go on building"), (("question_mark", *["down"] * 20), "rows up")])
+@pytest.mark.parametrize(("keys", "last"), [(("s",), "keep building"), (("question_mark", *["down"] * 20), "rows up")])
 async def test_a_box_fits_a_narrow_terminal(keys: tuple[str, ...], last: str, size: tuple[int, int]) -> None:
     async with shown(live(), *keys, size=size) as (app, _pilot):
         lines = text_of(app).splitlines()
@@ -188,7 +188,7 @@ async def test_a_lost_engine_is_said_and_a_found_one_forgotten() -> None:
         await settle(pilot)
         text = text_of(app)
         assert "engine lost, reconnecting" in text
-        assert "The build goes on without it (no answer for 5 s)" in text
+        assert "The build continues without it (no answer for 5 s)" in text
         source.put(source.last.state, "live")
         await settle(pilot)
         assert "engine lost" not in text_of(app)
@@ -337,7 +337,7 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         titles = {command.title for command in app.commands(app.screen)}
         assert "Stop the build (asks first)" in titles
         assert "Theme: light" in titles
-        assert "Pause or go on with the replay" not in titles
+        assert "Pause or resume the replay" not in titles
         hints = [command.hint for command in app.commands(app.screen)]
         assert "level up  key +" in hints
         assert "level down  key -" in hints
@@ -346,14 +346,14 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
 @pytest.mark.parametrize(
     ("typed", "title"),
     [
-        ("pause", "Start nothing new; again: go on"),
-        ("resume", "Start nothing new; again: go on"),
-        ("freeze", "Freeze everything; again: go on"),
+        ("pause", "Start nothing new; again: resume"),
+        ("resume", "Start nothing new; again: resume"),
+        ("freeze", "Freeze everything; again: resume"),
         ("jobs", "One more job at a time"),
         ("auto", "As many jobs as cores and memory allow"),
-        ("detach", "Leave this screen; the build goes on"),
-        ("leave", "Leave this screen; the build goes on"),
-        ("quit", "Leave this screen; the build goes on"),
+        ("detach", "Leave this screen; the build continues"),
+        ("leave", "Leave this screen; the build continues"),
+        ("quit", "Leave this screen; the build continues"),
         ("failures", "What failed, and why"),
         ("verif", "What the binaries are good for, GPU by GPU"),
         ("Help", "All keys"),
@@ -432,7 +432,7 @@ def over(story: builds.Story, link: Link = "ended", **options: object) -> FakeSo
 async def test_going_on_asks_first_and_ends_this_screen(key: str, remedy: bool, page: tuple[str, ...]) -> None:
     going_on = GoingOn()
     async with shown(over(builds.killed()), *page, key, go_on=going_on) as (app, pilot):
-        assert isinstance(app.screen, GoOnBox)
+        assert isinstance(app.screen, ResumeBox)
         assert "hdim256" in text_of(app) or not remedy
         await pilot.press(key)  # the key that asked is no answer
         await settle(pilot)
@@ -450,7 +450,7 @@ async def test_letters_in_a_burst_do_not_go_on(monkeypatch: pytest.MonkeyPatch) 
     async with shown(over(builds.killed()), go_on=going_on) as (app, pilot):
         await pilot.press("r", "y")
         await settle(pilot)
-        assert isinstance(app.screen, GoOnBox)
+        assert isinstance(app.screen, ResumeBox)
         await pilot.press("escape")
     assert going_on.asked == []
 
@@ -461,7 +461,7 @@ async def test_a_refusal_is_told_and_one_may_try_again() -> None:
         assert "b2 has gone on with b1 already" in text_of(app)
         await pilot.press("r")
         await settle(pilot)
-        assert isinstance(app.screen, GoOnBox)
+        assert isinstance(app.screen, ResumeBox)
     assert going_on.asked == [False]
 
 
@@ -478,10 +478,10 @@ NO_KEYS: dict[str, Callable[[], tuple[FakeSource, GoingOn | None]]] = {
 async def test_there_is_no_going_on_where(why: str) -> None:
     source, going_on = NO_KEYS[why]()
     async with shown(source, "f", "r", "c", go_on=going_on) as (app, _pilot):
-        assert not isinstance(app.screen, GoOnBox)
+        assert not isinstance(app.screen, ResumeBox)
         text = text_of(app)
-        assert "c go on" not in text
-        assert "go on as it was" not in text
+        assert "c resume" not in text
+        assert "resume as it was" not in text
 
 
 async def test_a_replay_shows_the_diagnosis_and_what_would_be_safe() -> None:
@@ -494,9 +494,9 @@ async def test_a_replay_shows_the_diagnosis_and_what_would_be_safe() -> None:
 async def test_without_a_safe_action_there_is_no_remedy_to_apply() -> None:
     story = builds.diagnosed(*builds.killed().state.diagnosis.causes)  # type: ignore[union-attr]
     async with shown(over(story), "f", "r") as (app, _pilot):
-        assert not isinstance(app.screen, GoOnBox)
+        assert not isinstance(app.screen, ResumeBox)
         assert "r remedy" not in text_of(app)
-        assert "c go on" in text_of(app)
+        assert "c resume" in text_of(app)
 
 
 async def test_enter_on_a_cause_shows_its_place_in_the_output() -> None:

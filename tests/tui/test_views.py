@@ -345,14 +345,14 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
         return [text_of(line) for line in dashboard_page.dashboard(at(story.state, 60), 80, 24, UNICODE, None, [])]
 
     lines = page(2)
-    heading = next(i for i, line in enumerate(lines) if line.startswith("finished lately"))
+    heading = next(i for i, line in enumerate(lines) if line.startswith("finished recently"))
     assert [line.split()[:2] for line in lines[heading + 1 : heading + 4]] == [
         ["✓", "obj/unit5.o"],
         ["✗", "obj/unit4.o"],
         ["✓", "obj/unit3.o"],
     ]
     assert lines[heading + 1].split()[2:] == ["c++", "0:07", "5.0", "MiB"]
-    assert next(i for i, line in enumerate(page(4)) if line.startswith("finished lately")) == heading
+    assert next(i for i, line in enumerate(page(4)) if line.startswith("finished recently")) == heading
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
     [
         ([], "It has not failed: will run again."),
         ([ev.StepStarted(2, 4, "build", ("ninja",), 101, 2)], "It has not failed: the step has run again since."),
-        ([ev.BuildEnded("failed", 1, "killed")], "Nobody runs it again: the build has failed of it."),
+        ([ev.BuildEnded("failed", 1, "killed")], "It will not run again: the build failed because of it."),
     ],
 )
 def test_what_came_of_a_killed_job_is_told_as_it_is(more: list[ev.Event], told: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stoker.verify.binary.archive import read_members
-from stoker.verify.binary.byte_source import BytesSource, FileSource, UnreadableError
+from stoker.verify.binary.byte_source import FileSource, MemorySource, UnreadableError
 from stoker.verify.pipeline import Wish, verify
 
 LONG = "a_name_that_is_longer_than_fifteen_characters.o"
@@ -58,7 +58,7 @@ def test_the_long_names_of_bsd_stand_before_the_body() -> None:
     name = b"bsd_name.o\0\0"
     header = b"#1/12".ljust(16) + b"0".ljust(32) + b"15".ljust(10) + b"`\n"
 
-    [member] = read_members(BytesSource(b"!<arch>\n" + header + name + b"odd\n"))
+    [member] = read_members(MemorySource(b"!<arch>\n" + header + name + b"odd\n"))
 
     assert (member.name, member.size) == ("bsd_name.o", 3)
 
@@ -74,4 +74,4 @@ def test_the_long_names_of_bsd_stand_before_the_body() -> None:
 )
 def test_a_broken_library_is_told(tail: bytes, words: str) -> None:
     with pytest.raises(UnreadableError, match=words):
-        list(read_members(BytesSource(b"!<arch>\n" + tail)))
+        list(read_members(MemorySource(b"!<arch>\n" + tail)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.verify.binary.byte_source import BytesSource, FileSource, UnreadableError
+from stoker.verify.binary.byte_source import FileSource, MemorySource, UnreadableError
 from stoker.verify.binary.elf import Dynamic, read_dynamic, read_elf
 
 Compile = Callable[..., Path]
@@ -94,7 +94,7 @@ def small_elf(order: str, *, wide: bool, machine: int) -> bytes:
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize(("order", "machine", "name"), [("<", 40, "armv7l"), (">", 22, "s390x"), (">", 9999, "9999")])
 def test_both_sizes_and_both_byte_orders_are_read(order: str, machine: int, name: str, *, wide: bool) -> None:
-    source = BytesSource(small_elf(order, wide=wide, machine=machine))
+    source = MemorySource(small_elf(order, wide=wide, machine=machine))
 
     elf = read_elf(source)
 
@@ -116,7 +116,7 @@ def test_both_sizes_and_both_byte_orders_are_read(order: str, machine: int, name
 )
 def test_what_is_no_elf_file_is_told(data: bytes, words: str) -> None:
     with pytest.raises(UnreadableError, match=words):
-        read_elf(BytesSource(data))
+        read_elf(MemorySource(data))
 
 
 def test_lying_section_headers_are_refused_before_memory_is_spent() -> None:
@@ -125,10 +125,10 @@ def test_lying_section_headers_are_refused_before_memory_is_spent() -> None:
         data = bytearray(good)
         struct.pack_into("<H", data, offset, value)
         with pytest.raises(UnreadableError, match=words):
-            read_elf(BytesSource(bytes(data)))
+            read_elf(MemorySource(bytes(data)))
     data = bytearray(good)
     struct.pack_into("<H", data, 60, 0)
     table = struct.unpack_from("<Q", data, 40)[0]
     struct.pack_into("<Q", data, table + 32, 1 << 40)
     with pytest.raises(UnreadableError, match="at most"):
-        read_elf(BytesSource(bytes(data)))
+        read_elf(MemorySource(bytes(data)))

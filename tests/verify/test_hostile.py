@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stoker.verify.binary.byte_source import BytesSource, Deadline, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, MemorySource, UnreadableError
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.pipeline import Wish, verify
 
@@ -24,7 +24,7 @@ Compile = Callable[..., Path]
 
 
 def read(data: bytes, deadline: Deadline | None = None) -> Binary:
-    return read_binary("x", BytesSource(data), deadline or Deadline())
+    return read_binary("x", MemorySource(data), deadline or Deadline())
 
 
 def container(*entries: bytes, claim: int | None = None) -> bytes:

@@ -14,7 +14,7 @@ from stoker.verify.binary.elf import Dynamic, read_dynamic, read_elf
 from stoker.verify.linking.libraries import (
     CACHE,
     Linker,
-    Missing,
+    MissingLibrary,
     foreign_paths,
     missing_in_package,
     provider,
@@ -29,7 +29,7 @@ ROOT = "int middle(void); int root(void) { return middle(); }"
 OLD, NEW = "-Wl,--disable-new-dtags", "-Wl,--enable-new-dtags"
 
 
-def missing(path: Path, **environment: str) -> list[Missing]:
+def missing(path: Path, **environment: str) -> list[MissingLibrary]:
     with FileSource(path) as source:
         elf = read_elf(source)
         dynamic = read_dynamic(source, elf)
@@ -45,7 +45,7 @@ def ldd(path: Path, **environment: str) -> set[str]:
     return set(re.findall(r"(\S+) => not found", done.stdout))
 
 
-def named(lost: list[Missing]) -> set[str]:
+def named(lost: list[MissingLibrary]) -> set[str]:
     return {m.name for m in lost}
 
 

@@ -17,7 +17,7 @@ from stoker.verify.find_files import installed
 from stoker.verify.gpu import matmul
 from stoker.verify.gpu.run_kernel import run_kernels
 from stoker.verify.pipeline import Wish, verify
-from stoker.verify.python_probe import NoAnswerError, ask, python_of
+from stoker.verify.python_probe import NoProbeAnswerError, ask, python_of
 from stoker.verify.torch_facts import ask_torch
 from support.program import until
 
@@ -156,7 +156,7 @@ def test_the_environment_cannot_put_another_package_in_the_way(torch: Callable[.
 
 
 def test_a_python_that_is_not_there_is_told() -> None:
-    with pytest.raises(NoAnswerError, match="cannot be started"):
+    with pytest.raises(NoProbeAnswerError, match="cannot be started"):
         ask("/nowhere/python", "print(1)", [], PLAIN, 5.0)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.model.report import Problem, Report
-from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
 from stoker.verify.binary.elf import Dynamic
 from stoker.verify.pipeline import Wish, verify
 from stoker.verify.wheel.tags import broken_by, fitting, parse_platform, strictest
@@ -197,7 +197,7 @@ class TestHostile:
 
     def test_a_size_that_deflate_cannot_reach_is_refused_unread(self) -> None:
         with pytest.raises(UnreadableError, match="more than"):
-            DeflatedSource(BytesSource(bytes(1000)), 1 << 30, Deadline())
+            DeflatedSource(MemorySource(bytes(1000)), 1 << 30, Deadline())
 
     def test_a_member_that_unpacks_to_more_than_it_claims_is_told(self, wheel: Write) -> None:
         path = wheel({"pack/a.bin": bytes(5 << 20), "pack/b.py": b"b = 1"})
@@ -274,7 +274,7 @@ def test_a_deflated_member_reads_like_its_bytes(piece: bytes, times: int, reads:
     data = piece * times
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     packed = packer.compress(data) + packer.flush()
-    source, plain = DeflatedSource(BytesSource(packed), len(data), Deadline()), BytesSource(data)
+    source, plain = DeflatedSource(MemorySource(packed), len(data), Deadline()), MemorySource(data)
     seen: list[bytes] = []
     source.scan(seen.append)
 

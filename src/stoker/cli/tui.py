@@ -15,7 +15,7 @@ from stoker.cli.streams import locale_is_ascii
 from stoker.config.settings import Settings, load_settings, settings_path
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
-from stoker.show.build_source import GoOn, Source
+from stoker.show.update_source import GoOn, UpdateSource
 
 
 class ScreensFailedError(Exception):
@@ -52,7 +52,7 @@ def tui_options(theme_name: str | None) -> TuiOptions:
     return TuiOptions(themes, theme, settings, ascii_only)
 
 
-def run_screens(source: Source, options: TuiOptions, go_on: GoOn | None = None) -> None:
+def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = None) -> None:
     """Show a build full-screen until the person leaves, or has it resumed by `go_on` when it has failed.
 
     Raises what the source raises, and ScreensFailedError.

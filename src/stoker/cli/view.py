@@ -27,8 +27,8 @@ from stoker.record.builds import NoSuchBuildError, final_state, resolve
 from stoker.record.replay import ReplaySource
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text
-from stoker.show.build_source import Source
 from stoker.show.closing_text import closing_lines
+from stoker.show.update_source import UpdateSource
 
 
 def attach(args: argparse.Namespace) -> int:
@@ -132,7 +132,7 @@ def _last_line(state: BuildState) -> str:
     return f"stoker: {clean(state.name)} {ending}, {took}; output: {clean(state.log_path)}"
 
 
-async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, owner: bool) -> None:
+async def _watch_lines(paths: BuildPaths, source: UpdateSource, screen: Screen, *, owner: bool) -> None:
     """Plain or JSON lines, with signals: the first Ctrl-C asks the build to end, the second kills it.
 
     SIGHUP only ends the watching: a lost connection must not touch the build. So does SIGTERM on a terminal; without
@@ -158,7 +158,7 @@ async def _watch_lines(paths: BuildPaths, source: Source, screen: Screen, *, own
         await watching
 
 
-async def _stop(paths: BuildPaths, source: Source, *, force: bool) -> None:
+async def _stop(paths: BuildPaths, source: UpdateSource, *, force: bool) -> None:
     """Through the engine, which journals who asked; without an engine straight to the supervisor."""
     try:
         await source.command("stop", force=force)
@@ -167,7 +167,7 @@ async def _stop(paths: BuildPaths, source: Source, *, force: bool) -> None:
             stop_build(paths, force)
 
 
-async def _run_lines(source: Source, screen: Screen) -> None:
+async def _run_lines(source: UpdateSource, screen: Screen) -> None:
     if screen == "json":
         from stoker.show.json import run_json
 

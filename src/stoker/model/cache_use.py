@@ -16,7 +16,7 @@ class CacheUse:
     in which it failed. `exact` is False where the figures are a difference of what other builds count into as well.
 
     `saved_seconds` is about how much CPU time `saved_jobs` of the hits took when they were compiled before, less what
-    they took now; None where no earlier build tells.
+    they took now; None where no earlier build says.
     """
 
     tool: CacheTool

@@ -1,4 +1,4 @@
-"""Why a build failed, as values: the causes that its output tells, and what stoker may do about the first.
+"""Why a build failed, as values: the causes that its output shows, and what stoker may do about the first.
 
 Unaware of rules and of logs. Everything in it is bounded by `bounded`, because it becomes a line of the journal and a
 part of the state. Text comes from the build: whoever shows it passes it through the sanitiser.
@@ -30,12 +30,12 @@ MAX_FACTS = 8
 MAX_NAMES = 100
 MAX_NAME = 4096
 NAMED = 3
-"""Names that are told one by one in a sentence."""
+"""Names that are listed one by one in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something safe that may mend it.
+    """A safe remedy.
 
     `level`: how many jobs may run then. `names`: the submodules to fetch, by their paths below the repository, or the
     outputs to make first and alone. `variable` is NAME=VALUE.
@@ -51,9 +51,9 @@ class Action:
 class Cause:
     """One known failure.
 
-    `line` counts from 1 and is the place in the output that tells of it, `offset` that line's byte; both None where the
+    `line` counts from 1 and is the place in the output that shows it, `offset` that line's byte; both None where the
     output is silent. `context` are the lines around it, from the number `context_line` on. `job` is the output of the
-    step that said so, empty where none is known. `count` is how many lines tell the same.
+    step that said so, empty where none is known. `count` is how many lines say the same.
     """
 
     rule: str
@@ -88,15 +88,15 @@ class Diagnosis:
         return self.causes[0] if self.causes else None
 
 
-def bounded(found: Diagnosis) -> Diagnosis:
+def bounded(diagnosis: Diagnosis) -> Diagnosis:
     """The same within the bounds; what comes first stays."""
-    action = found.action
+    action = diagnosis.action
     if action is not None:
         names = tuple(name[:MAX_NAME] for name in action.names[:MAX_NAMES])
         action = replace(action, names=names, variable=action.variable[:MAX_LINE])
-    causes = tuple(_cause(cause) for cause in found.causes[:MAX_CAUSES])
-    facts = tuple(fact[:MAX_PROSE] for fact in found.facts[:MAX_FACTS])
-    return replace(found, causes=causes, facts=facts, action=action)
+    causes = tuple(_cause(cause) for cause in diagnosis.causes[:MAX_CAUSES])
+    facts = tuple(fact[:MAX_PROSE] for fact in diagnosis.facts[:MAX_FACTS])
+    return replace(diagnosis, causes=causes, facts=facts, action=action)
 
 
 def _cause(cause: Cause) -> Cause:

@@ -78,7 +78,7 @@ class StepStarted:
     """Step `index` of `count` (from 1) runs as process `pid`.
 
     `attempt` counts from 1: a step whose compilers were killed for memory is run again. `oom_kills` is the number of
-    processes that the kernel had killed by then for want of memory, None where it does not tell. What the attempt says
+    processes that the kernel had killed by then for want of memory, None where it does not say. What the attempt writes
     begins in the output log at byte `log_start`; what another one said before that is forgiven.
     """
 
@@ -106,9 +106,9 @@ class StepEnded:
 class SchedulerStarted:
     """A ninja, samurai or make was found below the build. `sid` numbers it within this journal, from 1.
 
-    `width` is its -j as far as its command line or its default tells. `parent` is the scheduler (sid) below which
+    `width` is its -j as far as its command line or its default says. `parent` is the scheduler (sid) below which
     it runs, for an ExternalProject or a sub-make. `start_ticks` is when its process started, in clock ticks since
-    boot: that and its pid tell it from all others, however clocks are set; None in older journals.
+    boot: that and its pid identify it, however clocks are set; None in older journals.
     """
 
     kind: ClassVar[str] = "scheduler_started"
@@ -177,9 +177,9 @@ class JobStarted:
 
 @dataclass(frozen=True, slots=True)
 class JobMoved:
-    """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was told before.
+    """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was recorded before.
 
-    `by` tells who decided; an engine that takes over goes by it. `alone`: nothing runs beside it; `alone_by` is the
+    `by` says who decided; an engine that takes over goes by it. `alone`: nothing runs beside it; `alone_by` is the
     login name of the person who said so, empty where stoker did.
     """
 
@@ -208,7 +208,7 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class JobsExited:
-    """The processes of these jobs have ended: they run no more. What became of each is told by its JobFinished."""
+    """The processes of these jobs have ended: they run no more. What became of each is in its JobFinished."""
 
     kind: ClassVar[str] = "jobs_exited"
     jids: tuple[int, ...]
@@ -266,9 +266,9 @@ class JobsUncounted:
 class Sampled:
     """Everything that was measured at one tick.
 
-    `build_rss` and `build_processes` cover the whole tree below the supervisor. `activity` is a short description of
+    `build_rss` and `build_processes` cover the whole process tree of the build. `activity` is a short description of
     what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length, and
-    all of it up to byte `log_read` has been told.
+    all of it up to byte `log_read` has been recorded.
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
     kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
     the build wrote to disks so far, less what was deleted before it got there. `ungoverned` counts, by program, the
@@ -310,7 +310,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class FailureFound:
-    """A step that failed, as the build's own output tells it. Offsets are bytes of the output log.
+    """A step that failed, as the build's own output reports it. Offsets are bytes of the output log.
 
     `excerpt` holds the first lines of its output, sanitised.
     """
@@ -329,7 +329,7 @@ class JobKilled:
     """A job did not fail but was killed; if the step runs again, `output` is made again.
 
     `rss` is the most that it was seen to hold, None if nobody saw it. `jid` is the job's number where it was killed
-    on purpose, which tells it even before its `output` is known (empty then); `who` is a person's login name, and
+    on purpose, which identifies it even before its `output` is known (empty then); `who` is a person's login name, and
     `why` the reason in words.
     """
 
@@ -380,7 +380,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """Why the build failed, as far as its output tells; before the end of a build that failed."""
+    """Why the build failed, as far as its output shows; before the end of a build that failed."""
 
     kind: ClassVar[str] = "diagnosed"
     found: Diagnosis

@@ -58,7 +58,7 @@ def attempt_of(state: BuildState) -> int:
 
 
 def makes(state: BuildState, death: KilledJob, output: str) -> bool:
-    """Whether the killed job was to make `output`, as far as names tell: not where another job has this very name."""
+    """Whether the killed job was to make `output`, as far as names show: not where another job has this very name."""
     if death.output == output or not same_output(death.output, output):
         return death.output == output != ""
     ended = {job.jid for job in state.history.recent if job.output == output and not is_earlier(state, job)}

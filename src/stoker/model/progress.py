@@ -33,7 +33,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """Done as 0..1, or None while nothing tells how much there is to do."""
+        """Done as 0..1, or None while nobody knows how much there is to do."""
         if self.percent is not None:
             return self.percent / 100
         if self.total_known and self.total:
@@ -54,13 +54,13 @@ def progress_of(state: BuildState) -> Progress:
         running += job.state == "running"
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
-    # Of jobs too short to be seen running, only the output tells that they failed.
+    # Of jobs too short to be seen running, only the output shows that they failed.
     ended_badly = state.retired.failed + sum(s.failed for s in schedulers) + killed_for_good(state)
     failed = max(ended_badly, len(failed_steps(state)))
     total = state.retired.finished + state.retired.failed + state.retired.killed + _totals(state, per_scheduler)
     if state.outcome == "done":
         total = finished
-    # A make that configure has run to try something has done nothing, and tells nothing of what comes.
+    # A make that configure has run to try something has done nothing, and says nothing of what comes.
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
@@ -68,10 +68,10 @@ def progress_of(state: BuildState) -> Progress:
 
 
 def _killed(state: BuildState) -> int:
-    """Those of this attempt. Of jobs too short to be seen running, only the output tells."""
+    """Those of this attempt. Of jobs too short to be seen running, only the output shows it."""
     counted = state.retired.killed + sum(s.killed for s in state.schedulers.values())
-    told = len(state.failures) - len(failed_steps(state))
-    return max(counted - killed_for_good(state), told)
+    in_output = len(state.failures) - len(failed_steps(state))
+    return max(counted - killed_for_good(state), in_output)
 
 
 def _totals(state: BuildState, live: Mapping[int, int]) -> int:

@@ -11,7 +11,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One GPU at one instant. A figure the driver will not tell is None."""
+    """One GPU at one instant. A figure that the driver does not report is None."""
 
     index: int
     name: str
@@ -78,8 +78,8 @@ class MachineSample:
     ramdisk: RamDisk | None = None
 
     def stalls_by_others(self, reserve: float) -> bool:
-        """Whether others than the build stall on memory: it has a group of its own that tells, or it does not, and has
-        more left than the `reserve` in bytes that is kept free of promises."""
+        """Whether others than the build stall on memory: it has a group of its own that shows it, or it does not, and
+        has more left than the `reserve` in bytes that is kept free of promises."""
         stall = self.pressure_memory
         return stall is not None and not stall.own and self.memory_available >= reserve
 

@@ -59,7 +59,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SchedulerPlan:
     """What a scheduler has to do in this run."""
 
     total: int | None
@@ -85,7 +85,7 @@ class Scheduler:
     parent: int | None
     started: float
     ended: float | None = None
-    plan: Plan | None = None
+    plan: SchedulerPlan | None = None
     finished: int = 0
     failed: int = 0
     killed: int = 0
@@ -115,8 +115,8 @@ class Job:
     `expected` is the memory it is predicted to need at its peak, if anything predicts it. `running_since` is when it
     was let go, None while it waits on deck; `started` is its process's birth. `moved_by`, `alone` and `alone_by` are
     as in events.JobMoved, `start_ticks` as in events.JobStarted. `waits` says why it waits now, if it is on deck or
-    frozen and that has been told; `waits_for` says it in one word. `frozen_at` is when it was frozen, None unless it
-    is; `stood` for how many seconds it was before that.
+    frozen and that is known; `waits_for` says it in one word. `frozen_at` is when it was frozen, None unless it is;
+    `stood` for how many seconds it was before that.
     """
 
     jid: int
@@ -210,7 +210,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the output tells as a failed step; offsets are bytes of the output log.
+    """A failed step in the output; offsets are bytes of the output log.
 
     `killed_by` is set where the step did not fail by itself.
     """

@@ -46,7 +46,7 @@ _INVISIBLE = re.compile(
 """Characters without a width of their own that only change how their neighbours look: columns would not line up."""
 
 _DROPPED = re.compile(r"[\x00\x07\x08\x0e\x0f\x7f]")
-"""Controls that terminals take in silence: padding, bell, backspace, shift in and out, delete."""
+"""Controls that terminals take in silence: padding, BEL, backspace, shift in and out, delete."""
 
 _HARMFUL = re.compile(r"[^\t\n\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u2bff\u3041-\u30ff\u4e00-\u9fff]")
 """Anything that is not for certain harmless: text without it needs no second look."""
@@ -102,7 +102,7 @@ def clean(text: str | bytes, limit: int = DEFAULT_LIMIT) -> str:
 def harmless(text: str) -> str:
     """Any text as a terminal may have it: lines, tabs and colours stay, every other escape and control goes.
 
-    The last check of all that is written, and no substitute for `clean`: it cannot tell a name's colours from ours.
+    The last check of all that is written, and no substitute for `clean`: a name's colours look like ours to it.
     """
     if not _HARMFUL.search(text):
         return text

@@ -5,4 +5,4 @@ from __future__ import annotations
 from typing import Literal
 
 Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
-"""What a job does, as far as its command line tells."""
+"""What a job does, as far as its command line shows."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class FileLog:
-    """`stoker.show.build_source.OutputLog` over a file, which may not exist yet and may grow."""
+    """`stoker.show.update_source.OutputLog` over a file, which may not exist yet and may grow."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,6 +1,6 @@
 """A recorded journal played like a live build, at any speed, forwards and back.
 
-Unaware of screens and of the engine. Implements `stoker.show.build_source.Source` structurally.
+Unaware of screens and of the engine. Implements `stoker.show.update_source.UpdateSource` structurally.
 """
 
 from __future__ import annotations

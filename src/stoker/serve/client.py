@@ -1,6 +1,6 @@
 """A build to look at, whatever happens to its engine: live by the socket, else from the files, found again by itself.
 
-Unaware of screens. Implements `stoker.show.build_source.Source` structurally.
+Unaware of screens. Implements `stoker.show.update_source.UpdateSource` structurally.
 """
 
 from __future__ import annotations

@@ -44,6 +44,6 @@ def use_text(use: CacheUse) -> str:
 
 
 def closing_lines(use: CacheUse) -> list[tuple[str, str]]:
-    """What is told in the end: titles and texts."""
+    """What is said at the end: titles and texts."""
     saved = saved_text(use)
     return [(use.tool, use_text(use)), *([("saved", saved)] if saved else [])]

@@ -1,4 +1,4 @@
-"""The last lines about a build that failed: its cause, the line that tells of it, and the commands that go on. Pure.
+"""The last lines about a build that failed: its cause, the line that shows it, and the commands that go on. Pure.
 
 Unaware of screens. Nothing in the lines can harm a terminal.
 """
@@ -15,29 +15,29 @@ MAX_WORDS = 300
 def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
     """What a person reads last; empty for a build that ended well or still runs.
 
-    How to go on is told of one that is `lasting`: whose folder is there and stays.
+    How to resume is said of a `lasting` one: whose folder is there and stays.
     """
     if state.outcome not in ("failed", "stopped"):
         return []
-    found, name = state.diagnosis, clean(state.id)
+    diagnosis, name = state.diagnosis, clean(state.id)
     lines = []
-    if found is not None and found.cause is not None:
-        lines.append(f"{clean(found.cause.title)}; what to do: stoker diagnose {name}")
-        lines += _told(found.cause)
-        lines += [clean(fact, MAX_WORDS) for fact in found.facts[:1]]
+    if diagnosis is not None and diagnosis.cause is not None:
+        lines.append(f"{clean(diagnosis.cause.title)}; what to do: stoker diagnose {name}")
+        lines += _cause_lines(diagnosis.cause)
+        lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
     elif state.outcome == "failed":
         lines.append(f"the cause is not known; look at: stoker log {name}")
     if not lasting:
         return lines
-    if found is not None and found.action is not None:
-        lines.append(f"to {clean(words_of(found.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
+    if diagnosis is not None and diagnosis.action is not None:
+        lines.append(f"to {clean(words_of(diagnosis.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
     else:
-        when = "when that is mended, " if state.outcome == "failed" else "to "
-        lines.append(f"{when}go on with: stoker run --resume {name}")
+        when = "when that is fixed, resume with" if state.outcome == "failed" else "to resume"
+        lines.append(f"{when}: stoker run --resume {name}")
     return lines
 
 
-def _told(cause: Cause) -> list[str]:
+def _cause_lines(cause: Cause) -> list[str]:
     """The tool's own words, which say more than any title: which file, which name."""
     text = clean(cause.text, MAX_WORDS).strip()
     where = "" if cause.line is None else f"line {cause.line} of the output: "
@@ -45,7 +45,7 @@ def _told(cause: Cause) -> list[str]:
 
 
 def place_of(cause: Cause) -> str:
-    """Where the output tells of a cause: its line, how often, and the job."""
+    """Where a cause stands in the output: its line, how often, and the job."""
     parts = [] if cause.line is None else [f"line {cause.line}"]
     if cause.count > 1:
         parts[-1:] = [f"{parts[-1] if parts else 'there'} and {cause.count - 1} more"]

@@ -12,7 +12,7 @@ from stoker.show.closing_text import place_of
 
 _WIDTH = 80
 _IN_FULL = 3
-"""Failures told with why and remedy; of the others, which are mostly consequences, the title is enough."""
+"""Failures with why and remedy; of the others, which are mostly consequences, the title is enough."""
 
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Commands and paths stay whole, so that they can be copied."""
@@ -28,7 +28,7 @@ def render(causes: Sequence[Cause]) -> str:
 def _in_full(cause: Cause) -> Iterator[str]:
     yield f"{clean(cause.title)}  [{clean(cause.rule)}]"
     place = place_of(cause)
-    yield f"  {place}:" if place else "  the output does not tell of it"
+    yield f"  {place}:" if place else "  not in the output"
     if cause.text:
         yield f"    {clean(cause.text)}"
     yield from _paragraph("why", clean(cause.why, MAX_PROSE))

@@ -23,18 +23,19 @@ _MARK, _NAME = 4, 20
 _LIMIT = "limit: "
 
 
-def render(found: Examination, *, colour: bool) -> str:
+def render(examination: Examination, *, colour: bool) -> str:
     """The whole table, ending with a newline. Nothing in it can harm a terminal."""
-    lines = [_headline(found), ""]
-    for check in _folded(found.checks):
+    lines = [_headline(examination), ""]
+    for check in _folded(examination.checks):
         lines += _rows(check, colour=colour)
     return "\n".join(lines) + "\n"
 
 
-def _headline(found: Examination) -> str:
-    fails, warns = found.count("fail"), found.count("warn")
-    parts = [f"{count} {word}" for count, word in ((fails, "must be mended"), (warns, "to know of")) if count]
-    return f"{'Ready' if found.ok else 'Not ready'} for {found.what}{': ' if parts else ''}{', '.join(parts)}."
+def _headline(examination: Examination) -> str:
+    fails, warns = examination.count("fail"), examination.count("warn")
+    parts = [f"{count} {word}" for count, word in ((fails, "must be fixed"), (warns, "to know of")) if count]
+    ready = "Ready" if examination.ok else "Not ready"
+    return f"{ready} for {examination.what}{': ' if parts else ''}{', '.join(parts)}."
 
 
 def _folded(checks: Sequence[Check]) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""What the plain client tells of governing: level, pauses and decisions, without flooding a log that nobody cleans.
+"""What the plain client says of governing: level, pauses and decisions, without flooding a log that nobody cleans.
 
 Unaware of streams, colours and of how the state was obtained.
 """
@@ -20,16 +20,16 @@ SUMMARY_SECONDS = 60.0
 """Between two lines about what the governor does all the time: short of memory, it holds and starts jobs for hours."""
 
 ROUTINE = {"admit": "started", "hold": "held back", "thaw": "thawed"}
-"""Decisions of the governor that are counted and not told one by one, by their first word."""
+"""Decisions of the governor that are counted and not listed one by one, by their first word."""
 
 SPOKEN_FOR_SECONDS = 2.0
-"""A level that changes so soon after a person's word is what the person asked for, and told already."""
+"""A level that changes so soon after a person's word is what the person asked for, and said already."""
 
 T = TypeVar("T")
 
 
-class GoverningTeller:
-    """Remembers what was told. Each line comes with the Unix time that it is about."""
+class GoverningReporter:
+    """Remembers what was said. Each line comes with the Unix time that it is about."""
 
     def __init__(self) -> None:
         self._last: Decision | None = None
@@ -41,12 +41,12 @@ class GoverningTeller:
     def level(self, state: BuildState) -> list[tuple[float, str]]:
         """The level and the pause, if they are news."""
         level = state.level
-        told = self._level
-        if level.target is None or _same(level, told):
+        said = self._level
+        if level.target is None or _same(level, said):
             return []
         self._level = level
         person = next((d for d in reversed(state.decisions) if is_person(d)), None)
-        if told is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
+        if said is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
             return []
         return [(state.time, level_text(state))]
 
@@ -88,13 +88,13 @@ def is_person(decision: Decision) -> bool:
     return decision.who not in ("governor", "engine")
 
 
-def _same(level: Level, told: Level | None) -> bool:
+def _same(level: Level, said: Level | None) -> bool:
     """Whether two levels say the same; how wide the scheduler is does not count."""
-    return told is not None and (level.mode, level.target, level.paused, level.guarded) == (
-        told.mode,
-        told.target,
-        told.paused,
-        told.guarded,
+    return said is not None and (level.mode, level.target, level.paused, level.guarded) == (
+        said.mode,
+        said.target,
+        said.paused,
+        said.guarded,
     )
 
 

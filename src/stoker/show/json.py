@@ -13,14 +13,14 @@ from typing import TextIO
 
 from stoker.model.status import status_of
 from stoker.model.update import Update
-from stoker.show.build_source import Source
 from stoker.show.sink import Sink
+from stoker.show.update_source import UpdateSource
 
 INTERVAL = 1.0
 """Least seconds between two lines."""
 
 
-async def run_json(source: Source, stdout: TextIO, *, interval: float = INTERVAL) -> None:
+async def run_json(source: UpdateSource, stdout: TextIO, *, interval: float = INTERVAL) -> None:
     """Write `{"type": "status", "link": ..., ...}` lines until the build has ended.
 
     The other keys are those of `stoker status --json`. A reader that goes away ends the lines, not the watching.
@@ -50,7 +50,7 @@ class _Newest:
         self.over = asyncio.Event()
         self._update: Update | None = None
 
-    async def follow(self, source: Source) -> None:
+    async def follow(self, source: UpdateSource) -> None:
         try:
             async for update in source.updates():
                 self._update = update

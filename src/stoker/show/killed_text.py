@@ -23,7 +23,7 @@ _HOW: dict[KilledBy, str] = {
     "memory": "out of memory",
     "unknown": "killed from outside",
 }
-"""How a job ended, in the order in which kinds are told."""
+"""How a job ended, in the order in which kinds are listed."""
 
 
 def killed_now(state: BuildState) -> list[KilledJob]:
@@ -39,8 +39,8 @@ def counts_text(state: BuildState) -> str:
 
 def outlook_text(state: BuildState) -> str:
     """The same with what becomes of them: `3 stopped to free memory, will run again`."""
-    told = counts_text(state)
-    return f"{told}, {fate_text(state)}" if told else ""
+    counts = counts_text(state)
+    return f"{counts}, {fate_text(state)}" if counts else ""
 
 
 def fate_text(state: BuildState) -> str:

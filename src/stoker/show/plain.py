@@ -19,17 +19,17 @@ from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
 from stoker.show import cache_text, killed_text
-from stoker.show.build_source import OutputLog, Source
-from stoker.show.governing_text import MAX_NAME, GoverningTeller, newer
+from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.level_text import ungoverned
 from stoker.show.sink import Sink
+from stoker.show.update_source import OutputLog, UpdateSource
 from stoker.show.verification_text import closing_lines
 
 INTERVAL = 10.0
 """Seconds between two progress lines: CI systems take ten silent minutes for a hang, people get impatient sooner."""
 
 MAX_BURST = 10
-"""Lines of one kind for one update; a viewer that comes late is told how many there were, not each of them."""
+"""Lines of one kind for one update; a viewer that comes late sees how many there were, not each of them."""
 
 MAX_VERDICT = 600
 """Characters of a line of the verdict: a path, what is wrong with it, and the remedy."""
@@ -52,7 +52,7 @@ _GOOD, _BAD, _WARN, _DIM = Ink(fg="green", bold=True), Ink(fg="red", bold=True),
 
 
 async def run_plain(
-    source: Source,
+    source: UpdateSource,
     stdout: TextIO,
     stderr: TextIO,
     *,
@@ -132,20 +132,20 @@ class Dated(NamedTuple):
 
 
 class PlainRenderer:
-    """Turns updates into lines that tell what is new. Holds only what was told already."""
+    """Turns updates into lines that say what is new. Holds only what was said already."""
 
     def __init__(self, *, colour: bool = False, interval: float = INTERVAL) -> None:
         self._colour = colour
         self._interval = interval
-        self._told_start = False
-        self._told_end = False
-        self._told_verdict = False
-        self._told_until = 0.0
+        self._said_start = False
+        self._said_end = False
+        self._said_verdict = False
+        self._said_until = 0.0
         self._lost = self._linked = False
         self._step = (0, 1)
         self._schedulers: set[int] = set()
         self._failures = 0
-        self._governing = GoverningTeller()
+        self._governing = GoverningReporter()
         self._last_notice: Notice | None = None
         self._next_progress = 0.0
         self._next_percent = float(_STEP)
@@ -169,14 +169,14 @@ class PlainRenderer:
         """By time. What is learnt late is dated when it is learnt, so that no line is older than the one above it."""
         lines = []
         for when, line in sorted(dated, key=lambda d: d.when):
-            self._told_until = max(self._told_until, when)
-            lines.append([_stamp(self._told_until), *line])
+            self._said_until = max(self._said_until, when)
+            lines.append([_stamp(self._said_until), *line])
         return lines
 
     def _start(self, state: BuildState) -> list[list[Span]]:
-        if self._told_start or not state.id:
+        if self._said_start or not state.id:
             return []
-        self._told_start = True
+        self._said_start = True
         lines = [[Span(f"stoker: {_name(state.name)} ({_name(state.id)}): {_name(shlex.join(state.command))}")]]
         if not state.over:
             lines.append([Span(f"stoker: see it in full from any terminal: stoker attach {_name(state.id)}", _DIM)])
@@ -194,7 +194,7 @@ class PlainRenderer:
         if lost and not linked:
             return [_line(now, f"no link to the build yet{note}; it runs all the same", _DIM)]
         if lost:
-            return [_line(now, f"link to the build lost{note}; the build itself goes on, looking for it", _WARN)]
+            return [_line(now, f"link to the build lost{note}; the build itself continues; looking for it", _WARN)]
         return [] if update.link == "ended" or not linked else [_line(now, "link to the build is back")]
 
     def _steps(self, state: BuildState, now: float) -> list[Dated]:
@@ -203,7 +203,7 @@ class PlainRenderer:
             return []
         self._step = step.index, step.attempt
         if step.index > 1 or step.attempt > 1:
-            self._failures = 0  # what failed before is forgiven, and would be told again if it failed again
+            self._failures = 0  # what failed before is forgiven, and would be said again if it failed again
         if step.attempt > 1:
             return [_line(now, f"step {step.index} of {step.count}, attempt {step.attempt}: {_name(step.name)}", _WARN)]
         return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
@@ -211,7 +211,7 @@ class PlainRenderer:
     def _new_schedulers(self, state: BuildState, now: float) -> list[Dated]:
         new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
         self._schedulers.update(s.sid for s in new)
-        # Its plan may come late: what failed in it is not told before it.
+        # Its plan may come late: what failed in it is not reported before it.
         return _burst([_line(min(now, s.started), _scheduler(s)) for s in new], "scheduler")
 
     def _notices(self, state: BuildState) -> list[Dated]:
@@ -245,9 +245,9 @@ class PlainRenderer:
         return [_line(now, _progress_text(state, now))]
 
     def _verdict(self, state: BuildState) -> list[list[Span]]:
-        if self._told_verdict or state.verification is None:
+        if self._said_verdict or state.verification is None:
             return []
-        self._told_verdict = True
+        self._said_verdict = True
         inks = {"good": _GOOD, "warn": _WARN, "bad": _BAD}
         (standing, text), *rest = closing_lines(state.verification)
         head = [Span("stoker: "), Span("verified", inks[standing]), Span(f": {clean(text, MAX_VERDICT)}")]
@@ -255,12 +255,12 @@ class PlainRenderer:
 
     def _end(self, update: Update) -> list[list[Span]]:
         state = update.state
-        if self._told_end or not (state.over or update.link == "ended"):
+        if self._said_end or not (state.over or update.link == "ended"):
             return []
-        self._told_end = True
-        told = cache_text.closing_lines(state.cache) if state.cache is not None else []
-        told += [("killed", line) for line in killed_text.cost_lines(state)]
-        return [*([Span(f"stoker: {title}: {text}")] for title, text in told), _ending(state)]
+        self._said_end = True
+        closing = cache_text.closing_lines(state.cache) if state.cache is not None else []
+        closing += [("killed", line) for line in killed_text.cost_lines(state)]
+        return [*([Span(f"stoker: {title}: {text}")] for title, text in closing), _ending(state)]
 
 
 def _name(text: str) -> str:
@@ -341,10 +341,10 @@ def _ending(state: BuildState) -> list[Span]:
     peak = _used(state)
     if state.outcome == "done":
         return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
-    told = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
-    reason = f": {_name(told)}" if told else ""
+    why = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
+    reason = f": {_name(why)}" if why else ""
     if state.outcome == "stopped":
-        how = _name(told.removeprefix("stopped").lstrip(": "))  # not twice
+        how = _name(why.removeprefix("stopped").lstrip(": "))  # not twice
         text = f" {how} after {took}" if how.startswith("by ") else f" after {took}: {how}" if how else f" after {took}"
         return [Span("stoker: "), Span("stopped", _WARN), Span(text)]
     if state.outcome is None:

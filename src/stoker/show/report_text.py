@@ -79,10 +79,10 @@ def _archs(report: Report) -> list[str]:
     words = {"present": "yes", "missing": "yes: MISSING", "extra": "no"}
     rows = []
     for name in names:
-        found = [a for f in coded for a in f.code if a.arch == name]
-        pieces = str(sum(a.count for a in found)) if found else ""
-        size = format_bytes(sum(a.bytes for a in found)) if found else ""
-        rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(found)} of {len(coded)}"))
+        uses = [a for f in coded for a in f.code if a.arch == name]
+        pieces = str(sum(a.count for a in uses)) if uses else ""
+        size = format_bytes(sum(a.bytes for a in uses)) if uses else ""
+        rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(uses)} of {len(coded)}"))
     table = _table(("Architecture", "Asked for", "Size", "Pieces", "Files"), rows)
     return table if report.requested else [line.replace("Asked for", " " * 9, 1) for line in table]
 
@@ -149,12 +149,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     if not body:
         return []
     widths = [max(len(row[i]) for row in [list(head), *body]) for i in range(len(head) - 1)]
-    left = sum(widths) + 2 * len(widths)
+    indent = sum(widths) + 2 * len(widths)
     lines = []
     for row in [list(head), *body]:
-        first, *more = textwrap.wrap(row[-1], max(_NARROWEST, _WIDTH - left), **_WHOLE) or [""]
+        first, *more = textwrap.wrap(row[-1], max(_NARROWEST, _WIDTH - indent), **_WHOLE) or [""]
         lines.append("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), first]).rstrip())
-        lines += [" " * left + text for text in more]
+        lines += [" " * indent + text for text in more]
     return lines
 
 

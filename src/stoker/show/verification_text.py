@@ -46,7 +46,7 @@ _VERDICT_CLAUSES: Sequence[tuple[Verdict, str]] = (
 )
 MAX_NAMES = 3
 MAX_LINES = 6
-"""Problems told at the end of a plain build; the rest is on the screen and in `status --json`."""
+"""Problems listed at the end of a plain build; the rest is on the screen and in `status --json`."""
 
 
 class ProblemGroup(NamedTuple):
@@ -58,53 +58,53 @@ class ProblemGroup(NamedTuple):
     files: tuple[str, ...]
 
 
-def headline(found: Report) -> tuple[Standing, str]:
+def headline(report: Report) -> tuple[Standing, str]:
     """The verdict in one line, worst news first."""
     clauses = [
-        f"{words} {_and_more(_devices(d for d in found.devices if d.verdict == verdict))}"
+        f"{words} {_and_more(_devices(d for d in report.devices if d.verdict == verdict))}"
         for verdict, words in _VERDICT_CLAUSES
-        if any(d.verdict == verdict for d in found.devices)
+        if any(d.verdict == verdict for d in report.devices)
     ]
-    missing = [r.arch for r in found.requested if r.state == "missing"]
+    missing = [r.arch for r in report.requested if r.state == "missing"]
     if missing:
         clauses.insert(0, f"{_and_more(missing)} asked for and missing")
-    errors = sum(g.severity == "error" for g in problem_groups(found))
-    if errors and not missing and all(d.verdict != "no" for d in found.devices):
+    errors = sum(g.severity == "error" for g in problem_groups(report))
+    if errors and not missing and all(d.verdict != "no" for d in report.devices):
         clauses.insert(0, "1 error" if errors == 1 else f"{errors} errors")
-    if not found.devices:
-        held = list(dict.fromkeys(a.arch for f in found.files for a in f.code))
-        asked = " as asked for" if found.requested and all(r.state == "present" for r in found.requested) else ""
-        told = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
-        clauses.append(told if held else "no device code was found")
-    return standing(found), "; ".join(clauses)
+    if not report.devices:
+        held = list(dict.fromkeys(a.arch for f in report.files for a in f.code))
+        asked = " as asked for" if report.requested and all(r.state == "present" for r in report.requested) else ""
+        held_text = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
+        clauses.append(held_text if held else "no device code was found")
+    return standing(report), "; ".join(clauses)
 
 
-def standing(found: Report) -> Standing:
+def standing(report: Report) -> Standing:
     """Good when everything runs as it is, bad when something does not run at all or is missing."""
-    if not found.ok:
+    if not report.ok:
         return "bad"
-    return "good" if all(STANDINGS[d.verdict] == "good" for d in found.devices) else "warn"
+    return "good" if all(STANDINGS[d.verdict] == "good" for d in report.devices) else "warn"
 
 
-def problem_groups(found: Report) -> list[ProblemGroup]:
+def problem_groups(report: Report) -> list[ProblemGroup]:
     """The problems, gravest first, each text once."""
     groups: dict[tuple[Severity, str, str], list[str]] = {}
-    for problem in found.problems:
+    for problem in report.problems:
         groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(problem.file)
     return [ProblemGroup(*key, tuple(f for f in files if f)) for key, files in groups.items()]
 
 
-def problems_of(found: Report, path: str) -> list[Problem]:
+def problems_of(report: Report, path: str) -> list[Problem]:
     """What is wrong with one file, or with a member of it: a library's is LIBRARY(MEMBER)."""
-    return [p for p in found.problems if p.file == path or p.file.startswith(f"{path}(")]
+    return [p for p in report.problems if p.file == path or p.file.startswith(f"{path}(")]
 
 
-def closing_lines(found: Report) -> list[tuple[Standing, str]]:
+def closing_lines(report: Report) -> list[tuple[Standing, str]]:
     """The verdict, why, and what to do, for the end of a build in plain lines."""
-    lines = [headline(found)]
-    whys = dict.fromkeys((d.verdict, device_name(d), d.why) for d in found.devices if d.verdict != "native")
+    lines = [headline(report)]
+    whys = dict.fromkeys((d.verdict, device_name(d), d.why) for d in report.devices if d.verdict != "native")
     lines += [(STANDINGS[verdict], f"{name}: {VERDICTS[verdict]}: {why}") for verdict, name, why in whys]
-    grave = [g for g in problem_groups(found) if g.severity != "info"]
+    grave = [g for g in problem_groups(report) if g.severity != "info"]
     for group in grave[:MAX_LINES]:
         remedy = f" -> {group.remedy}" if group.remedy else ""
         place = f"{_and_more([short_name(f) for f in group.files])}: " if group.files else ""
@@ -125,11 +125,11 @@ def short_name(path: str) -> str:
     return path.rpartition("::")[2].rpartition("/")[2] or path
 
 
-def distinct(found: Report) -> list[tuple[int, DeviceReport, int]]:
+def distinct(report: Report) -> list[tuple[int, DeviceReport, int]]:
     """Each kind of GPU once: its first place among the devices, itself, and how many there are."""
-    counts = Counter((d.name, d.capability, d.verdict) for d in found.devices)
+    counts = Counter((d.name, d.capability, d.verdict) for d in report.devices)
     first: dict[tuple[str, str, Verdict], tuple[int, DeviceReport]] = {}
-    for place, device in enumerate(found.devices):
+    for place, device in enumerate(report.devices):
         first.setdefault((device.name, device.capability, device.verdict), (place, device))
     return [(place, device, counts[key]) for key, (place, device) in first.items()]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stoker.verify.binary.byte_source import FileSource, UnreadableError
 from stoker.verify.binary.read_binary import recognised
-from stoker.verify.python_probe import NoAnswerError, ask
+from stoker.verify.python_probe import NoProbeAnswerError, ask
 
 MAX_ENTRIES = 2_000_000
 """Directory entries looked at: a PyTorch build tree has 60,000, a home folder may have millions."""
@@ -32,7 +32,7 @@ paths = [os.path.abspath(f.locate()) for f in files if f.name.endswith(".so") or
 places += [p for p in paths if not p.startswith(tuple(q + os.sep for q in places))]
 print("stoker-answer:" + json.dumps([p for p in places if os.path.exists(p)]))
 """
-"""Flash-attention's extension, and what auditwheel bundles, lies beside the folder that is imported: RECORD tells."""
+"""Flash-attention's extension, and what auditwheel bundles, lies beside the imported folder: RECORD lists it."""
 
 
 def binary_name(name: str) -> bool:
@@ -47,7 +47,7 @@ def installed(name: str, python: str, environment: Mapping[str, str]) -> list[Pa
         return []
     try:
         places = ask(python, _FIND, [name], environment, 30.0)
-    except NoAnswerError:
+    except NoProbeAnswerError:
         return []
     return [Path(p) for p in places if isinstance(p, str)] if isinstance(places, list) else []
 

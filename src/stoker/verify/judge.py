@@ -31,7 +31,7 @@ _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ModuleTally:
     """How many modules of a file fit a device, and how."""
 
     native: int = 0
@@ -40,8 +40,8 @@ class Tally:
     other_gpu: int = 0
     no_code: int = 0
 
-    def __add__(self, more: Tally) -> Tally:
-        return Tally(
+    def __add__(self, more: ModuleTally) -> ModuleTally:
+        return ModuleTally(
             self.native + more.native,
             self.jit + more.jit,
             self.old_driver + more.old_driver,
@@ -91,12 +91,12 @@ def conclude(
     return "runs" if verdicts & {"native", "ptx-jit"} else "none"
 
 
-def tally(file: ReadFile, device: Device) -> Tally:
+def tally(file: ReadFile, device: Device) -> ModuleTally:
     """How a file's modules fit a device."""
     found: Counter[Fit] = Counter()
     for group in file.groups:
         found[fit(group.codes, device)] += group.count
-    return Tally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
+    return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 
 
 def judge_file(file: ReadFile, device: Device) -> FileVerdict:
@@ -117,7 +117,7 @@ def judge_device(files: Sequence[ReadFile], device: Device) -> tuple[DeviceRepor
     failing = [f for f in coded if tallies[f.path].fails and not tallies[f.path].runs and library(f.path) not in served]
     lost = {f.path for f in failing}
     counted = (t for p, t in tallies.items() if t.runs or p in lost or not t.fails)
-    total = sum(counted, Tally())
+    total = sum(counted, ModuleTally())
     problems = _bounded(
         [_problem(f, tallies[f.path], device, whole=f.path in lost) for f in coded
          if f.path in lost or (tallies[f.path].fails and tallies[f.path].runs)], device,
@@ -157,7 +157,7 @@ def library(path: str) -> str:
 
 
 def _verdict(
-    total: Tally, failing: Sequence[ReadFile], coded: Sequence[ReadFile], device: Device
+    total: ModuleTally, failing: Sequence[ReadFile], coded: Sequence[ReadFile], device: Device
 ) -> tuple[Verdict, str]:
     if failing or not total.runs:
         worst = failing or coded
@@ -181,7 +181,7 @@ def _without_code(files: Sequence[ReadFile]) -> tuple[Verdict, str]:
     return "none", "there is no device code in what was given"
 
 
-def _neighbours(file: ReadFile, found: Tally, device: Device) -> Problem | None:
+def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:
     """A file of which most was built for a sibling of this GPU alone, such as 12.0a for a 12.1: likely a mistake."""
     if not found.runs:
         return None
@@ -204,7 +204,7 @@ def _called(device: Device) -> str:
     return device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
 
 
-def _problem(file: ReadFile, found: Tally, device: Device, *, whole: bool) -> Problem:
+def _problem(file: ReadFile, found: ModuleTally, device: Device, *, whole: bool) -> Problem:
     name = _called(device)
     if found.old_driver and not found.no_code:
         needed = max(toolkit_of_ptx(c.version) for m in file.groups for c in m.codes if c.kind == "ptx")

@@ -25,7 +25,7 @@ from stoker.verify.torch_facts import ask_torch
 from stoker.verify.wheel.wheel_report import read_wheel
 
 Progress = Callable[[str], None]
-"""Told the file that is being read."""
+"""Called with the file that is being read."""
 
 MAX_FILES = 100_000
 
@@ -34,7 +34,7 @@ MAX_FILES = 100_000
 class Wish:
     """What to verify: paths or names of installed packages; against an architecture list and devices.
 
-    `driver_wait`: seconds that the driver of this machine's GPUs may take to tell of them.
+    `driver_wait`: seconds that the driver of this machine's GPUs may take to report them.
     """
 
     paths: Sequence[str]
@@ -83,8 +83,8 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
 
 def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
     """True without any code where something could not be read: who knows what is in that."""
-    told = [*problems, *(p for f in files for p in f.problems)]
-    return not any(f.has_code for f in files) and any(p.unreadable for p in told)
+    everything = [*problems, *(p for f in files for p in f.problems)]
+    return not any(f.has_code for f in files) and any(p.unreadable for p in everything)
 
 
 def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[ReadFile], list[Problem]]:

@@ -28,7 +28,7 @@ _START = "import sys; sys.path[:] = [p for p in sys.path if p]; exec(compile(sys
 in, which `-I` does not."""
 
 
-class NoAnswerError(Exception):
+class NoProbeAnswerError(Exception):
     """The question was not answered; the message says why, for a person."""
 
 
@@ -48,7 +48,7 @@ def ask(python: str, script: str, words: Sequence[str], environment: Mapping[str
     """The last JSON value that the script says; raises NoAnswerError. Otherwise as `hear`."""
     values, ended = hear(python, script, words, environment, seconds)
     if not values:
-        raise NoAnswerError(ended)
+        raise NoProbeAnswerError(ended)
     return values[-1]
 
 
@@ -73,7 +73,7 @@ def hear(
                 start_new_session=True,
             )
         except OSError as err:
-            raise NoAnswerError(f"{python} cannot be started ({err.strerror})") from err
+            raise NoProbeAnswerError(f"{python} cannot be started ({err.strerror})") from err
         status = _wait(process, seconds)
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - _MAX_OUTPUT))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.model.report import TorchFacts
-from stoker.verify.python_probe import NoAnswerError, ask
+from stoker.verify.python_probe import NoProbeAnswerError, ask
 
 SECONDS = 60.0
 """Importing torch takes 2 s warm and may take 30 s from a cold network disk."""
@@ -50,13 +50,13 @@ def ask_torch(python: str, folder: Path | None, environment: Mapping[str, str], 
     try:
         answer = ask(python, _SCRIPT, [str(folder) if folder else ""], environment, seconds)
         return _facts(answer)
-    except NoAnswerError as err:
+    except NoProbeAnswerError as err:
         return TorchFacts(error=str(err))
 
 
 def _facts(answer: Any) -> TorchFacts:
     if not isinstance(answer, dict):
-        raise NoAnswerError("its answer makes no sense")
+        raise NoProbeAnswerError("its answer makes no sense")
     abi = answer.get("cxx11_abi")
     return TorchFacts(
         version=str(answer.get("version", "")),

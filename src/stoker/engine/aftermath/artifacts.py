@@ -20,7 +20,7 @@ from stoker.model.events import JobFinished, SchedulerPlanned, SchedulerStarted
 from stoker.model.tool import Tool
 from stoker.record.jsonlines import BadLineError, parse_line
 from stoker.verify.binary import archive
-from stoker.verify.binary.byte_source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary.byte_source import ByteSource, Deadline, FileSource, PartSource, UnreadableError
 from stoker.verify.binary.elf import is_elf, read_elf
 from stoker.verify.binary.read_binary import LINKED, RELOCATABLE
 
@@ -166,15 +166,15 @@ def _holds_device_code(path: Path, deadline: Deadline) -> bool:
         return False
 
 
-def _member_holds(source: Source, member: archive.Member, path: Path, deadline: Deadline) -> bool:
+def _member_holds(source: ByteSource, member: archive.ArchiveMember, path: Path, deadline: Deadline) -> bool:
     deadline.check()
     if member.offset is not None:
-        return _elf_holds(Part(source, member.offset, member.size))
+        return _elf_holds(PartSource(source, member.offset, member.size))
     with FileSource(path.parent / member.name) as beside:
         return _elf_holds(beside)
 
 
-def _elf_holds(source: Source) -> bool:
+def _elf_holds(source: ByteSource) -> bool:
     if not is_elf(source):
         return False
     elf = read_elf(source)

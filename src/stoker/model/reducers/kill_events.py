@@ -71,10 +71,10 @@ def _replaced(history: JobHistory, old: FinishedJob, new: FinishedJob) -> JobHis
 def with_identity(state: BuildState, death: KilledJob, output: str, jid: int | None) -> BuildState:
     """What a job makes may be learnt only after it was killed; and which of several that make files of one name in
     different folders it was, only at its end. One death is that of one job."""
-    known = evolve(death, output=death.output or output, jid=jid if death.jid is None else death.jid)
-    if known == death:
+    identified = evolve(death, output=death.output or output, jid=jid if death.jid is None else death.jid)
+    if identified == death:
         return state
-    return evolve(state, killed=tuple(known if d is death else d for d in state.killed))
+    return evolve(state, killed=tuple(identified if d is death else d for d in state.killed))
 
 
 def with_lost(lost: Mapping[str, Lost], death: KilledJob, seconds: float) -> Mapping[str, Lost]:

@@ -8,7 +8,7 @@ from stoker.model import events as ev
 from stoker.model.attempts import redone_by, with_scheduler, with_successor, with_work_lost, without_work
 from stoker.model.evolve import evolve
 from stoker.model.reducers import Reducers
-from stoker.model.state import MAX_SCHEDULERS, BuildState, Plan, Retired, Scheduler
+from stoker.model.state import MAX_SCHEDULERS, BuildState, Retired, Scheduler, SchedulerPlan
 
 
 def changed(state: BuildState, sid: int, **changes: Any) -> BuildState:
@@ -49,7 +49,7 @@ def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> 
 
 def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) -> BuildState:
     state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, e.total))
-    return changed(state, e.sid, plan=Plan(e.total, e.source, e.tools, e.percent))
+    return changed(state, e.sid, plan=SchedulerPlan(e.total, e.source, e.tools, e.percent))
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:

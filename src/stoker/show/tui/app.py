@@ -19,7 +19,6 @@ from textual.worker import Worker, WorkerState
 
 from stoker.config.themes import Theme
 from stoker.model.update import Update
-from stoker.show.build_source import GoOn, Source
 from stoker.show.tui.control import ControlApp
 from stoker.show.tui.input import actions
 from stoker.show.tui.pages.moment import Clock, Moment
@@ -31,6 +30,7 @@ from stoker.show.tui.screens.output_screen import OutputScreen
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
+from stoker.show.update_source import GoOn, UpdateSource
 
 HANG_UP = 129
 """Exit status of a viewer whose terminal went away (128 + SIGHUP)."""
@@ -70,7 +70,7 @@ class StokerApp(ControlApp):
 
     def __init__(
         self,
-        source: Source,
+        source: UpdateSource,
         *,
         themes: Mapping[str, Theme],
         theme_name: str,
@@ -91,7 +91,7 @@ class StokerApp(ControlApp):
         self._tick_seconds = tick
         self._monotonic = clock
         self._clock = Clock()
-        self._end_shown = self._end_told = False
+        self._end_shown = self._end_announced = False
         self._pages: dict[str, PageScreen] = {}
         self.failure: BaseException | None = None
         """Why the source has nothing to show."""
@@ -113,7 +113,7 @@ class StokerApp(ControlApp):
         self.use_theme(self.theme_name)
         self.set_keymap(self.keymap)
         for error in actions.keymap_errors(self.keymap):
-            self.tell(error, "error")
+            self.inform(error, "error")
         self.run_worker(self._listen(), group="source", exit_on_error=False)
         self.run_worker(self.queue.work(), group="hand")
         if self._watch_themes is not None:
@@ -140,7 +140,7 @@ class StokerApp(ControlApp):
         """Take changed themes on; one with a fault leaves the one in use as it is."""
         async for themes, errors in watch():
             for error in errors:
-                self.tell(str(error), "error")
+                self.inform(str(error), "error")
             self.themes |= themes
             if self.themes[self.theme_name] != self.palette.theme:
                 self.use_theme(self.theme_name)
@@ -150,7 +150,7 @@ class StokerApp(ControlApp):
         if not self.screen_stack:
             return
         if not self.is_headless and terminal_is_gone():
-            # Where hang-ups are ignored nothing else would tell, and Textual would read from nowhere for ever.
+            # Where hang-ups are ignored nothing else shows it, and Textual would read from nowhere for ever.
             os._exit(HANG_UP)
         self.queue.settle(self.newest.state)
         self._turn_to_end()
@@ -170,18 +170,18 @@ class StokerApp(ControlApp):
         It is taken back when a replay goes on.
         """
         if not self.newest.state.over:
-            self._end_told = self._end_shown = False
+            self._end_announced = self._end_shown = False
             if isinstance(self.screen, EndScreen):
                 self.pop_screen()
             return
         if isinstance(self.screen, Box) and self.screen.ends_with_build:
             self.screen.dismiss(None)
         if isinstance(self.screen, DashboardScreen) and not self._end_shown:
-            self._end_told = self._end_shown = True
+            self._end_announced = self._end_shown = True
             self.push_screen("end")
-        elif not self._end_told:
-            self._end_told = True
-            self.tell(f"The build has ended: {self.newest.state.outcome}")
+        elif not self._end_announced:
+            self._end_announced = True
+            self.inform(f"The build has ended: {self.newest.state.outcome}")
 
     def _open(self, name: str) -> None:
         """Show a page in place of the one shown, or go back if it is shown already."""
@@ -244,7 +244,7 @@ def terminal_is_gone() -> bool:
 
 
 def run_tui(
-    source: Source,
+    source: UpdateSource,
     *,
     themes: Mapping[str, Theme],
     theme_name: str,

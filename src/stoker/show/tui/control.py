@@ -19,15 +19,15 @@ from stoker.model.diagnosis import Action, words_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
-from stoker.show.build_source import GoOn, Source
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.command_queue import CommandQueue
-from stoker.show.tui.input.palette import Command, Commands
+from stoker.show.tui.input.palette import Commands, PaletteCommand
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.page_screen import PageScreen
-from stoker.show.tui.screens.questions import Answer, GoOnBox, KillBox, StopBox
+from stoker.show.tui.screens.questions import Answer, KillBox, ResumeBox, StopBox
 from stoker.show.tui.terminal.driver import driver_class
 from stoker.show.tui.terminal.theming import Palette, textual_theme
+from stoker.show.update_source import GoOn, UpdateSource
 
 SEEK_SECONDS = 10.0
 
@@ -40,7 +40,7 @@ class ControlApp(App[int], inherit_bindings=False):
 
     def __init__(
         self,
-        source: Source,
+        source: UpdateSource,
         themes: Mapping[str, Theme],
         theme_name: str,
         keymap: Mapping[str, str],
@@ -54,7 +54,7 @@ class ControlApp(App[int], inherit_bindings=False):
         self.source = source
         self._go_on = go_on
         self._going_on = False
-        self.queue = CommandQueue(source, lambda why: self.tell(why, "error"), self.redraw)
+        self.queue = CommandQueue(source, lambda why: self.inform(why, "error"), self.redraw)
         self.newest = Update(BuildState(), "live")
         self.keymap = dict(keymap)
         self.themes = dict(themes)
@@ -63,7 +63,7 @@ class ControlApp(App[int], inherit_bindings=False):
         self._no_colour = no_colour
         self.palette = Palette(self.themes[theme_name], no_colour=no_colour)
 
-    def offers(self, action: actions.Action) -> bool:
+    def offers(self, action: actions.KeyAction) -> bool:
         """True if the action can do something here and now."""
         if action.needs == "replay":
             return self.newest.link == "replay"
@@ -84,10 +84,10 @@ class ControlApp(App[int], inherit_bindings=False):
 
     @property
     def _remedy(self) -> Action | None:
-        found = self.newest.state.diagnosis
-        return found.action if found is not None else None
+        diagnosis = self.newest.state.diagnosis
+        return diagnosis.action if diagnosis is not None else None
 
-    def relevant(self, action: actions.Action) -> bool:
+    def relevant(self, action: actions.KeyAction) -> bool:
         """True if the action is worth a place in the footer: there is something to see or do."""
         state = self.newest.state
         something = {
@@ -100,15 +100,15 @@ class ControlApp(App[int], inherit_bindings=False):
         }
         return self.offers(action) and something.get(action.id, True)
 
-    def label(self, action: actions.Action) -> str:
+    def label(self, action: actions.KeyAction) -> str:
         """What the footer calls an action now."""
         paused = self.queue.pending.paused or self.newest.state.level.paused
-        return "go on" if action.id == "pause-softly" and paused != "no" else action.footer
+        return "resume" if action.id == "pause-softly" and paused != "no" else action.footer
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
-        known = next((a for a in actions.of_scope("app") if a.method == action), None)
-        return known is None or self.offers(known)
+        own = next((a for a in actions.of_scope("app") if a.method == action), None)
+        return own is None or self.offers(own)
 
     def action_detach(self) -> None:
         """Leave; the build goes on."""
@@ -160,16 +160,16 @@ class ControlApp(App[int], inherit_bindings=False):
         """Freeze everything, or go on."""
         self.queue.pause(self.newest.state, now=True)
 
-    def governs_job(self, action: actions.Action) -> bool:
+    def governs_job(self, action: actions.KeyAction) -> bool:
         """True if an action on one job can do something: stoker holds jobs, and this viewer may act."""
         return self.offers(action) and self.newest.state.level.target is not None
 
-    def job_label(self, action: actions.Action, job: Job) -> str:
+    def job_label(self, action: actions.KeyAction, job: Job) -> str:
         """What an action would do to this job, in a word."""
         if action.id == "job.freeze" and not self._runs(job):
             return "start" if job.state == "on_deck" else "thaw"
         if action.id == "job.alone" and self._is_alone(job):
-            return "let others go on"
+            return "let others run"
         return action.footer
 
     def act_on(self, job: Job, action: str) -> None:
@@ -196,17 +196,17 @@ class ControlApp(App[int], inherit_bindings=False):
             if answer is not None and job.jid in self.newest.state.jobs:
                 self.queue.act(job.jid, "kill")
             elif answer is not None:
-                self.tell("that job has ended by itself")
+                self.inform("that job has ended by itself")
 
         self.push_screen(KillBox(job), answered)
 
     def action_remedy(self) -> None:
-        """Ask whether to do what mends it, and go on."""
+        """Ask whether to apply the remedy and resume."""
         if self._remedy is not None:
             self._ask_to_go_on(words_of(self._remedy), remedy=True)
 
     def action_go_on(self) -> None:
-        """Ask whether to go on as it was."""
+        """Ask whether to resume as it was."""
         self._ask_to_go_on("run the same command again, from the step that failed", remedy=False)
 
     def _ask_to_go_on(self, what: str, *, remedy: bool) -> None:
@@ -214,19 +214,19 @@ class ControlApp(App[int], inherit_bindings=False):
             if answer is not None and self._may_go_on:
                 self.run_worker(self._going(remedy=remedy), group="going-on")
 
-        self.push_screen(GoOnBox(what, self.newest.state), answered)
+        self.push_screen(ResumeBox(what, self.newest.state), answered)
 
     async def _going(self, *, remedy: bool) -> None:
-        """Have it gone on with; this screen ends then, and whoever opened it shows the build that goes on."""
+        """Have it resumed; this screen ends then, and whoever opened it shows the build that resumes it."""
         if self._go_on is None:
             return
         self._going_on = True
-        self.tell("starting the build that goes on")
+        self.inform("resuming the build")
         try:
             await self._go_on(remedy=remedy)
         except CommandRefused as refusal:
             self._going_on = False
-            self.tell(str(refusal), "error")
+            self.inform(str(refusal), "error")
         else:
             self.exit(None)
 
@@ -234,7 +234,7 @@ class ControlApp(App[int], inherit_bindings=False):
         try:
             await self.source.command(verb, **arguments)
         except CommandRefused as refusal:
-            self.tell(str(refusal), "error")
+            self.inform(str(refusal), "error")
 
     async def action_pause(self) -> None:
         """Pause the replay, or go on."""
@@ -256,7 +256,7 @@ class ControlApp(App[int], inherit_bindings=False):
         """Replay: twice the speed."""
         await self._command("replay_speed", factor=2.0)
 
-    def commands(self, screen: Screen[Any]) -> Iterator[Command]:
+    def commands(self, screen: Screen[Any]) -> Iterator[PaletteCommand]:
         """The palette: the action table, and the themes."""
         scope = screen.SCOPE if isinstance(screen, PageScreen) else "app"
         for action in actions.TABLE:
@@ -264,9 +264,9 @@ class ControlApp(App[int], inherit_bindings=False):
                 names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
                 name = names[1] if action.beside else names[0]  # the footer's name is that of both
                 run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
-                yield Command(names, action.help, f"{name}  key {keys}", run)
+                yield PaletteCommand(names, action.help, f"{name}  key {keys}", run)
         for name in self.themes:
-            yield Command(
+            yield PaletteCommand(
                 (f"theme {name}", name), f"Theme: {name}", "Change the colours", partial(self.use_theme, name)
             )
 
@@ -293,6 +293,6 @@ class ControlApp(App[int], inherit_bindings=False):
     def redraw(self) -> None:
         """Draw what is known."""
 
-    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+    def inform(self, text: str, severity: SeverityLevel = "information") -> None:
         """A short message in the corner; never markup."""
         self.notify(clean(text, 300), severity=severity, markup=False)

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from stoker.show.build_source import OutputLog
+from stoker.show.update_source import OutputLog
 
 CHUNK = 64 * 1024
 """Bytes read at once when looking for line ends."""
@@ -73,10 +73,10 @@ class TextLog:
 
     def lines(self, start: int, count: int) -> list[LogLine]:
         """Up to `count` lines from `start` on."""
-        found: list[LogLine] = []
+        lines: list[LogLine] = []
         size = self.size()
         data, base = b"", start
-        while start < size and len(found) < count:
+        while start < size and len(lines) < count:
             end = data.find(b"\n", start - base) if data else -1
             if end < 0 and (start > base or not data):
                 data, base = self._log.read(start, CHUNK), start
@@ -85,9 +85,9 @@ class TextLog:
                 line = LogLine(start, base + end + 1, data[start - base : end])
             else:
                 line, data = self.line_at(start), b""
-            found.append(line)
+            lines.append(line)
             start = line.next
-        return found
+        return lines
 
     def start_of(self, offset: int) -> int:
         """The start of the line that holds the byte at `offset`."""

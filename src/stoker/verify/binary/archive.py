@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stoker.verify.binary.byte_source import Source, UnreadableError, exactly
+from stoker.verify.binary.byte_source import ByteSource, UnreadableError, exactly
 
 MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
@@ -19,7 +19,7 @@ _MAX_NAMES = 64 << 20
 _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED")
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """One member; offset and size in bytes. A thin archive's member is a file beside it and has no offset."""
 
     name: str
@@ -27,12 +27,12 @@ class Member(NamedTuple):
     size: int
 
 
-def is_archive(source: Source) -> bool:
+def is_archive(source: ByteSource) -> bool:
     """True when the first eight bytes say so."""
     return source.read(0, 8) in (MAGIC, THIN_MAGIC)
 
 
-def read_members(source: Source) -> Iterator[Member]:
+def read_members(source: ByteSource) -> Iterator[ArchiveMember]:
     """The members in order, without the index; raises UnreadableError where the archive breaks off."""
     magic = exactly(source, 0, 8, "the archive's magic")
     if magic not in (MAGIC, THIN_MAGIC):
@@ -58,18 +58,18 @@ def read_members(source: Source) -> Iterator[Member]:
     raise UnreadableError(f"more than {_MAX_MEMBERS} members")
 
 
-def _member(source: Source, raw: bytes, names: bytes, start: int, size: int, stored: bool) -> Member:
+def _member(source: ByteSource, raw: bytes, names: bytes, start: int, size: int, stored: bool) -> ArchiveMember:
     if raw.startswith(b"#1/"):
         length = min(_number(raw[3:], start), size, 4096)
         name = exactly(source, start, length, "a member's name").rstrip(b"\0")
-        return Member(name.decode("utf-8", "replace"), start + length, size - length)
+        return ArchiveMember(name.decode("utf-8", "replace"), start + length, size - length)
     if raw.startswith(b"/") and raw[1:].isdigit():
         index = int(raw[1:])
         end = names.find(b"\n", index)
         name = names[index : end if end >= 0 else len(names)][:4096]
     else:
         name = raw
-    return Member(name.removesuffix(b"/").decode("utf-8", "replace"), start if stored else None, size)
+    return ArchiveMember(name.removesuffix(b"/").decode("utf-8", "replace"), start if stored else None, size)
 
 
 def _number(field: bytes, at: int) -> int:

@@ -44,7 +44,7 @@ class Deadline:
             raise UnreadableError(f"gave up after {self._seconds:.0f} s")
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Something with a size in bytes that can be read anywhere."""
 
     @property
@@ -86,7 +86,7 @@ class FileSource:
         self.close()
 
 
-class BytesSource:
+class MemorySource:
     """Bytes in memory."""
 
     def __init__(self, data: bytes) -> None:
@@ -98,10 +98,10 @@ class BytesSource:
         return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
 
 
-class Part:
+class PartSource:
     """A window on another source; cut to what the source has."""
 
-    def __init__(self, base: Source, offset: int, size: int) -> None:
+    def __init__(self, base: ByteSource, offset: int, size: int) -> None:
         self._base = base
         self._offset = max(0, min(offset, base.size))
         self.size = max(0, min(size, base.size - self._offset))
@@ -120,7 +120,7 @@ class DeflatedSource:
     inflater's state at places on the way; a later read starts again from the nearest one.
     """
 
-    def __init__(self, base: Source, size: int, deadline: Deadline) -> None:
+    def __init__(self, base: ByteSource, size: int, deadline: Deadline) -> None:
         """`base` holds the deflated bytes alone, `size` is what the archive promises that they become."""
         if size > base.size * MAX_INFLATION + 64:
             raise UnreadableError(f"claims to be {size} bytes, more than {base.size} deflated bytes can hold")
@@ -185,7 +185,7 @@ class DeflatedSource:
 class _Inflater:
     """An inflater and where it stands. Never holds more than a chunk of output."""
 
-    def __init__(self, base: Source) -> None:
+    def __init__(self, base: ByteSource) -> None:
         self.position = 0
         self._base = base
         self._offset = 0
@@ -194,10 +194,10 @@ class _Inflater:
 
     def fork(self) -> _Inflater:
         """The same place once more."""
-        twin = _Inflater(self._base)
-        twin.position, twin._offset, twin._pending = self.position, self._offset, self._pending
-        twin._state = self._state.copy()
-        return twin
+        copy = _Inflater(self._base)
+        copy.position, copy._offset, copy._pending = self.position, self._offset, self._pending
+        copy._state = self._state.copy()
+        return copy
 
     def take(self, length: int) -> bytes:
         """The next bytes, at most `length`; none at the end. Raises UnreadableError."""
@@ -219,7 +219,7 @@ class _Inflater:
         return b""
 
 
-def exactly(source: Source, offset: int, length: int, what: str) -> bytes:
+def exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
     """Exactly `length` bytes; raises UnreadableError that names `what` is cut off."""
     data = source.read(offset, length) if length > 0 else b""
     if len(data) < length:

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stoker.verify.binary.byte_source import Source, UnreadableError, exactly
+from stoker.verify.binary.byte_source import ByteSource, UnreadableError, exactly
 
 MAGIC = b"\x7fELF"
 
@@ -47,7 +47,7 @@ _MAX_SECTION_NAME = 64
 """Characters of a name that are kept: what is compared is shorter, and many headers may point at one long name."""
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     """One section header; offset and size in bytes."""
 
     name: str
@@ -76,7 +76,7 @@ class Elf:
     type: int
     machine: int
     flags: int
-    sections: tuple[Section, ...]
+    sections: tuple[ElfSection, ...]
     segments: tuple[Segment, ...]
 
     @property
@@ -84,14 +84,14 @@ class Elf:
         """The machine as platform tags call it."""
         return MACHINES.get(self.machine, f"machine {self.machine}")
 
-    def named(self, name: str) -> tuple[Section, ...]:
+    def named(self, name: str) -> tuple[ElfSection, ...]:
         """The sections of this name that hold bytes."""
         return tuple(s for s in self.sections if s.name == name and s.type != SHT_NOBITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """What the dynamic linker is told. Search paths as written, split at colons; versions by library."""
+    """What the dynamic linker reads. Search paths as written, split at colons; versions by library."""
 
     needed: tuple[str, ...] = ()
     soname: str = ""
@@ -100,12 +100,12 @@ class Dynamic:
     versions: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-def is_elf(source: Source) -> bool:
+def is_elf(source: ByteSource) -> bool:
     """True when the first four bytes say so."""
     return source.read(0, 4) == MAGIC
 
 
-def read_elf(source: Source) -> Elf:
+def read_elf(source: ByteSource) -> Elf:
     """Headers of an ELF file; raises UnreadableError."""
     if not is_elf(source):
         raise UnreadableError("not an ELF file" if source.size else "empty")
@@ -121,7 +121,7 @@ def read_elf(source: Source) -> Elf:
     return Elf(64 if wide else 32, order, ident[8], kind, machine, flags, sections, segments)
 
 
-def _sections(source: Source, wide: bool, order: str, table: tuple[int, int, int, int]) -> tuple[Section, ...]:
+def _sections(source: ByteSource, wide: bool, order: str, table: tuple[int, int, int, int]) -> tuple[ElfSection, ...]:
     offset, entry, count, names_at = table
     if offset == 0:
         return ()
@@ -141,10 +141,10 @@ def _sections(source: Source, wide: bool, order: str, table: tuple[int, int, int
         if rows[names_at][5] > _MAX_STRINGS:
             raise UnreadableError("the section names are larger than any compiler writes")
         names = exactly(source, rows[names_at][4], rows[names_at][5], "the section names")
-    return tuple(Section(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
+    return tuple(ElfSection(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
 
 
-def _segments(source: Source, wide: bool, order: str, table: tuple[int, int, int]) -> tuple[Segment, ...]:
+def _segments(source: ByteSource, wide: bool, order: str, table: tuple[int, int, int]) -> tuple[Segment, ...]:
     offset, entry, count = table
     if offset == 0 or count == 0:
         return ()
@@ -160,8 +160,8 @@ def _segments(source: Source, wide: bool, order: str, table: tuple[int, int, int
     return tuple(Segment(r[0], r[1], r[2], r[4]) for r in rows)
 
 
-def read_dynamic(source: Source, elf: Elf) -> Dynamic | None:
-    """What the file tells the dynamic linker, found as the linker finds it (by segments); None without any.
+def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
+    """What the file says to the dynamic linker, found as the linker finds it (by segments); None without any.
 
     Raises UnreadableError.
     """
@@ -180,7 +180,7 @@ def read_dynamic(source: Source, elf: Elf) -> Dynamic | None:
     )
 
 
-def _tags(source: Source, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
+def _tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
     form = struct.Struct(elf.order + ("qQ" if elf.bits == 64 else "iI"))
     data = source.read(segment.offset, min(segment.size, _MAX_DYNAMIC * form.size))
     tags: list[tuple[int, int]] = []
@@ -192,7 +192,7 @@ def _tags(source: Source, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
     raise UnreadableError("the dynamic section has no end")
 
 
-def _dynamic_strings(source: Source, elf: Elf, values: dict[int, int]) -> bytes:
+def _dynamic_strings(source: ByteSource, elf: Elf, values: dict[int, int]) -> bytes:
     if _DT_STRTAB not in values:
         return b""
     size = values.get(_DT_STRSZ, 0)
@@ -206,7 +206,7 @@ def _paths(strings: bytes, index: int | None) -> tuple[str, ...]:
 
 
 def _versions(
-    source: Source, elf: Elf, values: dict[int, int], strings: bytes
+    source: ByteSource, elf: Elf, values: dict[int, int], strings: bytes
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
     if _DT_VERNEED not in values:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from stoker.verify.archs import Arch, arch_of
-from stoker.verify.binary.byte_source import Deadline, Part, Source, UnreadableError
+from stoker.verify.binary.byte_source import ByteSource, Deadline, PartSource, UnreadableError
 from stoker.verify.binary.elf import EM_CUDA, MAGIC, SHT_NOBITS, Elf, read_elf
 
 CONTAINER = 0xBA55ED50
@@ -76,7 +76,7 @@ class Image(NamedTuple):
     doubtful: bool = False
 
 
-def read_images(source: Source, deadline: Deadline) -> Iterator[Image]:
+def read_images(source: ByteSource, deadline: Deadline) -> Iterator[Image]:
     """The images of a run of containers; raises UnreadableError where the run breaks off."""
     at, number, count = 0, 0, 0
     while (found := _next_container(source, at, deadline)) is not None:
@@ -90,7 +90,7 @@ def read_images(source: Source, deadline: Deadline) -> Iterator[Image]:
         at = start + size
 
 
-def _next_container(source: Source, at: int, deadline: Deadline) -> tuple[int, int] | None:
+def _next_container(source: ByteSource, at: int, deadline: Deadline) -> tuple[int, int] | None:
     """Where the entries of the next container start, and their size; None at the end. Linkers pad with zeros."""
     between = 0
     window = _LEAST_ENTRY
@@ -111,7 +111,7 @@ def _next_container(source: Source, at: int, deadline: Deadline) -> tuple[int, i
     return None
 
 
-def _container(source: Source, at: int) -> tuple[int, int]:
+def _container(source: ByteSource, at: int) -> tuple[int, int]:
     head = source.read(at, 16)
     if len(head) < 16:
         raise UnreadableError(f"cut off: a device code container begins at {at} of {source.size}")
@@ -126,7 +126,7 @@ def _container(source: Source, at: int) -> tuple[int, int]:
 _ENTRY = struct.Struct("<HHIQI")
 
 
-def _entries(source: Source, at: int, end: int, number: int, deadline: Deadline) -> Iterator[Image]:
+def _entries(source: ByteSource, at: int, end: int, number: int, deadline: Deadline) -> Iterator[Image]:
     while at < end:
         deadline.check()
         head = source.read(at, _LEAST_ENTRY)
@@ -139,7 +139,7 @@ def _entries(source: Source, at: int, end: int, number: int, deadline: Deadline)
         at += header + size
 
 
-def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Image:
+def _image(source: ByteSource, at: int, head: bytes, number: int, kind: str) -> Image:
     _, _, header, size, packed = _ENTRY.unpack_from(head)
     minor, major, arch = struct.unpack_from("<HHI", head, 24)
     (flags,) = struct.unpack_from("<Q", head, 40)
@@ -149,7 +149,7 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     kernels: int | None = None
     empty = doubtful = False
     if kind == "cubin":
-        kernels = None if compressed else count_kernels(Part(source, at + header, size))
+        kernels = None if compressed else count_kernels(PartSource(source, at + header, size))
         stub = next(s for s in STUBS if arch >= s.first)
         surely, perhaps = (stub.debug, stub.debug) if flags & _DEBUG else (stub.surely, stub.perhaps)
         empty = raw <= surely if kernels is None else kernels == 0
@@ -162,8 +162,8 @@ def _image(source: Source, at: int, head: bytes, number: int, kind: str) -> Imag
     return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, kernels, empty, doubtful)
 
 
-def count_kernels(cubin: Source) -> int | None:
-    """Kernels and device functions in a cubin, by its code sections; None when it cannot be told."""
+def count_kernels(cubin: ByteSource) -> int | None:
+    """Kernels and device functions in a cubin, by its code sections; None when that is unknown."""
     try:
         elf = read_elf(cubin)
     except UnreadableError:
@@ -175,7 +175,7 @@ def _code_sections(elf: Elf) -> int:
     return sum(1 for s in elf.sections if s.name.startswith(".text.") and s.type != SHT_NOBITS and s.size)
 
 
-def is_cubin(source: Source) -> bool:
+def is_cubin(source: ByteSource) -> bool:
     """True for a cubin by itself, which is an ELF file of machine 190."""
     head = source.read(0, 20)
     return head[:4] == MAGIC and len(head) == 20 and struct.unpack_from("<H", head, 18)[0] == EM_CUDA
@@ -184,7 +184,7 @@ def is_cubin(source: Source) -> bool:
 _SM_IN_NOTE = b"-arch sm_"
 
 
-def read_cubin(source: Source) -> Image:
+def read_cubin(source: ByteSource) -> Image:
     """A cubin by itself as one image; raises UnreadableError.
 
     Its ELF flags hold the number (in bits 8 to 15 since ABI version 8, in 0 to 7 before) but not always the variant:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from stoker.model.report import HeldArch, Problem
 from stoker.verify.archs import Arch, Kind
 from stoker.verify.binary import archive
-from stoker.verify.binary.byte_source import Deadline, FileSource, Part, Source, UnreadableError
+from stoker.verify.binary.byte_source import ByteSource, Deadline, FileSource, PartSource, UnreadableError
 from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.binary.elf import ET_REL, SHF_COMPRESSED, Dynamic, Elf, is_elf, read_dynamic, read_elf
 from stoker.verify.binary.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, read_images
@@ -131,12 +131,12 @@ class _Inventory:
         return HeldArch(kind, name, self.count[key], self.size[key], kernels, self.empty[key])
 
 
-def recognised(source: Source) -> bool:
+def recognised(source: ByteSource) -> bool:
     """True when the first bytes are those of a binary that this module reads."""
     return source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES) or archive.is_archive(source)
 
 
-def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
+def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
     """The report of one binary. Never raises for what is in the file: that becomes a problem of the report."""
     inventory = _Inventory()
     problems: list[Problem] = []
@@ -169,7 +169,7 @@ def read_binary(path: str, source: Source, deadline: Deadline, sibling: Sibling 
     return Binary(report, elf, dynamic)
 
 
-def _read_elf(path: str, source: Source, elf: Elf, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
+def _read_elf(path: str, source: ByteSource, elf: Elf, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
     if not elf.sections and elf.type != ET_REL:
         return [
             Problem("warning", path, "its section headers were stripped: device code in it cannot be found",
@@ -181,7 +181,7 @@ def _read_elf(path: str, source: Source, elf: Elf, inventory: _Inventory, deadli
             raise UnreadableError(f"the section {section.name} is compressed as a whole")
         if section.offset + section.size > source.size:
             raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
-        inventory.add(read_images(Part(source, section.offset, section.size), deadline))
+        inventory.add(read_images(PartSource(source, section.offset, section.size), deadline))
     if elf.type != ET_REL and elf.named(RELOCATABLE) and not _device_linked(source, elf):
         return [
             Problem("error", path, "has device code that was compiled with -rdc=true and never linked: it cannot start",
@@ -195,7 +195,7 @@ _WRAPPER_MAGIC, _LINKED_WRAPPER = 0x466243B1, 2
 _MAX_WRAPPERS = 100_000
 
 
-def _device_linked(source: Source, elf: Elf) -> bool:
+def _device_linked(source: ByteSource, elf: Elf) -> bool:
     """True when a device link has taken place: it registers its result by a wrapper of version 2, others have 1.
 
     The wrappers are those of the toolkit's fatbinary_section.h: magic, version, and two addresses.
@@ -212,7 +212,7 @@ _MAX_MEMBER_PROBLEMS = 10
 
 
 def _read_archive(
-    path: str, source: Source, inventory: _Inventory, deadline: Deadline, sibling: Sibling | None
+    path: str, source: ByteSource, inventory: _Inventory, deadline: Deadline, sibling: Sibling | None
 ) -> list[Problem]:
     problems: list[Problem] = []
     for member in archive.read_members(source):
@@ -220,7 +220,7 @@ def _read_archive(
         where = f"{path}({member.name})"
         try:
             if member.offset is not None:
-                problems += _read_member(where, Part(source, member.offset, member.size), inventory, deadline)
+                problems += _read_member(where, PartSource(source, member.offset, member.size), inventory, deadline)
             else:
                 with _beside(member.name, sibling) as body:
                     problems += _read_member(where, body, inventory, deadline)
@@ -238,7 +238,7 @@ def _beside(name: str, sibling: Sibling | None) -> FileSource:
     return sibling(name)
 
 
-def _read_member(where: str, body: Source, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
+def _read_member(where: str, body: ByteSource, inventory: _Inventory, deadline: Deadline) -> list[Problem]:
     if not is_elf(body) or is_cubin(body):
         return []
     return _read_elf(where, body, read_elf(body), inventory, deadline)

@@ -1,4 +1,4 @@
-"""The GPUs as the CUDA driver tells of them: where NVML is missing or of no use (containers without the driver's
+"""The GPUs as the CUDA driver reports them: where NVML is missing or of no use (containers without the driver's
 tools, Jetson, WSL2), programs run all the same. Asked in a subprocess: a library that crashes or hangs takes only that
 along. Unaware of binaries and of NVML.
 """
@@ -13,14 +13,14 @@ from typing import Any
 from stoker.verify.archs import parse_arch
 from stoker.verify.gpu.devices import Device
 from stoker.verify.gpu.run_kernel import PROGRAM
-from stoker.verify.python_probe import NoAnswerError, ask
+from stoker.verify.python_probe import NoProbeAnswerError, ask
 
 _STUB, _NO_DEVICE = 34, 100
 """CUDA_ERROR_STUB_LIBRARY and CUDA_ERROR_NO_DEVICE: the library of a toolkit, or a machine without a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DriverDevices:
     """The devices that a CUDA program finds, in CUDA's order; sentences on those that do not answer; why there is none.
 
     `broken` when there is a driver that does not answer as it should; all is empty where there is no driver.
@@ -32,29 +32,29 @@ class Found:
     broken: bool = False
 
 
-def ask_libcuda(environment: Mapping[str, str], seconds: float) -> Found:
-    """What the CUDA driver tells a program in this environment, in so many seconds. Never raises."""
+def ask_libcuda(environment: Mapping[str, str], seconds: float) -> DriverDevices:
+    """What the CUDA driver reports to a program in this environment, in so many seconds. Never raises."""
     try:
         answer = ask(sys.executable, PROGRAM.read_text(encoding="utf-8"), ["list"], environment, seconds)
         return _found(answer)
-    except (NoAnswerError, OSError) as err:
-        return Found(why=f"the CUDA driver does not answer: {err}", broken=True)
+    except (NoProbeAnswerError, OSError) as err:
+        return DriverDevices(why=f"the CUDA driver does not answer: {err}", broken=True)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return Found(why="the CUDA driver's answer makes no sense", broken=True)
+        return DriverDevices(why="the CUDA driver's answer makes no sense", broken=True)
 
 
-def _found(answer: Any) -> Found:
+def _found(answer: Any) -> DriverDevices:
     if answer.get("absent"):
-        return Found()
+        return DriverDevices()
     if answer.get("error"):
-        return Found(why=str(answer["error"]), broken=answer["status"] not in (_STUB, _NO_DEVICE))
+        return DriverDevices(why=str(answer["error"]), broken=answer["status"] not in (_STUB, _NO_DEVICE))
     number = answer["cuda"]
     cuda = None if number is None else (int(number) // 1000, int(number) % 1000 // 10)
-    told = list(enumerate(answer["devices"]))
+    answers = list(enumerate(answer["devices"]))
     devices = tuple(
         Device(str(d["name"]), parse_arch(d["capability"]), d["memory"], "", cuda)
-        for _, d in told
+        for _, d in answers
         if not d.get("error")
     )
-    lost = tuple(f"GPU {i} does not answer: {d['error']}; it was not judged" for i, d in told if d.get("error"))
-    return Found(devices, lost, "" if devices else "the CUDA driver knows no GPU")
+    lost = tuple(f"GPU {i} does not answer: {d['error']}; it was not judged" for i, d in answers if d.get("error"))
+    return DriverDevices(devices, lost, "" if devices else "the CUDA driver knows no GPU")

@@ -1,4 +1,4 @@
-"""Run as a program by stoker's own Python: the GPUs as NVIDIA's management library (NVML) tells of them.
+"""Run as a program by stoker's own Python: the GPUs as NVIDIA's management library (NVML) reports them.
 
 Prints lines of JSON, each when it is known: what comes next may never end, or end this process. Its words are the
 places where the library may be. Unaware of stoker.
@@ -45,7 +45,7 @@ def _ask(places: Sequence[str]) -> dict[str, object]:
     try:
         return _hear_all(nvml)
     finally:
-        _told(nvml.nvmlShutdown)
+        _answer(nvml.nvmlShutdown)
 
 
 def _load(places: Sequence[str]) -> None:
@@ -57,9 +57,9 @@ def _load(places: Sequence[str]) -> None:
 
 
 def _hear_all(nvml: Any) -> dict[str, object]:
-    driver = _text(_told(nvml.nvmlSystemGetDriverVersion))
+    driver = _text(_answer(nvml.nvmlSystemGetDriverVersion))
     # Where a container has only the driver's tools, this is not known: the answer is libcuda's.
-    say({"driver": driver, "cuda": _told(nvml.nvmlSystemGetCudaDriverVersion_v2)})
+    say({"driver": driver, "cuda": _answer(nvml.nvmlSystemGetCudaDriverVersion_v2)})
     count = int(nvml.nvmlDeviceGetCount())
     for index in range(count):
         try:
@@ -73,15 +73,15 @@ def _hear(nvml: Any, index: int) -> dict[str, object]:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     return {
         "capability": nvml.nvmlDeviceGetCudaComputeCapability(handle),
-        "name": _text(_told(lambda: nvml.nvmlDeviceGetName(handle))) or f"GPU {index}",
-        # A GPU without memory of its own (GB10, Jetson) tells none, nor does one in MIG mode tell everybody.
-        "memory": _told(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
-        "uuid": _text(_told(lambda: nvml.nvmlDeviceGetUUID(handle))),
+        "name": _text(_answer(lambda: nvml.nvmlDeviceGetName(handle))) or f"GPU {index}",
+        # A GPU without memory of its own (GB10, Jetson) reports none, nor does one in MIG mode report it to everybody.
+        "memory": _answer(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+        "uuid": _text(_answer(lambda: nvml.nvmlDeviceGetUUID(handle))),
     }
 
 
-def _told(question: Callable[[], T]) -> T | None:
-    """The answer, None for what this GPU or driver does not tell."""
+def _answer(question: Callable[[], T]) -> T | None:
+    """The answer, None for what this GPU or driver does not report."""
     try:
         return question()
     except Exception:  # noqa: BLE001 - as in main; a name that is no UTF-8 is a UnicodeDecodeError
@@ -93,7 +93,7 @@ def _text(value: str | bytes | None) -> str:
 
 
 def _words(err: Exception) -> str:
-    return _told(lambda: str(err)) or type(err).__name__
+    return _answer(lambda: str(err)) or type(err).__name__
 
 
 if __name__ == "__main__":

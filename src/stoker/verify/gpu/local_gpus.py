@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stoker.verify.gpu.devices import Device
-from stoker.verify.gpu.libcuda import Found, ask_libcuda
+from stoker.verify.gpu.libcuda import DriverDevices, ask_libcuda
 from stoker.verify.gpu.nvml import Heard, ask_nvml
 from stoker.verify.gpu.visible_devices import setting, visible
 
@@ -50,9 +50,9 @@ def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) 
 
 
 def _by_cuda(heard: Heard, lost: list[str], environment: Mapping[str, str], seconds: float) -> LocalGpus:
-    """What the CUDA driver tells in the time that is left, where NVML told of no GPU. It chooses the visible itself."""
+    """What the CUDA driver reports in the time that is left, where NVML reported no GPU. It chooses the visible."""
     # A driver that has not answered NVML by now will not answer at all.
-    found = ask_libcuda(environment, seconds) if seconds > 0 else Found()
+    found = ask_libcuda(environment, seconds) if seconds > 0 else DriverDevices()
     chosen = setting(environment)
     if found.devices:
         missing = lost if len(found.devices) < len(lost) else []

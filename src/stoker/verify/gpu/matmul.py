@@ -1,7 +1,7 @@
 """Run as a program by another Python: a small matrix product on every GPU, its result checked. Standard library only.
 
 By torch when it can be imported, since that proves torch's own kernels; else by the CUDA driver and the PTX below.
-With the word `list` it only tells which GPUs the CUDA driver finds. Prints lines of JSON, each when it is known: what
+With the word `list` it only says which GPUs the CUDA driver finds. Prints lines of JSON, each when it is known: what
 comes next may never end. Unaware of stoker. The Python that runs it may be older than stoker's (3.9).
 """
 
@@ -76,7 +76,7 @@ _NO_MEMORY, _UNAVAILABLE, _INVALID_DEVICE = 2, 46, 101
 (which one in prohibited mode is, too)."""
 
 PLACES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
-"""The driver's library where ld.so finds it, and where it is below WSL2, which ld.so is not always told of."""
+"""The driver's library where ld.so finds it, and where it is below WSL2, which ld.so does not always search."""
 
 Matrix = list[list[float]]
 
@@ -206,16 +206,16 @@ def listing() -> Any:
     except CudaError as err:
         return {"error": str(err), "status": err.status}
     version = ctypes.c_int()
-    known = told(cuda, "cuDriverGetVersion", ctypes.byref(version))
+    known = asked(cuda, "cuDriverGetVersion", ctypes.byref(version))
     return {"cuda": version.value if known else None, "devices": [listed(cuda, i) for i in range(count)]}
 
 
 def listed(cuda: ctypes.CDLL, index: int) -> Any:
-    """One device's name, capability and memory in bytes, or why it does not tell its capability."""
+    """One device's name, capability and memory in bytes, or why its capability is unknown."""
     try:
         name, capability = identity(cuda, index)
         size = ctypes.c_size_t()
-        known = told(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), handle(cuda, index))
+        known = asked(cuda, "cuDeviceTotalMem_v2", ctypes.byref(size), handle(cuda, index))
     except CudaError as err:
         return {"error": str(err)}
     return {"name": name, "capability": capability, "memory": size.value if known else None}
@@ -235,7 +235,7 @@ def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
     device = handle(cuda, index)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
-    named = told(cuda, "cuDeviceGetName", text, 256, device)
+    named = asked(cuda, "cuDeviceGetName", text, 256, device)
     name = text.value.decode("utf-8", "replace") if named else ""
     return name or f"GPU {index}", f"{major.value}.{minor.value}"
 
@@ -287,7 +287,7 @@ def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
         raise CudaError(name, status, (text.value or b"").decode("utf-8", "replace"))
 
 
-def told(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
+def asked(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
     """Call a driver function that may well fail: whether it did not."""
     try:
         check(cuda, name, *arguments)

@@ -1,5 +1,5 @@
-"""The GPUs as NVIDIA's management library (NVML) tells of them, each by itself: what one does not answer, or the
-driver as a whole does not tell, costs no other GPU anything. Asked in a subprocess: a library that crashes or hangs
+"""The GPUs as NVIDIA's management library (NVML) reports them, each by itself: what one does not answer, or the
+driver as a whole does not report, costs no other GPU anything. Asked in a subprocess: a library that crashes or hangs
 takes only that along. Unaware of binaries and of CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 from stoker.verify.archs import Arch
 from stoker.verify.gpu.devices import Device
-from stoker.verify.python_probe import NoAnswerError, hear
+from stoker.verify.python_probe import NoProbeAnswerError, hear
 
 LIBRARY = "libnvidia-ml.so.1"
 WSL = "/usr/lib/wsl/lib"
-"""Where the driver's libraries are below WSL2; ld.so is not always told of it."""
+"""Where the driver's libraries are below WSL2; ld.so does not always search them."""
 
 PROGRAM = Path(__file__).with_name("list_gpus.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU of this machine. `index` is NVML's, which counts by PCI bus; `uuid` (GPU-...) is empty if not told."""
+    """A GPU of this machine. `index` is NVML's, which counts by PCI bus; `uuid` (GPU-...) is empty if unknown."""
 
     index: int
     device: Device
@@ -45,12 +45,12 @@ class Heard:
 
 
 def ask_nvml(environment: Mapping[str, str], seconds: float) -> Heard:
-    """What NVML tells a program in this environment, in so many seconds. Never raises."""
+    """What NVML reports to a program in this environment, in so many seconds. Never raises."""
     places = [LIBRARY, f"{WSL}/{LIBRARY}"]
     try:
         facts, ended = hear(sys.executable, PROGRAM.read_text(encoding="utf-8"), places, environment, seconds)
         return _heard(facts, ended)
-    except (NoAnswerError, OSError) as err:
+    except (NoProbeAnswerError, OSError) as err:
         return Heard(why=f"the NVIDIA driver (NVML): {err}", broken=True)
     except (AttributeError, KeyError, TypeError, ValueError):
         return Heard(why="NVML's answer makes no sense", broken=True)

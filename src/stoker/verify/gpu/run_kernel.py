@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.model.report import KernelRun
-from stoker.verify.python_probe import NoAnswerError, hear
+from stoker.verify.python_probe import NoProbeAnswerError, hear
 
 SECONDS = 180.0
 """A first start that compiles all of torch's PTX took minutes; a hung device takes for ever."""
@@ -29,7 +29,7 @@ def run_kernels(
         script = PROGRAM.read_text(encoding="utf-8")
         facts, ended = hear(python, script, ["run", str(folder) if folder else ""], environment, seconds)
         runs, why = _runs(facts, ended)
-    except (NoAnswerError, OSError) as err:
+    except (NoProbeAnswerError, OSError) as err:
         return (), str(err)
     except (AttributeError, KeyError, TypeError, ValueError):
         return (), "its answer makes no sense"

@@ -22,7 +22,7 @@ _LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VisibleChoice:
     """The GPUs that a program sees, those that it does not, and a sentence on why the variable was not applied."""
 
     shown: Sequence[Gpu]
@@ -36,16 +36,16 @@ def setting(environment: Mapping[str, str]) -> str:
     return "" if value is None else f"{VARIABLE}={value[:_LONGEST] or repr('')}"
 
 
-def visible(gpus: Sequence[Gpu], environment: Mapping[str, str], *, complete: bool) -> Choice:
+def visible(gpus: Sequence[Gpu], environment: Mapping[str, str], *, complete: bool) -> VisibleChoice:
     """The choice among these GPUs; `complete` when no other is in this machine."""
     value = environment.get(VARIABLE)
     if value is None:
-        return Choice(gpus)
+        return VisibleChoice(gpus)
     words = [word.strip() for word in value.split(",")]
     chosen, doubt = _chosen(words, gpus, environment, complete=complete)
     if doubt:
-        return Choice(gpus, note=f"every GPU was judged: {setting(environment)} was not applied, {doubt}")
-    return Choice([g for g in gpus if g.index in chosen], [g for g in gpus if g.index not in chosen])
+        return VisibleChoice(gpus, note=f"every GPU was judged: {setting(environment)} was not applied, {doubt}")
+    return VisibleChoice([g for g in gpus if g.index in chosen], [g for g in gpus if g.index not in chosen])
 
 
 def _chosen(
@@ -62,7 +62,7 @@ def _chosen(
     if not complete:
         return set(), "since not every GPU answers"
     if by_uuid and not all(gpu.uuid for gpu in gpus):
-        return set(), "since not every GPU tells its name"
+        return set(), "since not every GPU reports its name"
     found = [_by_uuid(word, gpus) if by_uuid else _by_number(word, gpus) for word in words]
     listed = found[: found.index(None)] if None in found else found
     chosen = {index for index in listed if index is not None}

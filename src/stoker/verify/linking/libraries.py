@@ -41,7 +41,7 @@ _LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/local/cuda")
 
 
-class Missing(NamedTuple):
+class MissingLibrary(NamedTuple):
     """A library that was not found: who needs it, where it was looked for, and who brings it, if known."""
 
     name: str
@@ -68,12 +68,12 @@ class Linker:
     _cached: dict[str, list[str]] | None = field(default=None, init=False)
     _headers: dict[Path, tuple[Elf, Dynamic] | None] = field(default_factory=dict, init=False)
 
-    def missing(self, path: Path, elf: Elf, dynamic: Dynamic, deadline: Deadline) -> list[Missing]:
+    def missing(self, path: Path, elf: Elf, dynamic: Dynamic, deadline: Deadline) -> list[MissingLibrary]:
         """The libraries that loading `path` would fail for, in the order in which ld.so would ask for them."""
         queue = deque([_Loaded(path, elf, dynamic, ())])
         # One library of a name serves the whole process: ld.so compares names before it looks for files.
         known = {dynamic.soname, path.name}
-        missing: list[Missing] = []
+        missing: list[MissingLibrary] = []
         while queue and len(known) < _MAX_LIBRARIES:
             deadline.check()
             user = queue.popleft()
@@ -83,7 +83,9 @@ class Linker:
                 known.add(name)
                 found, tried = self._find(name, user)
                 if found is None:
-                    missing.append(Missing(name, str(user.path), tried, provider(name, dynamic.needed, path.name)))
+                    missing.append(
+                        MissingLibrary(name, str(user.path), tried, provider(name, dynamic.needed, path.name))
+                    )
                 else:
                     known.add(found.dynamic.soname)
                     queue.append(found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from stoker.model.report import Problem
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.binary.elf import Dynamic, Elf
-from stoker.verify.linking.libraries import Linker, Missing, foreign_paths
+from stoker.verify.linking.libraries import Linker, MissingLibrary, foreign_paths
 
 
 class Linked(NamedTuple):
@@ -22,7 +22,7 @@ class Linked(NamedTuple):
 
 
 def link_problems(binaries: Sequence[Linked], linker: Linker) -> dict[str, list[Problem]]:
-    """Problems by path. What a library lacks is told once, at that library, where it is among the binaries."""
+    """Problems by path. What a library lacks is reported once, at that library, where it is among the binaries."""
     own = {_real(b.path) for b in binaries}
     return {str(b.path): [*_path_problems(b), *_missing_problems(b, own, linker)] for b in binaries}
 
@@ -64,7 +64,7 @@ def _it(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
-def _folders(missing: Missing) -> tuple[str, ...]:
+def _folders(missing: MissingLibrary) -> tuple[str, ...]:
     """The folders of the paths that were tried, as short as they can be written."""
     return tuple(dict.fromkeys(os.path.normpath(os.path.dirname(p) or ".") for p in missing.tried))
 

@@ -17,7 +17,7 @@ _ALIASES = {"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12", "m
 Version = tuple[int, ...]
 
 
-class Promise(NamedTuple):
+class PlatformPromise(NamedTuple):
     """What a platform tag says: "manylinux", "musllinux" or "linux", the libc it asks for, and the machine."""
 
     kind: str
@@ -60,25 +60,25 @@ SYSTEM_LIBRARIES = frozenset(
 """Libraries that a manylinux wheel may take from the system (the manylinux policy's list)."""
 
 
-def parse_platform(tag: str) -> Promise | None:
+def parse_platform(tag: str) -> PlatformPromise | None:
     """The promise of one platform tag (`manylinux_2_28_x86_64`); None for "any" and for other systems."""
     for old, new in _ALIASES.items():
         if tag.startswith(f"{old}_"):
             tag = new + tag.removeprefix(old)
     match = _TAG.fullmatch(tag)
     if match is not None:
-        return Promise(match["kind"], (int(match["major"]), int(match["minor"])), match["machine"])
+        return PlatformPromise(match["kind"], (int(match["major"]), int(match["minor"])), match["machine"])
     if tag.startswith("linux_"):
-        return Promise("linux", (0, 0), tag.removeprefix("linux_"))
+        return PlatformPromise("linux", (0, 0), tag.removeprefix("linux_"))
     return None
 
 
-def strictest(promises: Iterable[Promise]) -> Promise | None:
+def strictest(promises: Iterable[PlatformPromise]) -> PlatformPromise | None:
     """The one that is hardest to keep; None without any."""
     return min((p for p in promises if p.kind != "linux"), key=lambda p: p.libc, default=None)
 
 
-def broken_by(promise: Promise, dynamic: Dynamic, own: frozenset[str]) -> list[str]:
+def broken_by(promise: PlatformPromise, dynamic: Dynamic, own: frozenset[str]) -> list[str]:
     """The symbol versions that a binary needs beyond the promise. `own` names the libraries that travel along."""
     needed = needs(dynamic, own)
     if promise.kind == "musllinux":

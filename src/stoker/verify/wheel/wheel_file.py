@@ -18,11 +18,11 @@ from pathlib import Path, PurePosixPath
 
 from stoker.model.report import Severity
 from stoker.verify.binary.byte_source import (
+    ByteSource,
     Deadline,
     DeflatedSource,
     FileSource,
-    Part,
-    Source,
+    PartSource,
     UnreadableError,
     exactly,
 )
@@ -90,7 +90,7 @@ class Wheel:
             # Members that share their bytes: the way to write a bomb that no single member betrays.
             raise UnreadableError(f"its members claim {packed} packed bytes, the file has {self._file.size}")
 
-    def open(self, member: zipfile.ZipInfo, deadline: Deadline) -> Source:
+    def open(self, member: zipfile.ZipInfo, deadline: Deadline) -> ByteSource:
         """A member's bytes, wherever they start; raises UnreadableError."""
         if member.flag_bits & 0x1:
             raise UnreadableError("encrypted")
@@ -98,7 +98,7 @@ class Wheel:
         magic, name, extra = head[:4], *struct.unpack_from("<HH", head, 26)
         if magic != b"PK\x03\x04":
             raise UnreadableError(f"no member at {member.header_offset}, where the directory says")
-        body = Part(self._file, member.header_offset + 30 + name + extra, member.compress_size)
+        body = PartSource(self._file, member.header_offset + 30 + name + extra, member.compress_size)
         if body.size < member.compress_size:
             raise UnreadableError(f"cut off: {member.compress_size} bytes are promised, {body.size} are there")
         if member.compress_type == zipfile.ZIP_STORED:
@@ -166,7 +166,7 @@ def _check_directory(file: FileSource) -> None:
 
 
 def scan(
-    source: Source, member: zipfile.ZipInfo, algorithm: str, deadline: Deadline, *, keep: bool
+    source: ByteSource, member: zipfile.ZipInfo, algorithm: str, deadline: Deadline, *, keep: bool
 ) -> tuple[int, bytes]:
     """A member's true size and digest, by one run through it; raises UnreadableError."""
     digest = hashlib.new(algorithm if algorithm in _HASHES else "sha256")

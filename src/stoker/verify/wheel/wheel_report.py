@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from stoker.model.report import Problem, Severity
-from stoker.verify.binary.byte_source import BytesSource, Deadline, DeflatedSource, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
 from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.read_binary import Binary, read_binary, recognised
 from stoker.verify.find_files import binary_name
@@ -118,7 +118,7 @@ class _Reader:
             self.deadline.check()
             source = self.wheel.open(member, self.deadline)
             if isinstance(source, DeflatedSource) and member.file_size <= _WHOLE:
-                source = BytesSource(source.whole())
+                source = MemorySource(source.whole())
             recognisable = binary_name(PurePosixPath(member.filename).name) and recognised(source)
             size, digest = scan(source, member, line.algorithm if line else "", self.deadline, keep=recognisable)
             if size < member.file_size:
@@ -152,13 +152,13 @@ class _Reader:
         requires = "\n".join(self.wheel.field("Requires-Dist", "METADATA"))
         return [self._link(b, promises, members, requires) for b in self.binaries]
 
-    def _check_purity(self, promises: list[tags.Promise]) -> None:
+    def _check_purity(self, promises: list[tags.PlatformPromise]) -> None:
         linked = [b for b in self.binaries if b.dynamic is not None]
         if linked and not promises and "any" in platforms(self.wheel):
             what = "is tagged for any platform and holds a shared library for one"
             self._problem("tag", "warning", self.path, what, "tag it: wheel tags --platform-tag")
 
-    def _check_linux_tag(self, promises: list[tags.Promise], own: frozenset[str]) -> None:
+    def _check_linux_tag(self, promises: list[tags.PlatformPromise], own: frozenset[str]) -> None:
         """A word on what the tag could be: what the symbols of all binaries together need."""
         linux = next((p for p in promises if p.kind == "linux"), None)
         if linux is None:
@@ -173,7 +173,7 @@ class _Reader:
         self.problems.append(Problem("info", self.path, what, remedy))
 
     def _link(
-        self, binary: Binary, promises: list[tags.Promise], members: dict[str, list[str]], requires: str
+        self, binary: Binary, promises: list[tags.PlatformPromise], members: dict[str, list[str]], requires: str
     ) -> ReadFile:
         elf, dynamic, report = binary.elf, binary.dynamic, binary.report
         if elf is None or dynamic is None:

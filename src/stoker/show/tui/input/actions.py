@@ -19,7 +19,7 @@ going-on: a build that failed or was stopped, and may be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class KeyAction:
     """One thing to do. `footer` is its short name there, or empty; the method is `action_<id>` with dots as `_`.
 
     `beside` is the action whose key the footer names together with this one's.
@@ -40,81 +40,81 @@ class Action:
         return self.id.replace(".", "_").replace("-", "_")
 
 
-TABLE: tuple[Action, ...] = (
-    Action("detach", "app", "q", "Leave this screen; the build goes on", "leave"),
-    Action("remedy", "app", "r", "Do what mends it safely, and go on (asks first)", "remedy", needs="going-on"),
-    Action("go-on", "app", "c", "Go on with the failed build as it was (asks first)", "go on", needs="going-on"),
-    Action("level-up", "app", "plus", "One more job at a time", "level", needs="control", beside="level-down"),
-    Action("level-down", "app", "minus", "One job less at a time", needs="control"),
-    Action("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
-    Action("pause-softly", "app", "p", "Start nothing new; again: go on", "pause", needs="control"),
-    Action("pause-now", "app", "P", "Freeze everything; again: go on", needs="control"),
-    Action("output", "app", "o", "The build's output", "output"),
-    Action("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
-    Action("failures", "app", "f", "What failed, and why", "failures"),
-    Action("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
-    Action("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
-    Action("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
-    Action("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
-    Action("pause", "app", "space", "Pause or go on with the replay", "pause", needs="replay"),
-    Action("seek-back", "app", "left", "Replay: 10 seconds back", needs="replay"),
-    Action("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay"),
-    Action("slower", "app", "minus", "Replay at half the speed", "speed", needs="replay", beside="faster"),
-    Action("faster", "app", "plus", "Replay at twice the speed", needs="replay"),
-    Action("suspend-process", "app", "ctrl+z", "Back to the shell for a while (fg returns)", palette=False),
-    Action("help", "app", "question_mark", "All keys", "help"),
-    Action("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
-    Action("back", "app", "escape", "Back to the screen before", palette=False),
-    Action("job.down", "dashboard", "down,j", "Pick the next job", palette=False),
-    Action("job.up", "dashboard", "up,k", "Pick the job before", palette=False),
-    Action("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False),
-    Action("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False),
-    Action("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
-    Action("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
-    Action("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
-    Action("job.freeze", "dashboard", "F", "Freeze, thaw or start the picked job", "freeze", needs="control"),
-    Action(
+TABLE: tuple[KeyAction, ...] = (
+    KeyAction("detach", "app", "q", "Leave this screen; the build continues", "leave"),
+    KeyAction("remedy", "app", "r", "Apply the safe remedy and resume (asks first)", "remedy", needs="going-on"),
+    KeyAction("go-on", "app", "c", "Resume the failed build as it was (asks first)", "resume", needs="going-on"),
+    KeyAction("level-up", "app", "plus", "One more job at a time", "level", needs="control", beside="level-down"),
+    KeyAction("level-down", "app", "minus", "One job less at a time", needs="control"),
+    KeyAction("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
+    KeyAction("pause-softly", "app", "p", "Start nothing new; again: resume", "pause", needs="control"),
+    KeyAction("pause-now", "app", "P", "Freeze everything; again: resume", needs="control"),
+    KeyAction("output", "app", "o", "The build's output", "output"),
+    KeyAction("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
+    KeyAction("failures", "app", "f", "What failed, and why", "failures"),
+    KeyAction("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
+    KeyAction("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
+    KeyAction("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
+    KeyAction("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
+    KeyAction("pause", "app", "space", "Pause or resume the replay", "pause", needs="replay"),
+    KeyAction("seek-back", "app", "left", "Replay: 10 seconds back", needs="replay"),
+    KeyAction("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay"),
+    KeyAction("slower", "app", "minus", "Replay at half the speed", "speed", needs="replay", beside="faster"),
+    KeyAction("faster", "app", "plus", "Replay at twice the speed", needs="replay"),
+    KeyAction("suspend-process", "app", "ctrl+z", "Back to the shell for a while (fg returns)", palette=False),
+    KeyAction("help", "app", "question_mark", "All keys", "help"),
+    KeyAction("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
+    KeyAction("back", "app", "escape", "Back to the screen before", palette=False),
+    KeyAction("job.down", "dashboard", "down,j", "Pick the next job", palette=False),
+    KeyAction("job.up", "dashboard", "up,k", "Pick the job before", palette=False),
+    KeyAction("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False),
+    KeyAction("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False),
+    KeyAction("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
+    KeyAction("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
+    KeyAction("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
+    KeyAction("job.freeze", "dashboard", "F", "Freeze, thaw or start the picked job", "freeze", needs="control"),
+    KeyAction(
         "job.alone",
         "dashboard",
         "O",
-        "Run only the picked job, others wait; again: let them go on",
+        "Run only the picked job, others wait; again: let them run",
         "alone",
         needs="control",
     ),
-    Action("job.kill", "dashboard", "X", "Kill the picked job (asks first)", "kill", needs="control"),
-    Action("level.type", "dashboard", "equals_sign", "Type a level (any digit begins it)", needs="control"),
-    Action("log.down", "output", "down,j", "One line down", palette=False),
-    Action("log.up", "output", "up,k", "One line up", palette=False),
-    Action("log.page-down", "output", "pagedown", "One page down", palette=False),
-    Action("log.page-up", "output", "pageup,b", "One page up", palette=False),
-    Action("log.first", "output", "home,g", "The beginning", palette=False),
-    Action("log.last", "output", "end,G", "The end, and follow new output", "follow", palette=False),
-    Action("log.left", "output", "left", "Scroll to the left", palette=False),
-    Action("log.right", "output", "right", "Scroll to the right", palette=False),
-    Action("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
-    Action("log.next", "output", "n", "The next place found", palette=False),
-    Action("log.previous", "output", "N", "The place found before", palette=False),
-    Action("log.next-error", "output", "e", "The next line that looks like an error", "next error"),
-    Action("log.errors", "output", "E", "Only the lines that look like errors", "errors"),
-    Action("failure.next", "failures", "down,j", "The next failure", palette=False),
-    Action("failure.previous", "failures", "up,k", "The failure before", palette=False),
-    Action("failure.show", "failures", "enter", "Its place in the output", "in the output", palette=False),
-    Action("entry.down", "decisions", "down,j", "One line down", palette=False),
-    Action("entry.up", "decisions", "up,k", "One line up", palette=False),
-    Action("entry.page-down", "decisions", "pagedown", "One page down", palette=False),
-    Action("entry.page-up", "decisions", "pageup", "One page up", palette=False),
-    Action("verdict.next", "verification", "down,j", "The next row", palette=False),
-    Action("verdict.previous", "verification", "up,k", "The row before", palette=False),
-    Action("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False),
-    Action("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False),
+    KeyAction("job.kill", "dashboard", "X", "Kill the picked job (asks first)", "kill", needs="control"),
+    KeyAction("level.type", "dashboard", "equals_sign", "Type a level (any digit begins it)", needs="control"),
+    KeyAction("log.down", "output", "down,j", "One line down", palette=False),
+    KeyAction("log.up", "output", "up,k", "One line up", palette=False),
+    KeyAction("log.page-down", "output", "pagedown", "One page down", palette=False),
+    KeyAction("log.page-up", "output", "pageup,b", "One page up", palette=False),
+    KeyAction("log.first", "output", "home,g", "The beginning", palette=False),
+    KeyAction("log.last", "output", "end,G", "The end, and follow new output", "follow", palette=False),
+    KeyAction("log.left", "output", "left", "Scroll to the left", palette=False),
+    KeyAction("log.right", "output", "right", "Scroll to the right", palette=False),
+    KeyAction("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
+    KeyAction("log.next", "output", "n", "The next place found", palette=False),
+    KeyAction("log.previous", "output", "N", "The place found before", palette=False),
+    KeyAction("log.next-error", "output", "e", "The next line that looks like an error", "next error"),
+    KeyAction("log.errors", "output", "E", "Only the lines that look like errors", "errors"),
+    KeyAction("failure.next", "failures", "down,j", "The next failure", palette=False),
+    KeyAction("failure.previous", "failures", "up,k", "The failure before", palette=False),
+    KeyAction("failure.show", "failures", "enter", "Its place in the output", "in the output", palette=False),
+    KeyAction("entry.down", "decisions", "down,j", "One line down", palette=False),
+    KeyAction("entry.up", "decisions", "up,k", "One line up", palette=False),
+    KeyAction("entry.page-down", "decisions", "pagedown", "One page down", palette=False),
+    KeyAction("entry.page-up", "decisions", "pageup", "One page up", palette=False),
+    KeyAction("verdict.next", "verification", "down,j", "The next row", palette=False),
+    KeyAction("verdict.previous", "verification", "up,k", "The row before", palette=False),
+    KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False),
+    KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False),
 )
 
-BY_ID: Mapping[str, Action] = {action.id: action for action in TABLE}
+BY_ID: Mapping[str, KeyAction] = {action.id: action for action in TABLE}
 
 OTHER_NAMES: Mapping[str, str] = {
     "detach": "quit exit",
-    "remedy": "retry mend",
-    "go-on": "resume continue",
+    "remedy": "retry fix",
+    "go-on": "continue",
     "level-up": "jobs more",
     "level-down": "jobs less",
     "level-auto": "jobs automatic",
@@ -160,17 +160,17 @@ def bindings_of(*names: str) -> list[BindingType]:
     ]
 
 
-def of_scope(scope: Scope) -> list[Action]:
+def of_scope(scope: Scope) -> list[KeyAction]:
     """The actions of one screen, or of the app."""
     return [a for a in TABLE if a.scope == scope]
 
 
-def key_names(action: Action, keymap: Mapping[str, str]) -> list[str]:
+def key_names(action: KeyAction, keymap: Mapping[str, str]) -> list[str]:
     """The keys of an action as a person reads them, after the person's own changes."""
     return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
 
 
-def names(action: Action) -> tuple[str, ...]:
+def names(action: KeyAction) -> tuple[str, ...]:
     """By what names a person may look for it: the footer's first, else its own."""
     own = action.id.replace("-", " ").replace(".", " ")
     known = (action.footer, own, *own.split(), *OTHER_NAMES.get(action.id, "").split())

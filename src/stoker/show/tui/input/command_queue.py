@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from stoker.model.events import MAX_LEVEL
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.show.build_source import Source
 from stoker.show.tui.input.pending import Act, Matter, Pending
+from stoker.show.update_source import UpdateSource
 
 SETTLE_SECONDS = 3.0
 """How long a wish is still shown after the engine has said yes: what it did is seen at its next look."""
@@ -37,7 +37,7 @@ class CommandQueue:
 
     def __init__(
         self,
-        source: Source,
+        source: UpdateSource,
         refused: Callable[[str], None],
         changed: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,

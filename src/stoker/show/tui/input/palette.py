@@ -13,12 +13,12 @@ from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
-_NAMED, _BEGUN, _TOLD = 3000.0, 2000.0, 1000.0
+_NAMED, _BEGUN, _DESCRIBED = 3000.0, 2000.0, 1000.0
 """What a name, the beginning of one, and words of the description weigh: all more than letters strewn about (0-999)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PaletteCommand:
     """One line of the palette: `names` find it, `title` is shown and finds it, `hint` stands below."""
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Command:
 class HasCommands(Protocol):
     """An app whose commands are found."""
 
-    def commands(self, screen: Screen[Any]) -> Iterator[Command]:
+    def commands(self, screen: Screen[Any]) -> Iterator[PaletteCommand]:
         """What can be done from a screen, in the order of the help."""
         ...
 
@@ -39,7 +39,7 @@ class Commands(Provider):
     """Looks commands up for the palette."""
 
     @property
-    def _commands(self) -> list[Command]:
+    def _commands(self) -> list[PaletteCommand]:
         return list(cast("HasCommands", cast("App[Any]", self.app)).commands(self.screen))
 
     async def discover(self) -> Hits:
@@ -57,7 +57,7 @@ class Commands(Provider):
                 yield Hit(weight - number / 1000, matcher.highlight(command.title), command.run, help=command.hint)
 
 
-def weight_of(query: str, command: Command, letters: float) -> float:
+def weight_of(query: str, command: PaletteCommand, letters: float) -> float:
     """How well a query finds a command; `letters` is how well its letters stand in the title, 0 if they do not."""
     words, title = query.strip().lower(), command.title.lower()
     if not words:
@@ -67,5 +67,5 @@ def weight_of(query: str, command: Command, letters: float) -> float:
     if any(name.startswith(words) for name in command.names):
         return _BEGUN
     if words in title:
-        return _TOLD
-    return min(letters, _TOLD - 1)
+        return _DESCRIBED
+    return min(letters, _DESCRIBED - 1)

@@ -22,7 +22,7 @@ class Area:
     values: Sequence[float]
     ink: str
     line: bool = False
-    """Only its upper edge is drawn, so that it is told apart without colour."""
+    """Only its upper edge is drawn, so that it stands out without colour."""
 
 
 def sample(times: Sequence[float], values: Sequence[float], columns: int, start: float, end: float) -> list[float]:

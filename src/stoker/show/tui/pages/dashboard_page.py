@@ -85,12 +85,12 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     texts = []
     if m.link == "lost":
         note = f" ({clean(m.update.note, 200)})" if m.update.note else ""
-        texts.append((g.warn, f"engine lost, reconnecting. The build goes on without it{note}", "warn"))
+        texts.append((g.warn, f"engine lost, reconnecting. The build continues without it{note}", "warn"))
     if m.link == "journal":
         texts.append((g.warn, f"read from the journal: {clean(m.update.note, 200)}", "warn"))
     if state.phase == "paused":
         running = progress_of(state).running
-        texts.append((g.warn, f"paused: nothing new starts; what runs goes on to its end ({running} now)", "warn"))
+        texts.append((g.warn, f"paused: nothing new starts; running jobs finish ({running} now)", "warn"))
     elif state.phase == "frozen":
         held = format_bytes(state.memory.build)
         texts.append((g.warn, f"frozen: nothing runs; what was started keeps its memory ({held})", "warn"))
@@ -240,7 +240,7 @@ def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
         GAP,
         Part(f"{g.dash} budget", "memory_limit"),
     ]
-    size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis tells it too
+    size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis shows it too
     return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
 
 
@@ -292,7 +292,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
     ]
     for label, value in facts:
-        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning tells the most
+        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning matters most
         lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
     room = height - len(lines)
     failures = failed_steps(state)
@@ -316,7 +316,7 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
-    # What a stop has ended did not fail, and who fell in its last second cannot be told from it.
+    # What a stop has ended did not fail, and what failed in its last second looks the same.
     bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
     if width >= 110 and heaviest:
         half = (width - 3) // 2

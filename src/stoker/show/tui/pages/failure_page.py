@@ -1,6 +1,6 @@
 """The diagnosis as lines: the causes that can be picked, and everything about the picked one. Pure.
 
-Unaware of Textual, and of how a cause is found and mended.
+Unaware of Textual, and of how a cause is found and repaired.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHARES = (
     (1, 1, 0, 1),
     (0, 0, 0, 1),
 )
-"""How many figures are told, in how many lines each, and lines of why and of remedy: the first that fit."""
+"""How many figures are shown, in how many lines each, and lines of why and of remedy: the first that fit."""
 
 LEAST_CONTEXT = 3
 """Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
@@ -51,35 +51,35 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
 
-def verdict_line(found: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
+def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
     """The first cause in one line; `tail` stays whole."""
-    cause = found.cause
-    text = clean(cause.title) if cause is not None else "The output tells no cause that is known"
+    cause = diagnosis.cause
+    text = clean(cause.title) if cause is not None else "No known cause was found in the output"
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
     ink = "error bold" if cause is not None else "text"
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")
 
 
-def told_lines(found: Diagnosis, width: int) -> list[Line]:
-    """The line of the output that tells of the first cause: which file, which name."""
-    text = clean(found.cause.text, MAX_TEXT).strip() if found.cause is not None else ""
+def line_of_cause(diagnosis: Diagnosis, width: int) -> list[Line]:
+    """The line of the output that shows the first cause: which file, which name."""
+    text = clean(diagnosis.cause.text, MAX_TEXT).strip() if diagnosis.cause is not None else ""
     return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
 
 
-def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
+def details(diagnosis: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
     """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
 
     What can be done is kept whatever the size; of the output as much is shown as there is room for.
     """
-    first = found.cause is cause
+    first = diagnosis.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
-    above, tail = [*gap, _place_line(cause, width, g)], [*gap, *_keys(found, keys, width, g)] if first else []
+    above, tail = [*gap, _place_line(cause, width, g)], [*gap, *_keys(diagnosis, keys, width, g)] if first else []
     least = len(above) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
     for share in SHARES:
-        told = _told(cause, found.facts if first else (), share, width)
-        if least + len(gap) + len(told) <= rows:
+        explanation = _explanation(cause, diagnosis.facts if first else (), share, width)
+        if least + len(gap) + len(explanation) <= rows:
             break
-    below = [*gap, *told, *tail]
+    below = [*gap, *explanation, *tail]
     context = _context(cause, width, max(LEAST_CONTEXT, rows - len(above) - len(below)), g)
     lines = [*above, *context, *below]
     if len(lines) > rows and first:  # the keys are the last thing to go
@@ -87,7 +87,7 @@ def details(found: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, r
     return lines[: max(0, rows)]
 
 
-def _told(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
+def _explanation(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
     """The figures, why, and what to do, in about so many lines each."""
     figures, each, why, remedy = share
     lines: list[Line] = []
@@ -127,7 +127,7 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
 
 
 def _here(head: str, text: str, width: int) -> list[Line]:
-    """The line that tells of the cause, over several lines of the screen: what matters may stand behind a long path."""
+    """The line that shows the cause, over several lines of the screen: what matters may stand behind a long path."""
     room = width - width_of((Part(head),))
     pieces = wrap(text, room, HERE_LINES) or [""]
     heads = [head, *[" " * (width - room)] * len(pieces)]
@@ -139,15 +139,15 @@ def _labelled(label: str, pieces: list[str]) -> list[Line]:
     return [(Part(pad(heads[i], LABEL), "accent"), Part(piece)) for i, piece in enumerate(pieces)]
 
 
-def _keys(found: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) -> list[Line]:
+def _keys(diagnosis: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) -> list[Line]:
     """What a key does about it; without keys (a replay, a viewer that only looks), what could be done."""
     remedy, go_on = keys
     lines: list[Line] = []
-    if found.action is not None:
-        words = wrap(clean(words_of(found.action), MAX_TEXT), width - LABEL, FACT_LINES)
+    if diagnosis.action is not None:
+        words = wrap(clean(words_of(diagnosis.action), MAX_TEXT), width - LABEL, FACT_LINES)
         label = remedy or "safe"
         lines += [(Part(pad(label if not n else "", LABEL), "accent bold"), Part(w)) for n, w in enumerate(words)]
     if go_on:
-        words_on = "go on as it was: the same command, from the step that failed"
+        words_on = "resume as it was: the same command, from the step that failed"
         lines.append((Part(pad(go_on, LABEL), "accent bold"), Part(elide_end(words_on, width - LABEL, g.ellipsis))))
     return lines

@@ -99,7 +99,7 @@ def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> 
 
 
 def table(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
-    """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line tells how many."""
+    """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line says how many."""
     jobs = ordered(m.state)
     columns = _columns(m.state, width)
     room = max(1, rows - 1)
@@ -135,7 +135,7 @@ def _more(below: list[Job], width: int) -> list[Line]:
 def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
     """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns."""
     columns = _columns(state, width)
-    heading = (Part("finished lately ", "text_dim"), Part(g.rule * max(0, width - 16), "rule"))
+    heading = (Part("finished recently ", "text_dim"), Part(g.rule * max(0, width - 18), "rule"))
     jobs = state.history.recent[: -max(1, rows) : -1]
     return [fit(heading, width), *(_finished_line(job, columns, width, g) for job in jobs)]
 
@@ -143,13 +143,13 @@ def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
 def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyphs) -> Line:
     mark, ink, word = _end_of(job, g)
     peak = "peak" if any(c.title == "peak" for c in columns) else "mem/expected"
-    told = {
+    texts = {
         "tool": TOOL_NAMES[job.tool],
         "phase": word,
         "time": format_duration(job.seconds),
         peak: format_bytes(job.peak_rss) if job.peak_rss else "",
     }
-    tail = [Part(" " + pad(told.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
+    tail = [Part(" " + pad(texts.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
     name = Part(pad(elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis), room), "text_dim")
     return fit((Part(f"{mark} ", ink), name, *tail), width)
@@ -258,10 +258,10 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
     """The same of a job that has ended since it was seen as `job`."""
     ended = next((j for j in reversed(state.history.recent) if j.jid == job.jid), None)
     if job.jid in state.leaving:
-        rows = [("state", "its process has ended; the build tool has not said how")]
+        rows = [("state", "its process has ended; the build tool has not reported how")]
     elif ended is None:
         never = job.running_since is None
-        rows = [("state", "gone: it waited on deck, and never ran" if never else "has ended")]
+        rows = [("state", "dropped: it waited on deck and never ran" if never else "has ended")]
     else:
         death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
         words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
@@ -305,7 +305,7 @@ def reason_text(job: Job) -> str:
         return ""
     if job.waits:
         return clean(job.waits)
-    return "frozen by hand; it goes on when it is thawed" if job.moved_by == "person" else ""
+    return "frozen by hand until it is thawed" if job.moved_by == "person" else ""
 
 
 def _whose(job: Job, state: BuildState) -> list[tuple[str, str]]:

@@ -52,7 +52,7 @@ def elide_end(text: str, width: int, mark: str = "…") -> str:
 
 
 def elide_middle(text: str, width: int, mark: str = "…") -> str:
-    """`text` in at most `width` cells, cut in the middle: both ends tell the most."""
+    """`text` in at most `width` cells, cut in the middle: both ends matter most."""
     if cell_len(text) <= width:
         return text
     if width <= 1:

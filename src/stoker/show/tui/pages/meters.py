@@ -58,12 +58,12 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
         return [fit((Part("waiting for the first measurement", "text_dim"),), width), *[BLANK] * (rows - 1)]
     bar = bar_width(width)
     gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
-    told = explained(state, rows)
-    cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + told else []
-    apart = machine.ramdisk is not None and rows >= 5 + told + len(cache) + (len(gpus) or bool(machine.gpu_note))
+    legend = explained(state, rows)
+    cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + legend else []
+    apart = machine.ramdisk is not None and rows >= 5 + legend + len(cache) + (len(gpus) or bool(machine.gpu_note))
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
-    lines = [_memory(state, machine, width, bar, g, explained_below=told)]
-    lines += [_memory_legend(state, machine, width, g)] if told else []
+    lines = [_memory(state, machine, width, bar, g, explained_below=legend)]
+    lines += [_memory_legend(state, machine, width, g)] if legend else []
     lines.append(_cpu(machine, width, bar, g))
     room = rows - len(lines) - 1 - len(cache)
     if not gpus and machine.gpu_note and room >= 2:
@@ -111,7 +111,7 @@ def is_governed(state: BuildState) -> bool:
 
 
 def explained(state: BuildState, rows: int) -> bool:
-    """Whether `rows` lines of meters hold one that tells what of the memory is spoken for."""
+    """Whether `rows` lines of meters hold one that says what of the memory is promised."""
     return is_governed(state) and state.machine is not None and rows > LEAST_ROWS
 
 
@@ -230,7 +230,7 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
         (g.empty, "text_dim", free),
     )
     limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
-    long = (*_shares(shares, ("other programs", "more promised", "in reserve", "for more jobs")), *limit)
+    long = (*_shares(shares, ("other programs", "promised", "reserved", "free for jobs")), *limit)
     short = _shares(shares, ("others", "promised", "kept", "free"))
     fitting = [line for line in (long, (*short, *limit)) if width_of(line) <= width - LABEL_WIDTH]
     return _row("", (fitting or [tuple(short)])[0], width)

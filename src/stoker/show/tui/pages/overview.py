@@ -56,7 +56,7 @@ PHASE_INKS = {
     "paused": "warn bold reverse",
     "frozen": "warn bold reverse",
 }
-PAUSING = {"no": "going on", "soft": "pausing", "hard": "freezing"}
+PAUSING = {"no": "resuming", "soft": "pausing", "hard": "freezing"}
 """What is said between a person's key and the build's answer to it."""
 
 
@@ -154,7 +154,7 @@ def progress_bar(share: float | None, width: int, g: Glyphs, *, failed: bool = F
 
 
 def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
-    """The remaining time, with its band unless told otherwise; says so when nothing is known yet."""
+    """The remaining time, with its band unless asked otherwise; says so when nothing is known yet."""
     state = m.state
     if state.over:
         return ""
@@ -189,10 +189,10 @@ def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = Fals
 
 
 def entry_line(entry: Decision | Notice, width: int, g: Glyphs) -> Line:
-    """A decision (person and governor told apart by mark and ink) or a notice, on one line.
+    """A decision (person and governor differ by mark and ink) or a notice, on one line.
 
     Of a decision's reason the numbers matter most: names give way to it, in their middle. Where there is little room
-    the governor is told by its mark alone.
+    the governor shows by its mark alone.
     """
     when = Part(time_of_day(entry.time) + " ", "text_dim")
     if isinstance(entry, Notice):

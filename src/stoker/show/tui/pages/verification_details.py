@@ -42,7 +42,7 @@ _FILE_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceRow:
     """A row: one kind of GPU."""
 
     device: DeviceReport
@@ -50,7 +50,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Arch:
+class ArchRow:
     """A row: an architecture, whether it was asked for, what there is for it, whether torch names it, if it says."""
 
     name: str
@@ -60,18 +60,18 @@ class Arch:
     torch: bool | None
 
 
-Picked = Device | Arch | ProblemGroup | FileReport
+Picked = DeviceRow | ArchRow | ProblemGroup | FileReport
 
 
-def details(picked: Picked, found: Report, width: int, g: Glyphs) -> list[Line]:
+def details(picked: Picked, report: Report, width: int, g: Glyphs) -> list[Line]:
     """A heading and all there is to say."""
-    if isinstance(picked, Device):
-        return [section(_title(device_name(picked.device)), width, g), *_device(picked, found, width)]
-    if isinstance(picked, Arch):
-        return [section(_title(picked.name), width, g), *_arch(picked, found, width)]
+    if isinstance(picked, DeviceRow):
+        return [section(_title(device_name(picked.device)), width, g), *_device(picked, report, width)]
+    if isinstance(picked, ArchRow):
+        return [section(_title(picked.name), width, g), *_arch(picked, report, width)]
     if isinstance(picked, ProblemGroup):
         return [section(SEVERITIES[picked.severity], width, g), *_problem(picked, width)]
-    return [section(_title(short_name(picked.path)), width, g), *_file(picked, found, width)]
+    return [section(_title(short_name(picked.path)), width, g), *_file(picked, report, width)]
 
 
 def _title(text: str) -> str:
@@ -89,7 +89,7 @@ def _rows(label: str, texts: Iterable[str], width: int) -> list[Line]:
     return [line for i, text in enumerate(texts) for line in _row(label if i == 0 else "", text, width)]
 
 
-def _device(picked: Device, found: Report, width: int) -> list[Line]:
+def _device(picked: DeviceRow, report: Report, width: int) -> list[Line]:
     device = picked.device
     lines = _row("verdict", f"{VERDICTS[device.verdict]}: {device.why}", width)
     facts = [f"{picked.count} of them"] if picked.count > 1 else []
@@ -98,25 +98,25 @@ def _device(picked: Device, found: Report, width: int) -> list[Line]:
     facts += [f"up to CUDA {device.cuda}"] if device.cuda else []
     if facts:
         lines += _row("has", ", ".join(facts), width)
-    for group in problem_groups(found):
+    for group in problem_groups(report):
         if device.name and device.name in group.what and group.severity != "info":
             lines += _problem(group, width)
     return lines
 
 
-def _arch(picked: Arch, found: Report, width: int) -> list[Line]:
+def _arch(picked: ArchRow, report: Report, width: int) -> list[Line]:
     asked = {
         "present": "asked for, and there",
         "missing": "asked for, and in no file",
         "extra": "not asked for",
-        None: "not asked for" if found.requested else "nothing was asked for: TORCH_CUDA_ARCH_LIST was not set",
+        None: "not asked for" if report.requested else "nothing was asked for: TORCH_CUDA_ARCH_LIST was not set",
     }[picked.state]
     lines = _row("asked", asked, width)
     if picked.torch is not None:
         lines += _row("torch", "says that it was built for it" if picked.torch else "does not name it", width)
     kind = "machine code" if picked.name.startswith("sm_") else "PTX, which the driver compiles for later GPUs"
     lines += _row("is", kind, width)
-    holders = [(f, a) for f in found.files for a in f.code if a.arch == picked.name]
+    holders = [(f, a) for f in report.files for a in f.code if a.arch == picked.name]
     lines += _rows("in", (f"{f.path}: {format_bytes(a.bytes)} in {_pieces(a.count)}" for f, a in holders), width)
     if not holders:
         lines += _row("in", "no file", width)
@@ -130,12 +130,12 @@ def _problem(group: ProblemGroup, width: int) -> list[Line]:
     return [*lines, *_rows("in", group.files, width)]
 
 
-def _file(file: FileReport, found: Report, width: int) -> list[Line]:
+def _file(file: FileReport, report: Report, width: int) -> list[Line]:
     lines = _row("file", f"{file.path} ({format_bytes(file.size)})", width)
-    for place, device, _count in distinct(found):
+    for place, device, _count in distinct(report):
         if place < len(file.verdicts):
             lines += _row("on", f"{device_name(device)}: {_FILE_WORDS[file.verdicts[place]]}", width)
-    for problem in problems_of(found, file.path):
+    for problem in problems_of(report, file.path):
         group = ProblemGroup(problem.severity, problem.what, problem.remedy, ())
         lines += _problem(group, width)
     held = (

@@ -15,7 +15,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.overview import section
-from stoker.show.tui.pages.verification_details import Arch, Device, Picked, details
+from stoker.show.tui.pages.verification_details import ArchRow, DeviceRow, Picked, details
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.verification_text import (
     FILE_VERDICTS,
@@ -45,7 +45,7 @@ MAX_NAME = 300
 _NUMBER = re.compile(r"(\D*)(\d*)(.*)", re.DOTALL)
 
 
-class Entry(NamedTuple):
+class VerificationRow(NamedTuple):
     """A row that can be picked, or a heading or remark between rows."""
 
     picked: Picked | None
@@ -57,29 +57,29 @@ def standing_mark(standing: Standing, g: Glyphs) -> Part:
     return Part({"good": g.ok, "warn": g.warn, "bad": g.fail}[standing] + " ", f"{STANDING_INKS[standing]} bold")
 
 
-def verdict_line(found: Report, width: int, g: Glyphs, tail: str = "") -> Line:
+def verdict_line(report: Report, width: int, g: Glyphs, tail: str = "") -> Line:
     """The verdict in one line; `tail` stays whole."""
-    standing, text = headline(found)
+    standing, text = headline(report)
     room = width - 2 - len(tail)
     text = elide_end(clean(text, MAX_NAME), room, g.ellipsis)
     return standing_mark(standing, g), Part(text, f"{STANDING_INKS[standing]} bold"), Part(tail, "text_dim")
 
 
-def rows(found: Report) -> list[Picked]:
+def rows(report: Report) -> list[Picked]:
     """All that can be picked, in the order of the screen."""
-    devices = [Device(device, count) for _, device, count in distinct(found)]
-    return [*devices, *problem_groups(found), *archs(found), *found.files]
+    devices = [DeviceRow(device, count) for _, device, count in distinct(report)]
+    return [*devices, *problem_groups(report), *archs(report), *report.files]
 
 
-def archs(found: Report) -> list[Arch]:
+def archs(report: Report) -> list[ArchRow]:
     """Every architecture that was asked for or found, machine code before PTX."""
-    asked = {r.arch: r.state for r in found.requested}
+    asked = {r.arch: r.state for r in report.requested}
     held: dict[str, list[HeldArch]] = {}
-    for arch in (a for f in found.files for a in f.code):
+    for arch in (a for f in report.files for a in f.code):
         held.setdefault(arch.arch, []).append(arch)
-    said = found.torch.arch_list if found.torch is not None and not found.torch.error else None
+    said = report.torch.arch_list if report.torch is not None and not report.torch.error else None
     return [
-        Arch(
+        ArchRow(
             name,
             asked.get(name),
             sum(a.bytes for a in held.get(name, ())),
@@ -96,81 +96,89 @@ def _arch_order(name: str) -> tuple[bool, int, str]:
     return not name.startswith("sm_"), int(number[:9] or 0), name
 
 
-def verification(found: Report, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
+def verification(report: Report, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
     """The whole page below the header, in exactly `height` lines; row `chosen` is picked."""
-    lines = [verdict_line(found, width, g)]
-    torch = found.torch
+    lines = [verdict_line(report, width, g)]
+    torch = report.torch
     if torch is not None and not torch.error and height >= 14:
         built = clean(" ".join(torch.arch_list), MAX_NAME) or "no GPU"
         text = f"torch {clean(torch.version, 40)} with CUDA {clean(torch.cuda, 20) or 'none'} says: built for {built}"
         lines.append((Part(elide_end(text, width, g.ellipsis), "text_dim"),))
     lines += [BLANK] * (height >= 22)
-    every = rows(found)
+    every = rows(report)
     picked = every[chosen] if chosen < len(every) else None
     # The list's height does not depend on the picked row, or rows would jump as one walks through them.
     room = max(3, height - len(lines) - max(4, height // 3))
-    lines += _window(found, every, width, g, chosen, room, roomy=height >= ROOMY)
-    below = [BLANK] * (height >= ROOMY) + (details(picked, found, width, g) if picked is not None else [])
+    lines += _window(report, every, width, g, chosen, room, roomy=height >= ROOMY)
+    below = [BLANK] * (height >= ROOMY) + (details(picked, report, width, g) if picked is not None else [])
     return [*lines, *below[: max(0, height - len(lines))]]
 
 
 def _window(
-    found: Report, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
+    report: Report, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
 ) -> list[Line]:
     """The part of the list around the picked row, in at most `room` lines."""
-    entries = _entries(found, every, width, g, roomy=roomy)
+    entries = _entries(report, every, width, g, roomy=roomy)
     places = [i for i, e in enumerate(entries) if e.picked is not None]
     at = places[chosen] if chosen < len(places) else 0
     first = max(0, min(at - room // 2, len(entries) - room))
-    columns = capabilities(found, width)
+    columns = capabilities(report, width)
     return [
-        e.line if e.picked is None else row_line(e.picked, found, columns, width, g, chosen=i == at)
+        e.line if e.picked is None else row_line(e.picked, report, columns, width, g, chosen=i == at)
         for i, e in enumerate(entries[first : first + room], first)
     ]
 
 
-def _entries(found: Report, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[Entry]:
-    gap = [Entry(None)] * roomy
-    devices = [p for p in every if isinstance(p, Device)]
+def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[VerificationRow]:
+    gap = [VerificationRow(None)] * roomy
+    devices = [p for p in every if isinstance(p, DeviceRow)]
     problems = [p for p in every if isinstance(p, ProblemGroup)]
-    kinds = [p for p in every if isinstance(p, Arch)]
-    entries = [Entry(None, section("GPUs", width, g)), *map(Entry, devices)]
+    kinds = [p for p in every if isinstance(p, ArchRow)]
+    entries = [VerificationRow(None, section("GPUs", width, g)), *map(VerificationRow, devices)]
     if not devices:
         text = "none here; for another machine: stoker verify --device H100 PATH"
-        entries.append(Entry(None, (Part(f"  {elide_end(text, width - 2, g.ellipsis)}", "text_dim"),)))
+        entries.append(VerificationRow(None, (Part(f"  {elide_end(text, width - 2, g.ellipsis)}", "text_dim"),)))
     if problems:
-        entries += [*gap, Entry(None, section(f"problems {len(problems)}", width, g)), *map(Entry, problems)]
+        entries += [
+            *gap,
+            VerificationRow(None, section(f"problems {len(problems)}", width, g)),
+            *map(VerificationRow, problems),
+        ]
     if kinds:
-        entries += [*gap, Entry(None, section("architectures", width, g, _arch_heads(found))), *map(Entry, kinds)]
-    if found.files:
-        title = f"files {len(found.files)}" + (f" of {len(found.files) + found.left_out}" if found.left_out else "")
-        heads = tuple(Part(pad(f" {c}", COLUMN), "text_dim") for c, _ in capabilities(found, width))
-        entries += [*gap, Entry(None, section(title, width, g, heads)), *map(Entry, found.files)]
+        entries += [
+            *gap,
+            VerificationRow(None, section("architectures", width, g, _arch_heads(report))),
+            *map(VerificationRow, kinds),
+        ]
+    if report.files:
+        title = f"files {len(report.files)}" + (f" of {len(report.files) + report.left_out}" if report.left_out else "")
+        heads = tuple(Part(pad(f" {c}", COLUMN), "text_dim") for c, _ in capabilities(report, width))
+        entries += [*gap, VerificationRow(None, section(title, width, g, heads)), *map(VerificationRow, report.files)]
     return entries
 
 
-def _arch_heads(found: Report) -> Line:
-    torch = pad(" torch", 7) if found.torch is not None and not found.torch.error else ""
-    asked = pad(" asked for", 11) if found.requested else ""
+def _arch_heads(report: Report) -> Line:
+    torch = pad(" torch", 7) if report.torch is not None and not report.torch.error else ""
+    asked = pad(" asked for", 11) if report.requested else ""
     return (Part(f"{asked}{torch}{pad('size', 10, right=True)}{pad('files', 9, right=True)}", "text_dim"),)
 
 
-def capabilities(found: Report, width: int) -> list[tuple[str, int]]:
+def capabilities(report: Report, width: int) -> list[tuple[str, int]]:
     """The capabilities that get a column, each with its first device's place."""
     first: dict[str, int] = {}
-    for place, device in enumerate(found.devices):
+    for place, device in enumerate(report.devices):
         first.setdefault(clean(device.capability, COLUMN - 2), place)
     return list(first.items())[: max(0, (width - 30) // COLUMN)]
 
 
 def row_line(
-    picked: Picked, found: Report, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
+    picked: Picked, report: Report, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
 ) -> Line:
     """One row of the list."""
-    if isinstance(picked, Device):
+    if isinstance(picked, DeviceRow):
         line = _device_line(picked.device, picked.count, width, g)
-    elif isinstance(picked, Arch):
-        line = _arch_line(picked, found, width, g)
+    elif isinstance(picked, ArchRow):
+        line = _arch_line(picked, report, width, g)
     elif isinstance(picked, ProblemGroup):
         line = _problem_line(picked, width, g)
     else:
@@ -203,18 +211,18 @@ def _problem_line(group: ProblemGroup, width: int, g: Glyphs) -> Line:
     return Part(f"{mark} ", f"{SEVERITY_INKS[group.severity]} bold"), Part(elide_end(text, width - 2, g.ellipsis))
 
 
-def _arch_line(arch: Arch, found: Report, width: int, g: Glyphs) -> Line:
+def _arch_line(arch: ArchRow, report: Report, width: int, g: Glyphs) -> Line:
     mark, ink = {"present": (g.ok, "ok"), "missing": (g.fail, "error"), "extra": (g.dot, "text_dim"), None: (" ", "")}[
         arch.state
     ]
     cells = []
-    if found.requested:
+    if report.requested:
         words = {"present": "yes", "missing": "MISSING", "extra": "no", None: "no"}[arch.state]
         cells.append(Part(pad(f" {words}", 11), ink or "text_dim"))
     if arch.torch is not None:
         cells.append(Part(pad(" yes" if arch.torch else " no", 7), "text" if arch.torch else "text_dim"))
     cells.append(Part(pad(format_bytes(arch.bytes) if arch.files else g.dash, 10, right=True)))
-    cells.append(Part(pad(f"{arch.files} of {len(found.files)}", 9, right=True), "text_dim"))
+    cells.append(Part(pad(f"{arch.files} of {len(report.files)}", 9, right=True), "text_dim"))
     room = width - 2 - width_of(cells)
     return Part(f"{mark} ", f"{ink or 'text'} bold"), Part(pad(clean(arch.name, 40), room)), *cells
 

@@ -113,7 +113,7 @@ class DashboardScreen(JobKeys, PageScreen):
     def job_to_act_on(self) -> Job | None:
         """The picked job; where there is none, say how to pick one."""
         if self.picked is None:
-            self.viewer.tell(f"pick a job first, with the key {self.moment.key('job.down')}")
+            self.viewer.inform(f"pick a job first, with the key {self.moment.key('job.down')}")
         return self.picked
 
     def action_level_type(self, begun: str = "") -> None:
@@ -125,12 +125,12 @@ class DashboardScreen(JobKeys, PageScreen):
 
         self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
 
-    def relevant(self, action: actions.Action) -> bool:
+    def relevant(self, action: actions.KeyAction) -> bool:
         """What acts on a job is worth a place while one is picked."""
         acts = action.id in JOB_ACTIONS
         return super().relevant(action) and (not acts or (self.picked is not None and self.viewer.governs_job(action)))
 
-    def label(self, action: actions.Action) -> str:
+    def label(self, action: actions.KeyAction) -> str:
         """What freezes one job thaws or starts another."""
         job = self.picked
         return (
@@ -178,5 +178,5 @@ class EndScreen(PageScreen):
         if state.diagnosis is not None and state.outcome == "failed":
             key = self.moment.key("failures")
             verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
-            return [verdict, *failure_page.told_lines(state.diagnosis, width)]
+            return [verdict, *failure_page.line_of_cause(state.diagnosis, width)]
         return []

@@ -21,7 +21,7 @@ from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 COMMAND_LINES = 6
-"""Lines of a failing command; an nvcc command of PyTorch takes 60, and its end tells the least."""
+"""Lines of a failing command; an nvcc command of PyTorch takes 60, and its end matters least."""
 
 
 Item = Cause | Failure | KilledJob
@@ -29,7 +29,7 @@ Item = Cause | Failure | KilledJob
 
 MAX_OUTPUT = 1000
 MAX_UNHEARD = 10
-"""Failed jobs that are named before the output tells of them: it takes a while until nothing more begins."""
+"""Failed jobs that are named before the output shows them: it takes a while until nothing more begins."""
 
 
 class FailuresScreen(PageScreen):
@@ -56,8 +56,8 @@ class FailuresScreen(PageScreen):
             return [*lines, BLANK, *failure_details(picked, width, rows - 1, g)]
         if isinstance(picked, KilledJob):
             return [*lines, BLANK, *killed_details(picked, state, width, rows - 1, g)]
-        found = state.diagnosis or Diagnosis()
-        return [*lines, *failure_page.details(found, picked, self._keys(), width, rows, g)]
+        diagnosis = state.diagnosis or Diagnosis()
+        return [*lines, *failure_page.details(diagnosis, picked, self._keys(), width, rows, g)]
 
     def _items(self) -> list[Item]:
         """All that can be chosen, in the order of the screen: what was killed last, newest first."""
@@ -69,20 +69,20 @@ class FailuresScreen(PageScreen):
         """What is said where there is nothing to choose from."""
         if self.moment.state.outcome != "failed":
             return self._unheard(width) or [(Part("Nothing has failed.", "text_dim"),)]
-        text = "The output tells no cause that is known; its end may (o), or its first error (o, then e)."
+        text = "No known cause was found in the output. Look at its end (o), or at its first error (o, then e)."
         if self.moment.state.diagnosis is None:
             name = clean(self.moment.state.id)
-            text = f"No engine was there at its end to find out why. See its output (o), or: stoker diagnose {name}"
+            text = f"No engine ran at its end to find the cause. See its output (o), or: stoker diagnose {name}"
         lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
         go_on = self._keys()[1]
-        return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("go on as it was"))] if go_on else [])
+        return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("resume as it was"))] if go_on else [])
 
     def _unheard(self, width: int) -> list[Line]:
         """Jobs that have failed although the output does not say so yet."""
         failed = [job.output for job in self.moment.state.history.recent if job.outcome == "failed"]
         if not failed:
             return []
-        text = "What failed has said nothing yet: pip and some scripts show what a tool wrote only when that has ended."
+        text = "No output of the failed step yet: pip and some scripts show what a tool wrote only once it has ended."
         named: list[Line] = [(Part(elide_path(clean(output), width), "error"),) for output in failed[-MAX_UNHEARD:]]
         return [*((Part(piece, "text_dim"),) for piece in wrap(text, width, 4)), BLANK, *named]
 
@@ -113,8 +113,8 @@ class FailuresScreen(PageScreen):
             state = self.moment.state
             title = "killed" if any(is_last_word(state, death) for death in state.killed) else "killed, not failed"
             return overview.section(f"{title} {len(state.killed)}", width, self.glyphs)
-        found = self.moment.state.diagnosis
-        partly = found is not None and not found.complete
+        diagnosis = self.moment.state.diagnosis
+        partly = diagnosis is not None and not diagnosis.complete
         tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
         return overview.section("cause", width, self.glyphs, tail)
 
@@ -148,13 +148,13 @@ class FailuresScreen(PageScreen):
             self.viewer.show_output(offset)
 
     def _place_of(self, item: Item) -> int | None:
-        """Where the output tells of it, by byte."""
+        """Where it stands in the output, by byte."""
         if isinstance(item, Cause):
             return item.offset
         if isinstance(item, Failure):
             return item.log_start
-        told = (f.log_start for f in self.moment.state.failures if same_output(f.output, item.output))
-        return next(told, None)
+        starts = (f.log_start for f in self.moment.state.failures if same_output(f.output, item.output))
+        return next(starts, None)
 
 
 def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
@@ -194,7 +194,7 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
     if death in killed_now(state):
         return f"It has not failed: {fate_text(state)}."
     if is_last_word(state, death):
-        return "Nobody runs it again: the build has failed of it."
+        return "It will not run again: the build failed because of it."
     return "It has not failed: the step has run again since."
 
 

@@ -43,18 +43,18 @@ class JobBox(JobKeys, Box[None]):
         viewer, job = self.viewer, self._live
         keys = []
         if job is not None:
-            known = [actions.BY_ID[name] for name in JOB_ACTIONS]
-            keys = [f"{viewer.moment.key(a.id)} {viewer.job_label(a, job)}" for a in known if viewer.governs_job(a)]
+            own = [actions.BY_ID[name] for name in JOB_ACTIONS]
+            keys = [f"{viewer.moment.key(a.id)} {viewer.job_label(a, job)}" for a in own if viewer.governs_job(a)]
         return "   ".join([*keys, "esc close"])
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
-        known = next((actions.BY_ID[name] for name in JOB_ACTIONS if actions.BY_ID[name].method == action), None)
-        return known is None or self.viewer.offers(known)
+        own = next((actions.BY_ID[name] for name in JOB_ACTIONS if actions.BY_ID[name].method == action), None)
+        return own is None or self.viewer.offers(own)
 
     def job_to_act_on(self) -> Job | None:
         """The job, while its process lives."""
         if self._live is None:
-            self.viewer.tell("that job has ended")
+            self.viewer.inform("that job has ended")
             self.redraw()
         return self._live

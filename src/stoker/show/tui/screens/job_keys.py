@@ -18,7 +18,7 @@ class HasJob(Protocol):
         """The app."""
 
     def job_to_act_on(self) -> Job | None:
-        """The job that is meant; where there is none, tell the person why."""
+        """The job that is meant; where there is none, inform the person why."""
 
 
 class JobKeys:

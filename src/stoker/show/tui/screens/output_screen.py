@@ -32,7 +32,7 @@ MAX_ERRORS = 2000
 """Error lines that are listed; a build with more has a first one that matters."""
 
 DOUBTFUL = 8192
-"""Bytes kept of a line that tells of a failed job."""
+"""Bytes kept of a line about a failed job."""
 
 ABOVE = 3
 """Lines shown above a place that was jumped to."""

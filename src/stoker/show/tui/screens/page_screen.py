@@ -90,19 +90,19 @@ class PageScreen(Screen[None]):
             parts += [*piece, GAP]
         return fit(parts, width)
 
-    def _key(self, action: actions.Action) -> Line:
+    def _key(self, action: actions.KeyAction) -> Line:
         names = [actions.key_names(actions.BY_ID[i], self.viewer.keymap)[0] for i in (action.id, action.beside) if i]
         return Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
-        known = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
-        return known is None or self.viewer.offers(known)
+        own = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
+        return own is None or self.viewer.offers(own)
 
-    def relevant(self, action: actions.Action) -> bool:
+    def relevant(self, action: actions.KeyAction) -> bool:
         """True if the action is worth a place in this screen's footer."""
         return self.viewer.relevant(action)
 
-    def label(self, action: actions.Action) -> str:
+    def label(self, action: actions.KeyAction) -> str:
         """What this screen's footer calls the action."""
         return self.viewer.label(action)

@@ -1,4 +1,4 @@
-"""Boxes that ask: before a stop, before a kill, before going on with a build, and for a level.
+"""Boxes that ask: before a stop, before a kill, before a build is resumed, and for a level.
 
 Unaware of builds: they show lines and answer with a value.
 """
@@ -75,14 +75,14 @@ class KillBox(Question):
         super().__init__("kill this job?", lambda width: kill_question(job, width))
 
 
-class GoOnBox(Question):
-    """Asks before a build is gone on with."""
+class ResumeBox(Question):
+    """Asks before a build is resumed."""
 
     # Neither of the keys that ask.
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('gracefully')", "Go on", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('gracefully')", "Resume", show=False)]
 
     def __init__(self, what: str, state: BuildState) -> None:
-        super().__init__("go on with this build?", lambda width: go_on_question(what, state, width))
+        super().__init__("resume this build?", lambda width: resume_question(what, state, width))
 
 
 def stop_question(name: str, width: int) -> list[Line]:
@@ -90,7 +90,7 @@ def stop_question(name: str, width: int) -> list[Line]:
     rows = (
         ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
         ("k", "kill it now: SIGKILL to every process"),
-        ("esc", "go on building"),
+        ("esc", "keep building"),
     )
     return [(Part(elide_middle(name, width), "text bold"),), (), *_answers(rows, width)]
 
@@ -98,22 +98,22 @@ def stop_question(name: str, width: int) -> list[Line]:
 def kill_question(job: Job, width: int) -> list[Line]:
     """What is asked before a job is killed: which one, and what follows from it."""
     held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
-    told = (
+    text = (
         "The build system sees a failed job and ends its step when the other running jobs have ended. "
         "stoker then runs the step again. It counts as killed, not as failed."
     )
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
-    lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(told, width, 6)), ()]
-    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it go on")), width)
+    lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(text, width, 6)), ()]
+    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it run")), width)
 
 
-def go_on_question(what: str, state: BuildState, width: int) -> list[Line]:
-    """What is asked before a build is gone on with: what will be done, where, and what becomes of it."""
+def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
+    """What is asked before a build is resumed: what will be done, where, and what becomes of it."""
     step = f", step {clean(state.step.name, 40)}" if state.step is not None and state.step.count > 1 else ""
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(what, 600), width, 5)]
     lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
-    told = "It becomes a build of its own, which this screen shows next and which goes on when you leave."
-    lines += [*((Part(piece),) for piece in wrap(told, width, 4)), ()]
+    text = "It runs as a build of its own. This screen shows it next, and it continues when you leave."
+    lines += [*((Part(piece),) for piece in wrap(text, width, 4)), ()]
     return lines + _answers((("y", "do it"), ("esc", "leave the build as it ended")), width)
 
 

@@ -29,16 +29,16 @@ class VerificationScreen(PageScreen):
         """The report, or why there is none."""
         state, g = self.moment.state, self.glyphs
         head = overview.header(self.moment, width, g)
-        found = state.verification
-        if found is None:
+        report = state.verification
+        if report is None:
             return [
                 head,
                 overview.section("verification", width, g),
                 BLANK,
                 *verification_page.no_report(state, width, g),
             ]
-        self.chosen = max(0, min(self.chosen, len(verification_page.rows(found)) - 1))
-        return [head, *verification_page.verification(found, width, height - 1, g, self.chosen)]
+        self.chosen = max(0, min(self.chosen, len(verification_page.rows(report)) - 1))
+        return [head, *verification_page.verification(report, width, height - 1, g, self.chosen)]
 
     def _choose(self, by: int) -> None:
         self.chosen += by

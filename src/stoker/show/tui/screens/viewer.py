@@ -8,18 +8,18 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 
 from stoker.model.state import Job
-from stoker.show.build_source import Source
-from stoker.show.tui.input.actions import Action
+from stoker.show.tui.input.actions import KeyAction
 from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.tui.terminal.theming import Palette
+from stoker.show.update_source import UpdateSource
 
 
 class Viewer(Protocol):
     """An app over one build."""
 
-    source: Source
+    source: UpdateSource
     queue: CommandQueue
     keymap: dict[str, str]
     glyphs: Glyphs
@@ -29,19 +29,19 @@ class Viewer(Protocol):
     def moment(self) -> Moment:
         """What to draw now."""
 
-    def offers(self, action: Action) -> bool:
+    def offers(self, action: KeyAction) -> bool:
         """Say whether the action can do something here and now."""
 
-    def relevant(self, action: Action) -> bool:
+    def relevant(self, action: KeyAction) -> bool:
         """Say whether the action is worth a place in the footer."""
 
-    def label(self, action: Action) -> str:
+    def label(self, action: KeyAction) -> str:
         """Name the action for the footer."""
 
-    def governs_job(self, action: Action) -> bool:
+    def governs_job(self, action: KeyAction) -> bool:
         """Say whether an action on one job can do something."""
 
-    def job_label(self, action: Action, job: Job) -> str:
+    def job_label(self, action: KeyAction, job: Job) -> str:
         """Say in a word what an action would do to this job."""
 
     def act_on(self, job: Job, action: str) -> None:
@@ -50,7 +50,7 @@ class Viewer(Protocol):
     def show_output(self, offset: int) -> None:
         """Open the output at a byte offset."""
 
-    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+    def inform(self, text: str, severity: SeverityLevel = "information") -> None:
         """Show a short message in the corner."""
 
 

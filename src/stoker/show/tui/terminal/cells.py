@@ -16,7 +16,7 @@ from rich.cells import cell_len
 _TOKEN = re.compile(
     r"\x1b\[([0-9;]*)([mH])|\x1b\[\?2026[hl]|(\n)|([^\x00-\x1f\x7f-\x9f]+)|(\x1b\[[<>?=][0-9;]*\$?[a-zA-Z]|\x07)"
 )
-"""What Textual writes: styles, moves, sync marks, line feeds, text, private modes, bell."""
+"""What Textual writes: styles, moves, sync marks, line feeds, text, private modes, BEL."""
 
 _ENTER, _LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """The terminal's other screen, which is ours, and back to the one that is not: nothing of ours may be drawn there."""

@@ -45,7 +45,7 @@ class CellDriver(LinuxDriver):
     def __init__(
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
-        # Told from the start, or Textual takes its first guess from elsewhere: of a terminal that has no size it thinks
+        # Set from the start, or Textual takes its first guess from elsewhere: of a terminal that has no size it thinks
         # 80x25 at one place and 80x24 at another, and lays its screens out anew for ever.
         super().__init__(app, debug=debug, mouse=mouse, size=size or self._terminal_size())
         self._cells = Screen(*self._terminal_size())

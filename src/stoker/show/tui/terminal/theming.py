@@ -42,10 +42,10 @@ class Palette:
 
     def style(self, ink: str | Ink) -> Style:
         """The style of an ink: "token", "token bold", "token on token", or a piece of build output's own ink."""
-        found = self._cache.get(ink)
-        if found is None:
-            found = self._cache[ink] = self._named(ink) if isinstance(ink, str) else self._foreign(ink)
-        return found
+        style = self._cache.get(ink)
+        if style is None:
+            style = self._cache[ink] = self._named(ink) if isinstance(ink, str) else self._foreign(ink)
+        return style
 
     def _named(self, ink: str) -> Style:
         words, _, ground = ink.partition(" on ")

@@ -23,7 +23,7 @@ class OutputLog(Protocol):
         ...
 
 
-class Source(Protocol):
+class UpdateSource(Protocol):
     """A build to look at: live, ended or replayed."""
 
     @property
