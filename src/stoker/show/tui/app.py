@@ -183,7 +183,7 @@ class StokerApp(ControlApp):
             self._end_announced = True
             self.inform(f"The build has ended: {self.newest.state.outcome}")
 
-    def _open(self, name: str) -> None:
+    def action_open(self, name: str) -> None:
         """Show a page in place of the one shown, or go back if it is shown already."""
         shown = isinstance(self.screen, PAGES[name])
         if not isinstance(self.screen, DashboardScreen | EndScreen):
@@ -192,29 +192,9 @@ class StokerApp(ControlApp):
             self.push_screen(name)
         self._turn_to_end()
 
-    def action_output(self) -> None:
-        """The output."""
-        self._open("output")
-
-    def action_timeline(self) -> None:
-        """The timeline."""
-        self._open("timeline")
-
-    def action_failures(self) -> None:
-        """The failures."""
-        self._open("failures")
-
-    def action_decisions(self) -> None:
-        """The decisions."""
-        self._open("decisions")
-
-    def action_verification(self) -> None:
-        """The verification."""
-        self._open("verification")
-
     def show_output(self, offset: int) -> None:
         """The output at a byte offset."""
-        self._open("output")
+        self.action_open("output")
         page = self.get_screen("output")
         if isinstance(page, OutputScreen):
             page.jump(offset)

@@ -29,8 +29,6 @@ from stoker.show.tui.terminal.driver import driver_class
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 from stoker.show.update_source import GoOn, UpdateSource
 
-SEEK_SECONDS = 10.0
-
 
 class ControlApp(App[int], inherit_bindings=False):
     """An app over a source: what a person may do with it, and in which colours."""
@@ -140,13 +138,9 @@ class ControlApp(App[int], inherit_bindings=False):
         if answer is not None:
             await self._command("stop", force=answer == "now")
 
-    def action_level_up(self) -> None:
-        """One more job at a time."""
-        self.queue.change_level(+1, self.newest.state)
-
-    def action_level_down(self) -> None:
-        """One job less at a time."""
-        self.queue.change_level(-1, self.newest.state)
+    def action_change_level(self, by: int) -> None:
+        """More jobs at a time, or fewer."""
+        self.queue.change_level(by, self.newest.state)
 
     def action_level_auto(self) -> None:
         """As many jobs as cores and memory allow."""
@@ -240,21 +234,13 @@ class ControlApp(App[int], inherit_bindings=False):
         """Pause the replay, or go on."""
         await self._command("replay_pause")
 
-    async def action_seek_back(self) -> None:
-        """Replay: back."""
-        await self._command("replay_seek", seconds=-SEEK_SECONDS, relative=True)
+    async def action_seek(self, seconds: float) -> None:
+        """Go forward or back in the replay."""
+        await self._command("replay_seek", seconds=float(seconds), relative=True)
 
-    async def action_seek_forward(self) -> None:
-        """Replay: forward."""
-        await self._command("replay_seek", seconds=SEEK_SECONDS, relative=True)
-
-    async def action_slower(self) -> None:
-        """Replay: half the speed."""
-        await self._command("replay_speed", factor=0.5)
-
-    async def action_faster(self) -> None:
-        """Replay: twice the speed."""
-        await self._command("replay_speed", factor=2.0)
+    async def action_change_speed(self, factor: float) -> None:
+        """Replay faster or slower by this factor."""
+        await self._command("replay_speed", factor=factor)
 
     def commands(self, screen: Screen[Any]) -> Iterator[PaletteCommand]:
         """The palette: the action table, and the themes."""
@@ -263,7 +249,7 @@ class ControlApp(App[int], inherit_bindings=False):
             if action.palette and action.scope in ("app", scope) and self.offers(action):
                 names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
                 name = names[1] if action.beside else names[0]  # the footer's name is that of both
-                run = partial(screen.run_action, action.method if action.scope != "app" else f"app.{action.method}")
+                run = partial(screen.run_action, action.calls if action.scope != "app" else f"app.{action.calls}")
                 yield PaletteCommand(names, action.help, f"{name}  key {keys}", run)
         for name in self.themes:
             yield PaletteCommand(

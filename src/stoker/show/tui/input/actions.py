@@ -20,9 +20,10 @@ going-on: a build that failed or was stopped, and may be gone on with."""
 
 @dataclass(frozen=True, slots=True)
 class KeyAction:
-    """One thing to do. `footer` is its short name there, or empty; the method is `action_<id>` with dots as `_`.
+    """One thing to do. `footer` is its short name there, or empty.
 
-    `beside` is the action whose key the footer names together with this one's.
+    `beside` is the action whose key the footer names together with this one's. `call` is what Textual calls, with its
+    arguments; without it that is the id with `_` for dots and dashes.
     """
 
     id: str
@@ -33,42 +34,75 @@ class KeyAction:
     needs: Needs = ""
     palette: bool = True
     beside: str = ""
+    call: str = ""
+
+    @property
+    def calls(self) -> str:
+        """What Textual calls, as it parses it."""
+        return self.call or self.id.replace(".", "_").replace("-", "_")
 
     @property
     def method(self) -> str:
-        """What Textual calls."""
-        return self.id.replace(".", "_").replace("-", "_")
+        """The name of what Textual calls: `action_<method>`."""
+        return self.calls.partition("(")[0]
 
 
 TABLE: tuple[KeyAction, ...] = (
     KeyAction("detach", "app", "q", "Leave this screen; the build continues", "leave"),
     KeyAction("remedy", "app", "r", "Apply the safe remedy and resume (asks first)", "remedy", needs="going-on"),
     KeyAction("go-on", "app", "c", "Resume the failed build as it was (asks first)", "resume", needs="going-on"),
-    KeyAction("level-up", "app", "plus", "One more job at a time", "level", needs="control", beside="level-down"),
-    KeyAction("level-down", "app", "minus", "One job less at a time", needs="control"),
+    KeyAction(
+        "level-up",
+        "app",
+        "plus",
+        "One more job at a time",
+        "level",
+        needs="control",
+        beside="level-down",
+        call="change_level(1)",
+    ),
+    KeyAction("level-down", "app", "minus", "One job less at a time", needs="control", call="change_level(-1)"),
     KeyAction("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
     KeyAction("pause-softly", "app", "p", "Start nothing new; again: resume", "pause", needs="control"),
     KeyAction("pause-now", "app", "P", "Freeze everything; again: resume", needs="control"),
-    KeyAction("output", "app", "o", "The build's output", "output"),
-    KeyAction("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline"),
-    KeyAction("failures", "app", "f", "What failed, and why", "failures"),
-    KeyAction("decisions", "app", "d", "All decisions and notices, with their reasons", "decisions"),
-    KeyAction("verification", "app", "v", "What the binaries are good for, GPU by GPU", "verified"),
+    KeyAction("output", "app", "o", "The build's output", "output", call="open('output')"),
+    KeyAction("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline", call="open('timeline')"),
+    KeyAction("failures", "app", "f", "What failed, and why", "failures", call="open('failures')"),
+    KeyAction(
+        "decisions", "app", "d", "All decisions and notices, with their reasons", "decisions", call="open('decisions')"
+    ),
+    KeyAction(
+        "verification",
+        "app",
+        "v",
+        "What the binaries are good for, GPU by GPU",
+        "verified",
+        call="open('verification')",
+    ),
     KeyAction("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
     KeyAction("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
     KeyAction("pause", "app", "space", "Pause or resume the replay", "pause", needs="replay"),
-    KeyAction("seek-back", "app", "left", "Replay: 10 seconds back", needs="replay"),
-    KeyAction("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay"),
-    KeyAction("slower", "app", "minus", "Replay at half the speed", "speed", needs="replay", beside="faster"),
-    KeyAction("faster", "app", "plus", "Replay at twice the speed", needs="replay"),
+    KeyAction("seek-back", "app", "left", "Replay: 10 seconds back", needs="replay", call="seek(-10)"),
+    KeyAction("seek-forward", "app", "right", "Replay: 10 seconds forward", needs="replay", call="seek(10)"),
+    KeyAction(
+        "slower",
+        "app",
+        "minus",
+        "Replay at half the speed",
+        "speed",
+        needs="replay",
+        beside="faster",
+        call="change_speed(0.5)",
+    ),
+    KeyAction("faster", "app", "plus", "Replay at twice the speed", needs="replay", call="change_speed(2.0)"),
     KeyAction("suspend-process", "app", "ctrl+z", "Back to the shell for a while (fg returns)", palette=False),
     KeyAction("help", "app", "question_mark", "All keys", "help"),
     KeyAction("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
     KeyAction("back", "app", "escape", "Back to the screen before", palette=False),
-    KeyAction("job.down", "dashboard", "down,j", "Pick the next job", palette=False),
-    KeyAction("job.up", "dashboard", "up,k", "Pick the job before", palette=False),
-    KeyAction("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False),
-    KeyAction("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False),
+    KeyAction("job.down", "dashboard", "down,j", "Pick the next job", palette=False, call="move(1)"),
+    KeyAction("job.up", "dashboard", "up,k", "Pick the job before", palette=False, call="move(-1)"),
+    KeyAction("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False, call="move(10)"),
+    KeyAction("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False, call="move(-10)"),
     KeyAction("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
     KeyAction("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
     KeyAction("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
@@ -83,30 +117,30 @@ TABLE: tuple[KeyAction, ...] = (
     ),
     KeyAction("job.kill", "dashboard", "X", "Kill the picked job (asks first)", "kill", needs="control"),
     KeyAction("level.type", "dashboard", "equals_sign", "Type a level (any digit begins it)", needs="control"),
-    KeyAction("log.down", "output", "down,j", "One line down", palette=False),
-    KeyAction("log.up", "output", "up,k", "One line up", palette=False),
-    KeyAction("log.page-down", "output", "pagedown", "One page down", palette=False),
-    KeyAction("log.page-up", "output", "pageup,b", "One page up", palette=False),
+    KeyAction("log.down", "output", "down,j", "One line down", palette=False, call="move(1)"),
+    KeyAction("log.up", "output", "up,k", "One line up", palette=False, call="move(-1)"),
+    KeyAction("log.page-down", "output", "pagedown", "One page down", palette=False, call="move_page(1)"),
+    KeyAction("log.page-up", "output", "pageup,b", "One page up", palette=False, call="move_page(-1)"),
     KeyAction("log.first", "output", "home,g", "The beginning", palette=False),
     KeyAction("log.last", "output", "end,G", "The end, and follow new output", "follow", palette=False),
-    KeyAction("log.left", "output", "left", "Scroll to the left", palette=False),
-    KeyAction("log.right", "output", "right", "Scroll to the right", palette=False),
+    KeyAction("log.left", "output", "left", "Scroll to the left", palette=False, call="shift(-20)"),
+    KeyAction("log.right", "output", "right", "Scroll to the right", palette=False, call="shift(20)"),
     KeyAction("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
     KeyAction("log.next", "output", "n", "The next place found", palette=False),
     KeyAction("log.previous", "output", "N", "The place found before", palette=False),
     KeyAction("log.next-error", "output", "e", "The next line that looks like an error", "next error"),
     KeyAction("log.errors", "output", "E", "Only the lines that look like errors", "errors"),
-    KeyAction("failure.next", "failures", "down,j", "The next failure", palette=False),
-    KeyAction("failure.previous", "failures", "up,k", "The failure before", palette=False),
+    KeyAction("failure.next", "failures", "down,j", "The next failure", palette=False, call="move(1)"),
+    KeyAction("failure.previous", "failures", "up,k", "The failure before", palette=False, call="move(-1)"),
     KeyAction("failure.show", "failures", "enter", "Its place in the output", "in the output", palette=False),
-    KeyAction("entry.down", "decisions", "down,j", "One line down", palette=False),
-    KeyAction("entry.up", "decisions", "up,k", "One line up", palette=False),
-    KeyAction("entry.page-down", "decisions", "pagedown", "One page down", palette=False),
-    KeyAction("entry.page-up", "decisions", "pageup", "One page up", palette=False),
-    KeyAction("verdict.next", "verification", "down,j", "The next row", palette=False),
-    KeyAction("verdict.previous", "verification", "up,k", "The row before", palette=False),
-    KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False),
-    KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False),
+    KeyAction("entry.down", "decisions", "down,j", "One line down", palette=False, call="move(1)"),
+    KeyAction("entry.up", "decisions", "up,k", "One line up", palette=False, call="move(-1)"),
+    KeyAction("entry.page-down", "decisions", "pagedown", "One page down", palette=False, call="move(10)"),
+    KeyAction("entry.page-up", "decisions", "pageup", "One page up", palette=False, call="move(-10)"),
+    KeyAction("verdict.next", "verification", "down,j", "The next row", palette=False, call="move(1)"),
+    KeyAction("verdict.previous", "verification", "up,k", "The row before", palette=False, call="move(-1)"),
+    KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False, call="move(10)"),
+    KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False, call="move(-10)"),
 )
 
 BY_ID: Mapping[str, KeyAction] = {action.id: action for action in TABLE}
@@ -155,7 +189,7 @@ def bindings(scope: Scope) -> list[BindingType]:
 def bindings_of(*names: str) -> list[BindingType]:
     """The bindings of these actions."""
     return [
-        Binding(a.keys, a.method, a.help, id=a.id, show=False, priority=a.id == "interrupt")
+        Binding(a.keys, a.calls, a.help, id=a.id, show=False, priority=a.id == "interrupt")
         for a in (BY_ID[name] for name in names)
     ]
 

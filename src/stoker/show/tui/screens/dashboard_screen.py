@@ -23,7 +23,6 @@ from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.text_log import TextLog
 
-JOB_PAGE = 10
 TAIL_COLUMNS = 500
 
 
@@ -68,34 +67,19 @@ class DashboardScreen(JobKeys, PageScreen):
             self._tail = [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
         return self._tail
 
-    def _move(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Pick another job, so many rows further down."""
         jobs = ordered(self.moment.state)
         self.cursor = moved(jobs, self.cursor, by, self._row)
         self.redraw()
 
-    def action_job_down(self) -> None:
-        """Pick the next job."""
-        self._move(1)
-
-    def action_job_up(self) -> None:
-        """Pick the job before."""
-        self._move(-1)
-
-    def action_job_page_down(self) -> None:
-        """Pick a job further down."""
-        self._move(JOB_PAGE)
-
-    def action_job_page_up(self) -> None:
-        """Pick a job further up."""
-        self._move(-JOB_PAGE)
-
     def action_job_first(self) -> None:
         """Pick the oldest job."""
-        self._move(-len(self.moment.state.jobs))
+        self.action_move(-len(self.moment.state.jobs))
 
     def action_job_last(self) -> None:
         """Pick the newest job."""
-        self._move(len(self.moment.state.jobs))
+        self.action_move(len(self.moment.state.jobs))
 
     @property
     def picked(self) -> Job | None:
@@ -106,7 +90,7 @@ class DashboardScreen(JobKeys, PageScreen):
         """Show all about the picked job, or pick one."""
         job = self.picked
         if job is None:
-            self._move(0)
+            self.action_move(0)
             return
         self.app.push_screen(JobBox(job))
 

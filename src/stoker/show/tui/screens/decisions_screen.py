@@ -12,8 +12,6 @@ from stoker.show.tui.pages import overview
 from stoker.show.tui.pages.lines import Line, Part
 from stoker.show.tui.screens.page_screen import PageScreen
 
-PAGE = 10
-
 
 class DecisionsScreen(PageScreen):
     """Why things are as they are."""
@@ -37,22 +35,7 @@ class DecisionsScreen(PageScreen):
         shown = lines[max(0, end - room) : end] or [(Part("none yet", "text_dim"),)]
         return [overview.header(self.moment, width, g), overview.section("decisions and notices", width, g), *shown]
 
-    def _scroll(self, by: int) -> None:
-        self._up += by
+    def action_move(self, by: int) -> None:
+        """So many lines towards the newest."""
+        self._up -= by
         self.redraw()
-
-    def action_entry_down(self) -> None:
-        """One line towards the newest."""
-        self._scroll(-1)
-
-    def action_entry_up(self) -> None:
-        """One line towards the oldest."""
-        self._scroll(1)
-
-    def action_entry_page_down(self) -> None:
-        """A page towards the newest."""
-        self._scroll(-PAGE)
-
-    def action_entry_page_up(self) -> None:
-        """A page towards the oldest."""
-        self._scroll(PAGE)

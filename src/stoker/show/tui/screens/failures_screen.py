@@ -125,17 +125,10 @@ class FailuresScreen(PageScreen):
         first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
         return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
 
-    def _choose(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Choose another one, so many rows further down."""
         self.chosen += by
         self.redraw()
-
-    def action_failure_next(self) -> None:
-        """Choose the next one."""
-        self._choose(1)
-
-    def action_failure_previous(self) -> None:
-        """Choose the one before."""
-        self._choose(-1)
 
     def action_failure_show(self) -> None:
         """Show its place in the output."""

@@ -25,9 +25,6 @@ from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
 
-SIDE_STEP = 20
-"""Columns that one key scrolls to the side."""
-
 MAX_ERRORS = 2000
 """Error lines that are listed; a build with more has a first one that matters."""
 
@@ -162,7 +159,8 @@ class OutputScreen(PageScreen):
     def _rows(self) -> int:
         return max(1, self.size.height - 2)
 
-    def _step(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """So many lines down."""
         log = self._log
         if self.only_errors:
             self._step_errors(by)
@@ -181,21 +179,14 @@ class OutputScreen(PageScreen):
             at = max(0, min(len(errors) - 1, errors.index(shown[0]) + by))
             self.top, self.follow = errors[at], False
 
-    def action_log_down(self) -> None:
-        """One line down."""
-        self._step(1)
+    def action_move_page(self, by: int) -> None:
+        """So many pages down."""
+        self.action_move(by * self._rows())
 
-    def action_log_up(self) -> None:
-        """One line up."""
-        self._step(-1)
-
-    def action_log_page_down(self) -> None:
-        """One page down."""
-        self._step(self._rows())
-
-    def action_log_page_up(self) -> None:
-        """One page up."""
-        self._step(-self._rows())
+    def action_shift(self, by: int) -> None:
+        """So many columns to the right."""
+        self.left = max(0, self.left + by)
+        self.redraw()
 
     def action_log_first(self) -> None:
         """The beginning."""
@@ -205,16 +196,6 @@ class OutputScreen(PageScreen):
     def action_log_last(self) -> None:
         """The end; follow it."""
         self.follow = True
-        self.redraw()
-
-    def action_log_left(self) -> None:
-        """To the left."""
-        self.left = max(0, self.left - SIDE_STEP)
-        self.redraw()
-
-    def action_log_right(self) -> None:
-        """To the right."""
-        self.left += SIDE_STEP
         self.redraw()
 
     def jump(self, offset: int) -> None:

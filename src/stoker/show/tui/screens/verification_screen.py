@@ -12,8 +12,6 @@ from stoker.show.tui.pages import overview, verification_page
 from stoker.show.tui.pages.lines import BLANK, Line
 from stoker.show.tui.screens.page_screen import PageScreen
 
-PAGE = 10
-
 
 class VerificationScreen(PageScreen):
     """Requested, found and judged, GPU by GPU."""
@@ -40,22 +38,7 @@ class VerificationScreen(PageScreen):
         self.chosen = max(0, min(self.chosen, len(verification_page.rows(report)) - 1))
         return [head, *verification_page.verification(report, width, height - 1, g, self.chosen)]
 
-    def _choose(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Pick another row, so many further down."""
         self.chosen += by
         self.redraw()
-
-    def action_verdict_next(self) -> None:
-        """Pick the next row."""
-        self._choose(1)
-
-    def action_verdict_previous(self) -> None:
-        """Pick the row before."""
-        self._choose(-1)
-
-    def action_verdict_page_down(self) -> None:
-        """Pick a row further down."""
-        self._choose(PAGE)
-
-    def action_verdict_page_up(self) -> None:
-        """Pick a row further up."""
-        self._choose(-PAGE)
