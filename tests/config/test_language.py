@@ -44,7 +44,6 @@ ALLOWED = {("sense/machine/cpu.py", "guests"), ("verify/python_probe.py", "tell"
 SHARED_CLASSES = frozenset(
     [
         "Change",
-        "Decided",
         "Decision",
         "Deck",
         "Expected",
@@ -66,7 +65,6 @@ SHARED_FILES = frozenset(
         "diagnosis.py",
         "history.py",
         "ramdisk.py",
-        "steps.py",
         "themes.py",
     ]
 )
