@@ -122,7 +122,9 @@ def test_each_step_that_fails_is_where_resume_begins(
     assert "ended well; there is nothing to resume" in said
 
 
-@pytest.mark.parametrize("old", [True, False], ids=["setup.py", "scikit-build-core"])
+@pytest.mark.parametrize(
+    "old", [True, pytest.param(False, marks=pytest.mark.long)], ids=["setup.py", "scikit-build-core"]
+)
 def test_a_machine_that_went_down_over_the_heavy_kernels_takes_them_up_again(
     stoker: Stoker, profiles: Path, tmp_path: Path, old: bool
 ) -> None:
@@ -163,7 +165,11 @@ def test_a_killed_supervisor_starts_no_further_step_and_its_own_is_run_again(
     assert names(stoker) == ["two", "three"]
 
 
-@pytest.mark.parametrize("signum", [signal.SIGSTOP, signal.SIGKILL], ids=["hung engine", "killed engine"])
+@pytest.mark.parametrize(
+    "signum",
+    [pytest.param(signal.SIGSTOP, marks=pytest.mark.long), signal.SIGKILL],
+    ids=["hung engine", "killed engine"],
+)
 def test_a_step_that_no_engine_saw_end_is_done_all_the_same(
     stoker: Stoker, profiles: Path, tmp_path: Path, signum: int
 ) -> None:
@@ -179,7 +185,7 @@ def test_a_step_that_no_engine_saw_end_is_done_all_the_same(
     assert names(stoker) == ["two", "three"]
 
 
-@pytest.mark.parametrize("dies", [True, False], ids=["dies of it", "ends well"])
+@pytest.mark.parametrize("dies", [True, pytest.param(False, marks=pytest.mark.long)], ids=["dies of it", "ends well"])
 def test_a_stop_starts_no_further_step_and_resume_begins_with_the_stopped_one(
     stoker: Stoker, profiles: Path, tmp_path: Path, dies: bool
 ) -> None:

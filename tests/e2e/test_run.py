@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja, write_project
+from support.program import NINJAS, ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja, write_project
 
 
 def bare(*command: str) -> int:
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
@@ -30,7 +30,7 @@ def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
     assert (good / "app").exists()
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
