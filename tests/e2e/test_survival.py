@@ -394,7 +394,8 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
 
 def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
     code = (
-        "import sys, stoker.engine.loop.engine, stoker.show.plain, stoker.show.json, stoker.cli.view, stoker.cli.query;"
+        "import sys, stoker.engine.loop.engine, stoker.show.plain, stoker.show.json, stoker.cli.watch;"
+        "import stoker.cli.commands.status;"
         "sys.exit(bool({'textual', 'rich'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

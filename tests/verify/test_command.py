@@ -246,7 +246,10 @@ def test_only_what_a_build_has_just_written_is_taken(tmp_path: Path, cc: Compile
 
 @pytest.mark.parametrize(
     ("module", "forbidden"),
-    [("stoker.verify.pipeline", ("textual", "rich", "torch", "pynvml")), ("stoker.cli.verify", ("stoker.verify",))],
+    [
+        ("stoker.verify.pipeline", ("textual", "rich", "torch", "pynvml")),
+        ("stoker.cli.commands.verify", ("stoker.verify",)),
+    ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(module: str, forbidden: tuple[str, ...]) -> None:
     script = f"import sys; import {module}; print(sorted(set({forbidden!r}) & set(sys.modules)))"

@@ -7,7 +7,7 @@ import difflib
 import importlib
 import resource
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from stoker import __version__
@@ -102,9 +102,8 @@ def _handled(args: argparse.Namespace) -> int:
     """What the sub-command says; of files that cannot be read it says so in one line."""
     from stoker.record.journal import JournalError
 
-    handler = _load(args.handler)
     try:
-        return int(handler(args))
+        return int(_module(args.command).run(args))
     except JournalError as err:
         raise CliError(str(err), FAILURE) from err
     except PermissionError as err:
@@ -144,162 +143,39 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stoker {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (help_text, add_arguments, handler) in COMMANDS.items():
+    for name, help_text in COMMANDS.items():
         sub = subparsers.add_parser(
             name, help=help_text, description=help_text[:1].upper() + help_text[1:], allow_abbrev=False
         )
         if name == chosen:
-            (_load(add_arguments) if isinstance(add_arguments, str) else add_arguments)(sub)
-        sub.set_defaults(handler=handler)
+            _module(name).add_arguments(sub)
     return parser
 
 
-def _run(parser: argparse.ArgumentParser) -> None:
-    from stoker.cli.limits import settings
-
-    _screen(parser)
-    _limits(parser)
-    parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
-    parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
-    settings(parser)
-    parser.add_argument(
-        "--no-doctor", action="store_true", help="with -p: begin even if 'stoker doctor' says that it cannot succeed"
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
-    )
-    parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
-    parser.add_argument(
-        "--again", action="store_true", help="start it even if the same command runs in this folder already"
-    )
-    parser.add_argument("--name", help="what to call the build (default: the folder's name)")
-    parser.add_argument(
-        "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"
-    )
+def _module(name: str) -> Any:
+    """Import the module of a sub-command."""
+    return importlib.import_module(f"stoker.cli.commands.{name}")
 
 
-def _demo(parser: argparse.ArgumentParser) -> None:
-    _screen(parser)
-    _limits(parser)
-    parser.add_argument("--seconds", type=float, default=40.0, help="about how long it shall take (default: 40)")
-    parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
-
-
-def _limits(parser: argparse.ArgumentParser) -> None:
-    from stoker.cli.limits import jobs, memory
-
-    parser.add_argument(
-        "-j", "--jobs", type=jobs, metavar="auto|N", help="how many jobs may run (default: auto, by cores and memory)"
-    )
-    parser.add_argument(
-        "--memory", type=memory, metavar="SIZE", help="what the jobs may hold together, as 12G or 80%% (default: all)"
-    )
-
-
-def _screen(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--plain", action="store_true", help="plain lines: the build's output and a narration")
-    group.add_argument("--json", action="store_true", help="one JSON status a line, for programs")
-    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
-
-
-def _id(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id", nargs="?", metavar="ID", help="a build's ID, name or the start of one (default: the live one)"
-    )
-
-
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="JSON, for programs")
-
-
-def _attach(parser: argparse.ArgumentParser) -> None:
-    _id(parser)
-    _screen(parser)
-    parser.add_argument("--read-only", action="store_true", help="only look: no key can touch the build")
-
-
-def _replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID|FILE", help="a build's ID, or a journal")
-    _screen(parser)
-    parser.add_argument("--speed", type=float, default=10.0, help="times as fast as it was (default: 10)")
-
-
-def _id_json(parser: argparse.ArgumentParser) -> None:
-    _id(parser)
-    _json(parser)
-
-
-def _log(parser: argparse.ArgumentParser) -> None:
-    _id(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows, until the build ends")
-
-
-def _events(parser: argparse.ArgumentParser) -> None:
-    _log(parser)
-    _json(parser)
-
-
-def _stop(parser: argparse.ArgumentParser) -> None:
-    _id(parser)
-    parser.add_argument("--force", action="store_true", help="SIGKILL at once instead of SIGTERM first")
-
-
-def _themes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", choices=("list", "check"), metavar="list|check", help="show the themes, or check them for errors"
-    )
-    # A default, or argparse would name it among what is required.
-    parser.add_argument("files", nargs="*", default=[], metavar="FILE", help="theme files to check (default: all)")
-
-
-def _load(name: str) -> Callable[..., Any]:
-    """The function behind "module:function"."""
-    module, _, function = name.partition(":")
-    loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return loaded
-
-
-COMMANDS: dict[str, tuple[str, str | Callable[[argparse.ArgumentParser], None], str]] = {
-    "run": ("run a build and watch it", _run, "stoker.cli.run:run"),
-    "demo": ("a small real build that fights for memory, made on the spot", _demo, "stoker.cli.demo:demo"),
-    "attach": ("watch a build that runs or has ended", _attach, "stoker.cli.view:attach"),
-    "ls": ("list the builds", _json, "stoker.cli.query:ls"),
-    "status": ("what a build is doing", _id_json, "stoker.cli.query:status"),
-    "log": ("a build's output", _log, "stoker.cli.query:log"),
-    "events": ("a build's journal", _events, "stoker.cli.query:events"),
-    "jobs": ("how many jobs may run: set it, or print it", "stoker.cli.govern:add_jobs", "stoker.cli.govern:jobs"),
-    "pause": ("start nothing new, or freeze everything", "stoker.cli.govern:add_pause", "stoker.cli.govern:pause"),
-    "resume": ("go on after a pause", "stoker.cli.govern:add_resume", "stoker.cli.govern:resume"),
-    "stop": ("end a build and everything it started", _stop, "stoker.cli.query:stop"),
-    "replay": ("play a recorded build in the same screens", _replay, "stoker.cli.view:replay"),
-    "verify": (
-        "prove that binaries will run, and on which GPU",
-        "stoker.cli.verify:add_arguments",
-        "stoker.cli.verify:run",
-    ),
-    "doctor": (
-        "say whether a build can succeed here, before it runs",
-        "stoker.cli.doctor:add_arguments",
-        "stoker.cli.doctor:run",
-    ),
-    "diagnose": (
-        "say why a build failed, and what to do",
-        "stoker.cli.diagnose:add_arguments",
-        "stoker.cli.diagnose:run",
-    ),
-    "simulate": (
-        "run a build on paper: any policy, any memory, any cores",
-        "stoker.cli.simulate:add_arguments",
-        "stoker.cli.simulate:run",
-    ),
-    "history": ("what jobs took in earlier builds", "stoker.cli.history:add_arguments", "stoker.cli.history:run"),
-    "profiles": (
-        "how projects are built: list, show or check",
-        "stoker.cli.profiles:add_arguments",
-        "stoker.cli.profiles:run",
-    ),
-    "themes": ("list or check the colour themes", _themes, "stoker.cli.themes:themes"),
+COMMANDS = {
+    "run": "run a build and watch it",
+    "demo": "a small real build that fights for memory, made on the spot",
+    "attach": "watch a build that runs or has ended",
+    "ls": "list the builds",
+    "status": "what a build is doing",
+    "log": "a build's output",
+    "events": "a build's journal",
+    "jobs": "how many jobs may run: set it, or print it",
+    "pause": "start nothing new, or freeze everything",
+    "resume": "go on after a pause",
+    "stop": "end a build and everything it started",
+    "replay": "play a recorded build in the same screens",
+    "verify": "prove that binaries will run, and on which GPU",
+    "doctor": "say whether a build can succeed here, before it runs",
+    "diagnose": "say why a build failed, and what to do",
+    "simulate": "run a build on paper: any policy, any memory, any cores",
+    "history": "what jobs took in earlier builds",
+    "profiles": "how projects are built: list, show or check",
+    "themes": "list or check the colour themes",
 }
+"""What there is, with a line of help. Each is a module of `cli.commands` with `add_arguments` and `run`."""

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from stoker.cli.tui import TuiOptions
+    from stoker.cli.tui_options import TuiOptions
 
 Screen: TypeAlias = "TuiOptions | Literal['plain', 'json']"
 
@@ -24,7 +24,7 @@ def pick_screen(args: argparse.Namespace) -> Screen:
     if not has_size():
         _say_no_size()
         return "plain"
-    from stoker.cli.tui import tui_options
+    from stoker.cli.tui_options import tui_options
 
     return tui_options(args.theme)
 

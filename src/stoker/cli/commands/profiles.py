@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from stoker.cli.arguments import settings
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.limits import settings
 from stoker.config.config_error import ConfigError
 from stoker.config.profiles.chain import NoSuchProfileError, find_profile, profile_files, profile_folders
 from stoker.config.profiles.conditions import obstacle

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
-import math
 import signal
 import sys
 from pathlib import Path
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli import early
-from stoker.cli.errors import FAILURE, LEFT, STOPPED, CliError
-from stoker.cli.narration import say
-from stoker.cli.screen import Screen, in_colour, pick_screen
-from stoker.cli.tui import ScreensFailedError, TuiOptions, run_screens
+from stoker.cli.errors import FAILURE, LEFT, STOPPED
+from stoker.cli.screen import Screen, in_colour
+from stoker.cli.tui_options import ScreensFailedError, TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
 from stoker.launch.in_child import ResumeInChild
 from stoker.launch.repair import repair
@@ -23,46 +20,11 @@ from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_duration
 from stoker.model.update import CommandRefused
-from stoker.record.builds import NoSuchBuildError, final_state, resolve
-from stoker.record.replay import ReplaySource
+from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text
 from stoker.show.closing_text import closing_lines
 from stoker.show.update_source import UpdateSource
-
-
-def attach(args: argparse.Namespace) -> int:
-    """Watch a build that runs or has ended."""
-    return show_build(find(args.id), pick_screen(args), read_only=args.read_only)
-
-
-def replay(args: argparse.Namespace) -> int:
-    """Play a journal in the same screens."""
-    if math.isnan(args.speed) or args.speed <= 0:
-        raise CliError("--speed is a number above 0")
-    path = Path(args.id)
-    journal = path if path.is_file() else find(args.id).journal
-    screen = pick_screen(args)
-    source = ReplaySource(journal, args.speed, hold_at_end=isinstance(screen, TuiOptions))
-    if isinstance(screen, TuiOptions):
-        try:
-            run_screens(source, screen)
-        except ScreensFailedError as err:
-            raise CliError(str(err), FAILURE) from err
-    else:
-        asyncio.run(_run_lines(source, screen))
-    return 0
-
-
-def find(build_id: str | None) -> BuildPaths:
-    """The build meant by an ID, a name or the start of one; without it the live one, else the newest."""
-    try:
-        paths = resolve(build_id)
-    except NoSuchBuildError as err:
-        raise CliError(str(err), FAILURE) from err
-    if done := repair(paths):
-        say(done)
-    return paths
 
 
 def show_build(
@@ -138,7 +100,7 @@ async def _watch_lines(paths: BuildPaths, source: UpdateSource, screen: Screen, 
     SIGHUP only ends the watching: a lost connection must not touch the build. So does SIGTERM on a terminal; without
     one, it is a CI system that cancels the job, and means the build.
     """
-    watching = asyncio.ensure_future(_run_lines(source, screen))
+    watching = asyncio.ensure_future(run_lines(source, screen))
     loop = asyncio.get_running_loop()
     asked: list[int] = []
 
@@ -167,7 +129,8 @@ async def _stop(paths: BuildPaths, source: UpdateSource, *, force: bool) -> None
             stop_build(paths, force)
 
 
-async def _run_lines(source: UpdateSource, screen: Screen) -> None:
+async def run_lines(source: UpdateSource, screen: Screen) -> None:
+    """Show a build as plain or JSON lines."""
     if screen == "json":
         from stoker.show.json import run_json
 

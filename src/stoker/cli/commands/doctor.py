@@ -8,8 +8,8 @@ import os
 import sys
 from dataclasses import replace
 
+from stoker.cli.arguments import settings
 from stoker.cli.errors import FAILURE, USAGE, CliError
-from stoker.cli.limits import settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and print. 0 nothing fails, 1 something does; raises CliError (2)."""
-    from stoker.cli.profiles import load_or_fail
+    from stoker.cli.commands.profiles import load_or_fail
     from stoker.cli.screen import in_colour
     from stoker.config.profiles.added_variables import added_by
     from stoker.doctor.check import to_json

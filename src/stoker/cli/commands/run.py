@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from stoker.cli import early
+from stoker.cli import arguments, early
 from stoker.cli.errors import CliError
 from stoker.cli.narration import say, warn
 from stoker.cli.screen import Screen, pick_screen
@@ -15,6 +15,31 @@ from stoker.launch.duplicate import check_alone
 from stoker.launch.from_command import bytes_of, check_command, command_build, default_name
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import start_build
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker run`."""
+    arguments.screen(parser)
+    arguments.limits(parser)
+    parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
+    parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
+    arguments.settings(parser)
+    parser.add_argument(
+        "--no-doctor", action="store_true", help="with -p: begin even if 'stoker doctor' says that it cannot succeed"
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
+    )
+    parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
+    parser.add_argument(
+        "--again", action="store_true", help="start it even if the same command runs in this folder already"
+    )
+    parser.add_argument("--name", help="what to call the build (default: the folder's name)")
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +72,7 @@ def show_own(paths: BuildPaths, screen: Screen | None, *, lasting: bool = True) 
     if screen is None:
         print(paths.id)
         return 0
-    from stoker.cli.view import show_build
+    from stoker.cli.watch import show_build
 
     return show_build(paths, screen, owner=True, lasting=lasting)
 

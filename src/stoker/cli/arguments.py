@@ -1,4 +1,4 @@
-"""How many jobs and how much memory a person allows a build, and values for a profile, as words. Parses only."""
+"""Options that several sub-commands have, and how their words are read. Parses only."""
 
 from __future__ import annotations
 
@@ -71,3 +71,33 @@ def setting(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=8.0")
     return name, value
+
+
+def limits(parser: argparse.ArgumentParser) -> None:
+    """`-j` and `--memory`."""
+    parser.add_argument(
+        "-j", "--jobs", type=jobs, metavar="auto|N", help="how many jobs may run (default: auto, by cores and memory)"
+    )
+    parser.add_argument(
+        "--memory", type=memory, metavar="SIZE", help="what the jobs may hold together, as 12G or 80%% (default: all)"
+    )
+
+
+def screen(parser: argparse.ArgumentParser) -> None:
+    """How a build is shown."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--plain", action="store_true", help="plain lines: the build's output and a narration")
+    group.add_argument("--json", action="store_true", help="one JSON status a line, for programs")
+    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
+
+
+def build_id(parser: argparse.ArgumentParser) -> None:
+    """The build that is meant."""
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="a build's ID, name or the start of one (default: the live one)"
+    )
+
+
+def as_json(parser: argparse.ArgumentParser) -> None:
+    """`--json` of what prints an answer."""
+    parser.add_argument("--json", action="store_true", help="JSON, for programs")

@@ -11,7 +11,16 @@ from stoker.config.themes import check_theme, list_themes, theme_folders
 from stoker.model.text import clean
 
 
-def themes(args: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker themes`."""
+    parser.add_argument(
+        "action", choices=("list", "check"), metavar="list|check", help="show the themes, or check them for errors"
+    )
+    # A default, or argparse would name it among what is required.
+    parser.add_argument("files", nargs="*", default=[], metavar="FILE", help="theme files to check (default: all)")
+
+
+def run(args: argparse.Namespace) -> int:
     """List the themes, or check files (by default all of them); 1 if one cannot be used."""
     if args.action == "check":
         return _check([Path(f) for f in args.files] or [row.path for row in list_themes(theme_folders())])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.cli.limits import jobs, level_of, memory
+from stoker.cli.arguments import jobs, level_of, memory
 
 
 @pytest.mark.parametrize(("text", "level"), [("1", 1), ("12", 12), ("4096", 4096), ("auto", None)])

@@ -9,17 +9,25 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stoker.cli import early
+from stoker.cli import arguments, early
+from stoker.cli.commands.run import show_own
 from stoker.cli.errors import LEFT, OWN_FAILURE, CliError
 from stoker.cli.narration import say
-from stoker.cli.run import show_own
 from stoker.cli.screen import pick_screen
 from stoker.launch.from_command import bytes_of, command_build
 from stoker.launch.start import start_build
 from stoker.record.builds import is_live
 
 
-def demo(args: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker demo`."""
+    arguments.screen(parser)
+    arguments.limits(parser)
+    parser.add_argument("--seconds", type=float, default=40.0, help="about how long it shall take (default: 40)")
+    parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
+
+
+def run(args: argparse.Namespace) -> int:
     """Write a small real build into a temporary folder and watch it."""
     from stoker.demo import find_ninja, make_demo
 

@@ -1,0 +1,46 @@
+"""A person's word to a build that runs; what is so afterwards is one line on stderr. Unaware of how it is governed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.which_build import find
+from stoker.config.paths import BuildPaths
+from stoker.launch.live_build import NoAnswerError, ask
+from stoker.model.state import BuildState
+from stoker.model.update import CommandRefused
+from stoker.record.builds import AmbiguousBuildError, is_live
+from stoker.show.level_text import level_text
+
+
+def live_build(name: str | None, unknown: str | None = None) -> BuildPaths:
+    """The build meant, which must run. `unknown` is the word that could have been a level as well. Raises CliError."""
+    try:
+        paths = find(name)
+    except CliError as err:
+        if unknown is None or name is None or isinstance(err.__cause__, AmbiguousBuildError):
+            raise
+        raise CliError(
+            f"{unknown!r} is neither a level (a number or auto) nor a build; 'stoker ls' lists builds"
+        ) from err
+    if not is_live(paths):
+        raise CliError(f"{paths.id} has ended already; 'stoker status {paths.id}' says how", FAILURE)
+    return paths
+
+
+def ask_engine(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> int:
+    """Ask the engine, and print what is so afterwards. Raises CliError."""
+    try:
+        return print_level(asyncio.run(ask(paths, verb, arguments)))
+    except CommandRefused as refusal:
+        raise CliError(str(refusal), FAILURE) from refusal
+    except NoAnswerError as err:
+        raise CliError("no engine answers; the build goes on, try again in a moment", FAILURE) from err
+
+
+def print_level(state: BuildState) -> int:
+    """Print the level as narration."""
+    print(f"stoker: {level_text(state)}", file=sys.stderr)
+    return 0

@@ -1,0 +1,1 @@
+"""The sub-commands, a module each; `cli.main` imports one when it is called."""

@@ -1,0 +1,19 @@
+"""`stoker pause`: start nothing new, or freeze everything."""
+
+from __future__ import annotations
+
+import argparse
+
+from stoker.cli import arguments
+from stoker.cli.asking import ask_engine, live_build
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker pause`."""
+    arguments.build_id(parser)
+    parser.add_argument("--now", action="store_true", help="freeze what runs, too, instead of letting it end")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start nothing new, or freeze everything. Raises CliError."""
+    return ask_engine(live_build(args.id), "pause", {"now": args.now})

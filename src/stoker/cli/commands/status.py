@@ -1,0 +1,131 @@
+"""`stoker status`: what a build is doing now, or how it ended, by its engine or its journal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+
+from stoker.cli import arguments
+from stoker.cli.which_build import find
+from stoker.config.paths import BuildPaths
+from stoker.model.killed import failed_steps
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState
+from stoker.model.status import status_of, time_left
+from stoker.model.text import clean
+from stoker.model.units import format_bytes, format_duration, format_left, format_share
+from stoker.model.update import Update
+from stoker.record.builds import final_state
+from stoker.serve.client import BuildSource
+from stoker.show import killed_text
+from stoker.show.cache_text import closing_lines
+from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
+from stoker.show.verification_text import headline
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker status`."""
+    arguments.build_id(parser)
+    arguments.as_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """What a build is doing now, or how it ended."""
+    update = asyncio.run(current(find(args.id)))
+    now = time.time()
+    if args.json:
+        print(json.dumps({**status_of(update.state, now), "link": update.link, "as_of": update.state.time}))
+        return 0
+    print("\n".join(_status_lines(update.state, now)))
+    if distance := distance_of(update):
+        print(f"  as of     {distance}")
+    return 0
+
+
+def distance_of(update: Update) -> str:
+    """As of when figures are that do not come from the engine, and why; empty for all others."""
+    if update.link not in ("lost", "journal"):
+        return ""
+    clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
+    why = "no engine answers; the build goes on" if update.link == "lost" else f"by the journal: {update.note}"
+    return f"{clock}: {why}"
+
+
+async def current(paths: BuildPaths) -> Update:
+    """From the engine if it answers, else from the journal."""
+    found = await anext(BuildSource(paths, read_only=True).updates())
+    if found.link not in ("lost", "journal"):
+        return found
+    state = final_state(paths)
+    return Update(state, "ended" if state.over else found.link, found.note)
+
+
+def _status_lines(state: BuildState, now: float) -> list[str]:
+    p = progress_of(state)
+    took = format_duration((state.ended or now) - state.started)
+    lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
+    total = str(p.total) if p.total_known else "?"
+    share = "" if p.share is None else f"  {format_share(p.share)}"
+    waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
+    frozen = f"  {p.frozen} frozen" if p.frozen else ""
+    if state.level.ungoverned:
+        lines.append(f"  jobs      {compilers(state)}, which nobody can hold or count")
+    else:
+        lines.append(
+            f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed"
+        )
+    lines += [f"  killed    {text}" for text in _killed_texts(state)]
+    lines += [] if state.over else _governed_lines(state)
+    if (left := time_left(state, now)) is not None and not state.over:
+        lines.append(f"  left      {format_left(*left)}")
+    lines += _disk_lines(state)
+    lines += _cache_lines(state)
+    if state.over:
+        lines.append(f"  ended     {clean(state.reason) or 'well'}")
+    lines += [f"  failed    {clean(f.output)}" for f in failed_steps(state)[:5]]
+    if state.diagnosis is not None and state.diagnosis.cause is not None:
+        lines.append(f"  cause     {clean(state.diagnosis.cause.title)}")
+        lines += [f"            {clean(fact)}" for fact in state.diagnosis.facts]
+    if state.verification is not None:
+        lines.append(f"  verified  {clean(headline(state.verification)[1])}")
+    return [*lines, f"  output    {clean(state.log_path)}"]
+
+
+def _killed_texts(state: BuildState) -> list[str]:
+    """What was killed and is to run again; of a build that has ended, all that was, and what it cost."""
+    now = killed_text.outlook_text(state)
+    return killed_text.cost_lines(state) if state.over else [now] if now else []
+
+
+def _governed_lines(state: BuildState) -> list[str]:
+    """The level and what is known of the memory, while the build runs."""
+    lines, level, machine = [], state.level, state.machine
+    if level.target is not None:
+        window = "" if level.window is None else f", window {level.window}"
+        guarded = "" if level.guarded else "; memory is not guarded"
+        paused = f"; {PAUSES[level.paused]}" if level.paused != "no" else ""
+        loose = f"; {text}" if (text := ungoverned(state)) else ""
+        lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
+    if machine is not None:
+        promised = f", {format_bytes(state.memory.promised)} promised to jobs" if state.memory.promised else ""
+        reserve = f", {format_bytes(state.memory.reserve)} in reserve" if state.memory.reserve else ""
+        used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
+        lines.append(f"  memory    {used}{promised}{reserve}")
+    return lines
+
+
+def _disk_lines(state: BuildState) -> list[str]:
+    """What went to disks, and what temporary files took of the memory."""
+    lines = [f"  written   {format_bytes(state.disk_written)} to disk"] if state.disk_written else []
+    disk = state.machine.ramdisk if state.machine is not None else None
+    if disk is not None:
+        now = "" if state.over else f"{format_bytes(disk.used)} of {format_bytes(disk.size)}, "
+        lines.append(f"  RAM disk  {now}at most {format_bytes(state.ramdisk.peak)}")
+    return lines
+
+
+def _cache_lines(state: BuildState) -> list[str]:
+    """What a compiler cache did, if one was at work."""
+    return [f"  {title:<9} {text}" for title, text in closing_lines(state.cache)] if state.cache is not None else []

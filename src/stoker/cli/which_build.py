@@ -1,0 +1,20 @@
+"""Which build is meant by a word on the command line. What is found lost is repaired."""
+
+from __future__ import annotations
+
+from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.narration import say
+from stoker.config.paths import BuildPaths
+from stoker.launch.repair import repair
+from stoker.record.builds import NoSuchBuildError, resolve
+
+
+def find(build_id: str | None) -> BuildPaths:
+    """The build meant by an ID, a name or the start of one; without it the live one, else the newest."""
+    try:
+        paths = resolve(build_id)
+    except NoSuchBuildError as err:
+        raise CliError(str(err), FAILURE) from err
+    if done := repair(paths):
+        say(done)
+    return paths
