@@ -25,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 
 from stoker.model.report import FileReport
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 
 HEADING = re.compile(r"^Fatbin (elf|ptx) code:", re.MULTILINE)
 ARCH = re.compile(r"^arch = sm_(\w+)", re.MULTILINE)
@@ -74,7 +74,7 @@ def compare(paths: list[Path], limit: int) -> int:
     """Print one line for each binary with device code; returns 1 when any differs."""
     program, differing = cuobjdump(), 0
     for path in paths:
-        report = verify(Wish([str(path)], devices=["9.0"]))
+        report = verify(VerifyRequest([str(path)], devices=["9.0"]))
         wheel = path.suffix == ".whl"
         found = {f.path.partition("::")[2] if wheel else f.path: f for f in report.files if f.archs}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -82,7 +82,7 @@ def compare(paths: list[Path], limit: int) -> int:
         names = set(sorted(found)[:: max(1, len(found) // limit)])
         for name, place in unpacked(path, names) if wheel else ((n, Path(n)) for n in names):
             started = time.perf_counter()
-            verify(Wish([str(place)], devices=["9.0"]))
+            verify(VerifyRequest([str(place)], devices=["9.0"]))
             took = 1000 * (time.perf_counter() - started)
             (theirs, failure), ours = listed(program, place), read(found[name])
             # cuobjdump names a family cubin by itself after its number alone.
@@ -125,7 +125,9 @@ def fuzz(paths: list[Path], seconds: float, seed: int) -> int:
             place = Path(folder) / origin.name
             place.write_bytes(data)
             started = time.monotonic()
-            verify(Wish([str(place)], arch_list="8.0;9.0+PTX", devices=["9.0"], environment={"PATH": "/usr/bin"}))
+            verify(
+                VerifyRequest([str(place)], arch_list="8.0;9.0+PTX", devices=["9.0"], environment={"PATH": "/usr/bin"})
+            )
             took = time.monotonic() - started
             cases += 1
             if took > max(2.0, slowest):

@@ -10,7 +10,7 @@ import pytest
 
 from stoker.verify.binary.archive import read_members
 from stoker.verify.binary.byte_source import FileSource, MemorySource, UnreadableError
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 
 LONG = "a_name_that_is_longer_than_fifteen_characters.o"
 
@@ -45,11 +45,11 @@ def test_device_code_behind_a_thin_library_is_found(nvcc: Callable[..., Path], t
     (tmp_path / "k.o").write_bytes(made.read_bytes())
     subprocess.run(["ar", "qcT", "lib.a", "k.o"], cwd=tmp_path, check=True)
 
-    report = verify(Wish([str(tmp_path / "lib.a")], devices=["8.0"], environment={}))
+    report = verify(VerifyRequest([str(tmp_path / "lib.a")], devices=["8.0"], environment={}))
     assert [d.verdict for d in report.devices] == ["native"]
 
     (tmp_path / "k.o").unlink()
-    report = verify(Wish([str(tmp_path / "lib.a")], devices=["8.0"], environment={}))
+    report = verify(VerifyRequest([str(tmp_path / "lib.a")], devices=["8.0"], environment={}))
     assert report.exit_status() != 0
     assert any("k.o" in p.file for p in report.problems)
 

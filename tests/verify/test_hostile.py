@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stoker.verify.binary.byte_source import Deadline, MemorySource, UnreadableError
 from stoker.verify.binary.read_binary import Binary, read_binary
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
 
@@ -165,7 +165,7 @@ def test_many_sections_with_one_long_name_are_bounded(name: bytes) -> None:
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.so")
 
-    report = verify(Wish([str(tmp_path / "pipe.so"), "/dev/zero", "/nonexistent/x.so"], environment={}))
+    report = verify(VerifyRequest([str(tmp_path / "pipe.so"), "/dev/zero", "/nonexistent/x.so"], environment={}))
 
     assert report.exit_status() == 2
     assert len(report.files) == 3
@@ -176,7 +176,7 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cc: Compile) -> N
     bad = tmp_path / "bad.so"
     bad.write_bytes(b"\x7fELF" + b"\xff" * 100)
 
-    report = verify(Wish([str(bad), str(cc("good.so"))], environment={}))
+    report = verify(VerifyRequest([str(bad), str(cc("good.so"))], environment={}))
 
     assert {Path(f.path).name: bool(f.problems) for f in report.files} == {"bad.so": True, "good.so": False}
     assert report.exit_status() == 2
@@ -189,7 +189,7 @@ def test_a_loop_of_links_and_folders_ends(tmp_path: Path, cc: Compile) -> None:
     (tmp_path / "real/loop").symlink_to(tmp_path)
     (tmp_path / "real/self.so").symlink_to("self.so")
 
-    report = verify(Wish([str(tmp_path)], environment={}))
+    report = verify(VerifyRequest([str(tmp_path)], environment={}))
 
     assert len(report.files) == 1
 
@@ -273,7 +273,7 @@ def test_damaged_wheels_are_reported(corpus: str, wheel: Callable[..., Path], se
         path = Path(folder) / good.name
         path.write_bytes(data)
 
-        report = verify(Wish([str(path)], arch_list="8.0", devices=["8.0"], environment={}))
+        report = verify(VerifyRequest([str(path)], arch_list="8.0", devices=["8.0"], environment={}))
 
     assert asdict(report)["ok"] in (True, False)
 

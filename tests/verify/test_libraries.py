@@ -20,7 +20,7 @@ from stoker.verify.linking.libraries import (
     provider,
     read_cache,
 )
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
 LEAF = "int leaf(void) { return 1; }"
@@ -85,7 +85,7 @@ def test_a_search_path_of_the_environment_counts(chain: Callable[..., Path], tmp
 def test_the_folders_that_were_tried_are_told(chain: Callable[..., Path], tmp_path: Path) -> None:
     path = chain(NEW, "$ORIGIN/nowhere")
 
-    [problem] = [p for p in verify(Wish([str(path)], environment={})).problems if p.severity == "error"]
+    [problem] = [p for p in verify(VerifyRequest([str(path)], environment={})).problems if p.severity == "error"]
 
     assert "libmiddle.so is missing" in problem.what
     assert str(tmp_path / "root/nowhere") in problem.what
@@ -108,7 +108,7 @@ def test_a_library_for_another_machine_is_passed_over(chain: Callable[..., Path]
 def test_what_a_verified_library_lacks_is_told_once(chain: Callable[..., Path], tmp_path: Path) -> None:
     chain(NEW, "$ORIGIN/../middle")
 
-    problems = [p for p in verify(Wish([str(tmp_path)], environment={})).problems if p.severity == "error"]
+    problems = [p for p in verify(VerifyRequest([str(tmp_path)], environment={})).problems if p.severity == "error"]
 
     assert [Path(p.file).name for p in problems] == ["libmiddle.so"]
 
@@ -172,7 +172,7 @@ def test_an_extension_of_torch_is_no_error_without_torch(cc: Compile) -> None:
     path = cc("_C.so", MIDDLE, str(torch))
     torch.unlink()
 
-    report = verify(Wish([str(path)], environment={}))
+    report = verify(VerifyRequest([str(path)], environment={}))
 
     assert report.exit_status() == 0
     assert any("torch brings it" in p.what for p in report.problems)

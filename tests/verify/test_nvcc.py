@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stoker.model.report import FileReport
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
 PLAIN = {"PATH": "/usr/bin:/bin"}
@@ -35,7 +35,7 @@ OBJECTS = {
 
 
 def only_file(path: Path, *devices: str, arch_list: str = "") -> FileReport:
-    report = verify(Wish([str(path)], arch_list=arch_list, devices=devices or ["9.0"], environment=PLAIN))
+    report = verify(VerifyRequest([str(path)], arch_list=arch_list, devices=devices or ["9.0"], environment=PLAIN))
     assert len(report.files) == 1
     return report.files[0]
 
@@ -96,7 +96,7 @@ def test_the_stub_that_the_linker_adds_is_no_code_for_its_architecture(nvcc: Com
     made = nvcc("pic.o", "-c", "-Xcompiler", "-fPIC", "-arch=sm_80")
     path = nvcc(f"stub-{mode}.so", "-shared", f"--compress-mode={mode}", sources=(str(made),))
 
-    report = verify(Wish([str(path)], devices=["7.5", "8.0"], arch_list="7.5;8.0+PTX", environment=PLAIN))
+    report = verify(VerifyRequest([str(path)], devices=["7.5", "8.0"], arch_list="7.5;8.0+PTX", environment=PLAIN))
 
     assert [d.verdict for d in report.devices] == ["no", "native"]
     assert {r.arch: r.state for r in report.requested} == {
@@ -109,7 +109,7 @@ def test_the_larger_stub_of_a_debug_link_is_no_code_either(nvcc: Compile) -> Non
     made = nvcc("debug.o", "-c", "-G", "-Xcompiler", "-fPIC", "-gencode", SM80)
     path = nvcc("debug.so", "-shared", "-G", "-arch=sm_100", sources=(str(made),))
 
-    report = verify(Wish([str(path)], devices=["8.0", "B200"], arch_list="8.0;10.0", environment=PLAIN))
+    report = verify(VerifyRequest([str(path)], devices=["8.0", "B200"], arch_list="8.0;10.0", environment=PLAIN))
 
     assert [d.verdict for d in report.devices] == ["native", "no"]
     assert {r.arch: r.state for r in report.requested} == {"sm_80": "present", "sm_100": "missing"}
@@ -120,7 +120,7 @@ def test_a_kernel_that_only_the_ptx_holds_is_there_for_the_gpus_that_compile_it(
     gencode = ("-gencode", SM80, "-gencode", "arch=compute_90,code=compute_90")
     path = nvcc("newer.so", "-shared", "-Xcompiler", "-fPIC", *gencode, sources=("newer.cu",))
 
-    report = verify(Wish([str(path)], devices=["8.0", "H100"], environment=PLAIN))
+    report = verify(VerifyRequest([str(path)], devices=["8.0", "H100"], environment=PLAIN))
 
     assert [d.verdict for d in report.devices] == ["no", "ptx-jit"]
 

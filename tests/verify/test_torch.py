@@ -16,7 +16,7 @@ import pytest
 from stoker.verify.find_files import installed
 from stoker.verify.gpu import matmul
 from stoker.verify.gpu.run_kernel import run_kernels
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 from stoker.verify.python_probe import NoProbeAnswerError, ask, python_of
 from stoker.verify.torch_facts import ask_torch
 from support.program import until
@@ -181,14 +181,14 @@ def test_verifying_torch_asks_it(torch: Callable[..., Path], cc: Callable[..., P
     (folder / "torch/lib").mkdir()
     shutil.copy(cc("libtorch_cuda.so"), folder / "torch/lib/libtorch_cuda.so")
 
-    report = verify(Wish([str(folder / "torch")], environment=PLAIN))
+    report = verify(VerifyRequest([str(folder / "torch")], environment=PLAIN))
 
     assert report.torch is not None
     assert report.torch.version == "2.99.0+cu130"
     assert report.torch.path == str(folder / "torch/__init__.py")
 
     torch("raise ImportError('undefined symbol: _ZN3c10')")
-    report = verify(Wish([str(folder / "torch")], environment=PLAIN))
+    report = verify(VerifyRequest([str(folder / "torch")], environment=PLAIN))
     assert report.exit_status() == 1
     assert any("undefined symbol: _ZN3c10" in p.what for p in report.problems)
 
@@ -365,7 +365,7 @@ def test_a_gpu_that_hangs_is_blamed_and_the_others_keep_theirs(with_driver: dict
 )
 def test_a_busy_gpu_is_a_warning(with_driver: dict[str, str], cc: Callable[..., Path], fake: str) -> None:
     environment = {**with_driver, "VIRTUAL_ENV": sys.prefix, "FAKE_GPUS": "2", "FAKE": fake}
-    report = verify(Wish([str(cc("lib.so"))], run=True, environment=environment))
+    report = verify(VerifyRequest([str(cc("lib.so"))], run=True, environment=environment))
 
     assert report.exit_status() == 0
     [problem] = report.problems
@@ -403,8 +403,8 @@ def test_a_failed_run_fails_the_verification(with_driver: dict[str, str], cc: Ca
     environment = {**with_driver, "VIRTUAL_ENV": sys.prefix}
     path = str(cc("lib.so"))
 
-    good = verify(Wish([path], run=True, environment=environment))
-    bad = verify(Wish([path], run=True, environment={**environment, "FAKE": "wrong=1"}))
+    good = verify(VerifyRequest([path], run=True, environment=environment))
+    bad = verify(VerifyRequest([path], run=True, environment={**environment, "FAKE": "wrong=1"}))
 
     assert [r.error for r in good.runs] == [""]
     assert good.exit_status() == 0

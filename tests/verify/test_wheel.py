@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from stoker.model.report import Problem, Report
 from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
 from stoker.verify.binary.elf import Dynamic
-from stoker.verify.pipeline import Wish, verify
+from stoker.verify.pipeline import VerifyRequest, verify
 from stoker.verify.wheel.tags import broken_by, fitting, parse_platform, strictest
 
 Write = Callable[..., Path]
@@ -26,7 +26,7 @@ Compile = Callable[..., Path]
 
 
 def report_of(path: Path) -> Report:
-    return verify(Wish([str(path)], environment={}))
+    return verify(VerifyRequest([str(path)], environment={}))
 
 
 def grave(report: Report) -> list[Problem]:
@@ -241,7 +241,7 @@ class TestHostile:
         bad.write_bytes(data)
         good = wheel({"pack/a.py": b"a = 1"})
 
-        report = verify(Wish([str(bad), str(good)], environment={}))
+        report = verify(VerifyRequest([str(bad), str(good)], environment={}))
 
         assert report.exit_status() == 2
         assert {Path(p.file).name for p in grave(report)} == {bad.name}

@@ -42,7 +42,7 @@ HARMLESS = re.compile(rb"(?:[\x20-\x7e]{0,4096}\n)*")
 
 CHUNK = 256 * 1024
 POLL, QUIET_POLL = 0.2, 0.8
-"""Bytes of output read at once; seconds between two looks while there is none, at first and later."""
+"""Bytes of output read at once; seconds between two reads while there is none, at first and later."""
 
 _STEP = 10
 """Percent between two progress lines that come before their time."""

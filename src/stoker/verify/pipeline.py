@@ -31,7 +31,7 @@ MAX_FILES = 100_000
 
 
 @dataclass(slots=True)
-class Wish:
+class VerifyRequest:
     """What to verify: paths or names of installed packages; against an architecture list and devices.
 
     `driver_wait`: seconds that the driver of this machine's GPUs may take to report them.
@@ -46,23 +46,23 @@ class Wish:
     driver_wait: float = DRIVER_SECONDS
 
 
-def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
-    """Verify what is wished for. Raises ArchError for a list or device that makes no sense, and nothing else."""
+def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Report:
+    """Verify what is requested. Raises ArchError for a list or device that makes no sense, and nothing else."""
     started = time.monotonic()
-    wanted = parse_arch_list(wish.arch_list) if wish.arch_list.strip() else ()
-    named = [device_of(text) for text in wish.devices]
-    python = python_of(wish.environment)
-    files, problems = _read_all(wish, python, progress)
+    wanted = parse_arch_list(request.arch_list) if request.arch_list.strip() else ()
+    named = [device_of(text) for text in request.devices]
+    python = python_of(request.environment)
+    files, problems = _read_all(request, python, progress)
     if _blind(files, problems):
         wanted, named = (), []
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
     problems += more
-    gpus, more = _devices(wish, files, named, wanted)
+    gpus, more = _devices(request, files, named, wanted)
     problems += more
     devices, more = _judge_devices(files, gpus)
     problems += more
     files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
-    torch, runs, more = _ask(wish, files, python, progress)
+    torch, runs, more = _ask(request, files, python, progress)
     problems += more
     everything = [p for f in files for p in f.problems] + problems
     everything.sort(key=lambda p: ("error", "warning", "info").index(p.severity))
@@ -70,7 +70,7 @@ def verify(wish: Wish, progress: Progress = lambda _: None) -> Report:
     return Report(
         ok=verdict not in ("no", "unread"),
         verdict=verdict,
-        paths=tuple(wish.paths),
+        paths=tuple(request.paths),
         files=tuple(f.report for f in files),
         requested=tuple(requested),
         devices=tuple(devices),
@@ -87,11 +87,11 @@ def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
     return not any(f.has_code for f in files) and any(p.unreadable for p in everything)
 
 
-def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[ReadFile], list[Problem]]:
+def _read_all(request: VerifyRequest, python: str, progress: Progress) -> tuple[list[ReadFile], list[Problem]]:
     files: list[ReadFile] = []
     linked: list[Linked] = []
     problems: list[Problem] = []
-    for path in _expand(wish, python, problems):
+    for path in _expand(request, python, problems):
         progress(str(path))
         if path.name.endswith(".whl"):
             found, more = read_wheel(path)
@@ -109,16 +109,16 @@ def _read_all(wish: Wish, python: str, progress: Progress) -> tuple[list[ReadFil
     if not files and not problems:
         remedy = "name a .so, a wheel or a folder"
         problems.append(Problem("error", "", "no binary was found in what was given", remedy, unreadable=True))
-    found_by = link_problems(linked, Linker(wish.environment))
+    found_by = link_problems(linked, Linker(request.environment))
     files = [replace(f, problems=(*f.problems, *found_by.get(f.path, ()))) for f in files]
     return _forgive_other_builds(files), problems
 
 
-def _expand(wish: Wish, python: str, problems: list[Problem]) -> Iterable[Path]:
-    for text in wish.paths:
+def _expand(request: VerifyRequest, python: str, problems: list[Problem]) -> Iterable[Path]:
+    for text in request.paths:
         # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
         known = "/" in text or os.path.exists(text)
-        places = [Path(text)] if known else installed(text, python, wish.environment)
+        places = [Path(text)] if known else installed(text, python, request.environment)
         if not places:
             problems.append(
                 Problem("error", text, "is neither a file, a folder nor an installed package",
@@ -130,11 +130,11 @@ def _expand(wish: Wish, python: str, problems: list[Problem]) -> Iterable[Path]:
                 yield place
                 continue
             try:
-                found = files_in(place, wish.since)
+                found = files_in(place, request.since)
             except UnreadableError as err:
                 problems.append(Problem("error", str(place), str(err), unreadable=True))
                 continue
-            if not found and wish.since is None:
+            if not found and request.since is None:
                 problems.append(Problem("error", str(place), "holds no binary and no wheel", unreadable=True))
             yield from found
 
@@ -160,12 +160,12 @@ def _forgive_other_builds(files: list[ReadFile]) -> list[ReadFile]:
 
 
 def _devices(
-    wish: Wish, files: list[ReadFile], named: list[Device], wanted: Sequence[Wanted]
+    request: VerifyRequest, files: list[ReadFile], named: list[Device], wanted: Sequence[Wanted]
 ) -> tuple[list[Device], list[Problem]]:
     """The devices named, else this machine's where there is code for a GPU at all."""
     if named or not any(f.has_code for f in files):
         return named, []
-    found = local_gpus(wish.environment, wish.driver_wait)
+    found = local_gpus(request.environment, request.driver_wait)
     problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
     problems += [Problem("info", "", text) for text in found.notes]
     # A list of architectures is something to judge by; a driver that does not answer is worth a word all the same.
@@ -191,21 +191,21 @@ def _judge_devices(files: list[ReadFile], devices: list[Device]) -> tuple[list[D
 
 
 def _ask(
-    wish: Wish, files: list[ReadFile], python: str, progress: Progress
+    request: VerifyRequest, files: list[ReadFile], python: str, progress: Progress
 ) -> tuple[TorchFacts | None, tuple[KernelRun, ...], list[Problem]]:
-    """Torch's own answers where torch itself is verified, and the kernel run where it is wished for."""
+    """Torch's own answers where torch itself is verified, and the kernel run where it is requested."""
     folder = _torch_folder(files)
     problems: list[Problem] = []
     facts: TorchFacts | None = None
     runs: tuple[KernelRun, ...] = ()
     if folder is not None:
         progress("torch's own answers")
-        facts = ask_torch(python, folder, wish.environment)
+        facts = ask_torch(python, folder, request.environment)
         if facts.error:
             problems.append(Problem("error", str(folder / "torch"), f"torch cannot be imported: {facts.error}"))
-    if wish.run:
+    if request.run:
         progress("a kernel on every GPU")
-        runs, why = run_kernels(python, folder, wish.environment)
+        runs, why = run_kernels(python, folder, request.environment)
         if why:
             problems.append(
                 Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")

@@ -40,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
 
     from stoker.show.report_text import render
     from stoker.verify.archs import ArchError
-    from stoker.verify.pipeline import Wish, verify
+    from stoker.verify.pipeline import VerifyRequest, verify
 
-    wish = Wish(args.paths, args.arch_list, args.device, args.run)
+    request = VerifyRequest(args.paths, args.arch_list, args.device, args.run)
     if args.driver_wait is not None:
-        wish.driver_wait = args.driver_wait
+        request.driver_wait = args.driver_wait
     try:
-        report = verify(wish, _narrate)
+        report = verify(request, _narrate)
     except ArchError as err:
         raise CliError(str(err)) from err
     if args.json:

@@ -115,7 +115,7 @@ class StokerApp(ControlApp):
         for error in actions.keymap_errors(self.keymap):
             self.inform(error, "error")
         self.run_worker(self._listen(), group="source", exit_on_error=False)
-        self.run_worker(self.queue.work(), group="hand")
+        self.run_worker(self.queue.work(), group="commands")
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
         self.set_interval(self._tick_seconds, self.tick)
@@ -146,7 +146,7 @@ class StokerApp(ControlApp):
                 self.use_theme(self.theme_name)
 
     def tick(self) -> None:
-        """Look at the newest state and draw it; nothing before the first screen and after the last."""
+        """Draw the newest state; nothing before the first screen and after the last."""
         if not self.screen_stack:
             return
         if not self.is_headless and terminal_is_gone():

@@ -176,11 +176,11 @@ class ControlApp(App[int], inherit_bindings=False):
             self.ask_to_kill(job)
 
     def _runs(self, job: Job) -> bool:
-        """Whether a job runs, as far as the person's last wish goes."""
+        """Whether a job runs, as far as the person's last request goes."""
         return {"freeze": False, "thaw": True}.get(self.queue.pending.acts.get(job.jid, ""), job.state == "running")
 
     def _is_alone(self, job: Job) -> bool:
-        """Whether a job is to run alone, as far as the person's last wish goes."""
+        """Whether a job is to run alone, as far as the person's last request goes."""
         return {"alone": True, "together": False}.get(self.queue.pending.acts.get(job.jid, ""), job.alone)
 
     def ask_to_kill(self, job: Job) -> None:
@@ -273,7 +273,7 @@ class ControlApp(App[int], inherit_bindings=False):
 
     @abstractmethod
     def tick(self) -> None:
-        """Look at the newest state and draw it."""
+        """Draw the newest state."""
 
     @abstractmethod
     def redraw(self) -> None:

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end"]
 Needs = Literal["", "control", "replay", "going-on"]
 """control: a live build that may be acted on from here; replay: a recorded build that is being played;
-going-on: a build that failed or was stopped, and may be gone on with."""
+going-on: a build that failed or was stopped, and may be resumed."""
 
 
 @dataclass(frozen=True, slots=True)

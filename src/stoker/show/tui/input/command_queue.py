@@ -18,11 +18,11 @@ from stoker.show.tui.input.pending import Act, Matter, Pending
 from stoker.show.update_source import UpdateSource
 
 SETTLE_SECONDS = 3.0
-"""How long a wish is still shown after the engine has said yes: what it did is seen at its next look."""
+"""How long a request is still shown after the engine has accepted it: what it did shows at its next tick."""
 
 
 @dataclass(slots=True)
-class _Order:
+class _QueuedCommand:
     """A command that has not gone out yet."""
 
     matter: Matter
@@ -49,8 +49,8 @@ class CommandQueue:
         self._clock = clock
         self._waiting: Counter[Matter] = Counter()
         self._until: dict[Matter, float] = {}
-        self._orders: deque[_Order] = deque()
-        self._ordered = asyncio.Event()
+        self._commands: deque[_QueuedCommand] = deque()
+        self._arrived = asyncio.Event()
 
     # -- what a person may ask for -----------------------------------------------------------------------------
 
@@ -60,28 +60,28 @@ class CommandQueue:
         if now is None:
             self._refused("this build has no level: stoker does not govern it")
             return
-        wished = max(1, min(MAX_LEVEL, now + by))
-        if wished == now:
+        target = max(1, min(MAX_LEVEL, now + by))
+        if target == now:
             self._refused("one job runs at least; to run nothing, pause" if by < 0 else f"{now} is the highest level")
             return
-        self.pending = replace(self.pending, level=wished)
-        last = self._orders[-1] if self._orders else None
+        self.pending = replace(self.pending, level=target)
+        last = self._commands[-1] if self._commands else None
         if last is not None and last.change:
-            last.change += wished - now
+            last.change += target - now
         else:
-            self._order(_Order("level", "level", {}, wished - now), guarded=state.level.guarded)
+            self._enqueue(_QueuedCommand("level", "level", {}, target - now), guarded=state.level.guarded)
         self._changed()
 
     def set_level(self, jobs: int, state: BuildState) -> None:
         """So many jobs. Memory stays as guarded as it is."""
         self.pending = replace(self.pending, level=jobs)
-        self._order(_Order("level", "level", {"jobs": jobs}), guarded=state.level.guarded)
+        self._enqueue(_QueuedCommand("level", "level", {"jobs": jobs}), guarded=state.level.guarded)
         self._changed()
 
     def level_automatic(self) -> None:
         """As many jobs as there are cores and memory for; memory is guarded again."""
         self.pending = replace(self.pending, level="auto")
-        self._order(_Order("level", "level", {"jobs": None}))
+        self._enqueue(_QueuedCommand("level", "level", {"jobs": None}))
         self._changed()
 
     def pause(self, state: BuildState, *, now: bool) -> None:
@@ -89,16 +89,16 @@ class CommandQueue:
         present = self.pending.paused or state.level.paused
         if present == "hard" or (present == "soft" and not now):
             self.pending = replace(self.pending, paused="no")
-            self._order(_Order("pause", "resume", {}))
+            self._enqueue(_QueuedCommand("pause", "resume", {}))
         else:
             self.pending = replace(self.pending, paused="hard" if now else "soft")
-            self._order(_Order("pause", "pause", {"now": now}))
+            self._enqueue(_QueuedCommand("pause", "pause", {"now": now}))
         self._changed()
 
     def act(self, jid: int, act: Act) -> None:
         """Freeze, thaw (or start), run alone or beside others again, or kill one job."""
         self.pending = replace(self.pending, acts={**self.pending.acts, jid: act})
-        self._order(_Order(jid, "job", {"jid": jid, "act": act}))
+        self._enqueue(_QueuedCommand(jid, "job", {"jid": jid, "act": act}))
         self._changed()
 
     # -- what becomes of it ------------------------------------------------------------------------------------
@@ -110,34 +110,34 @@ class CommandQueue:
                 self._forget(matter)
 
     async def work(self) -> None:
-        """Send orders for ever."""
+        """Send commands for ever."""
         while True:
-            await self._ordered.wait()
-            while self._orders:
-                await self._send(self._orders.popleft())
-            self._ordered.clear()
+            await self._arrived.wait()
+            while self._commands:
+                await self._send(self._commands.popleft())
+            self._arrived.clear()
 
-    def _order(self, order: _Order, *, guarded: bool = True) -> None:
+    def _enqueue(self, command: _QueuedCommand, *, guarded: bool = True) -> None:
         if not guarded:
-            order.arguments["ignore_memory"] = True
-        self._waiting[order.matter] += 1
-        self._orders.append(order)
-        self._ordered.set()
+            command.arguments["ignore_memory"] = True
+        self._waiting[command.matter] += 1
+        self._commands.append(command)
+        self._arrived.set()
 
-    async def _send(self, order: _Order) -> None:
-        if order.change:
-            order.arguments["change"] = order.change
-        elif order.verb == "level" and "jobs" not in order.arguments:
-            self._answered(order.matter)  # as many steps up as down: nothing is left to ask for
+    async def _send(self, command: _QueuedCommand) -> None:
+        if command.change:
+            command.arguments["change"] = command.change
+        elif command.verb == "level" and "jobs" not in command.arguments:
+            self._answered(command.matter)  # as many steps up as down: nothing is left to ask for
             return
         try:
-            await self._source.command(order.verb, **order.arguments)
+            await self._source.command(command.verb, **command.arguments)
         except CommandRefused as refusal:
-            self._drop(order.matter)
+            self._drop(command.matter)
             self._refused(str(refusal))
             self._changed()
         else:
-            self._answered(order.matter)
+            self._answered(command.matter)
 
     def _answered(self, matter: Matter) -> None:
         self._waiting[matter] -= 1
@@ -145,7 +145,7 @@ class CommandQueue:
 
     def _drop(self, matter: Matter) -> None:
         """What was asked for later about the same matter was meant on top of it."""
-        self._orders = deque(o for o in self._orders if o.matter != matter)
+        self._commands = deque(c for c in self._commands if c.matter != matter)
         self._forget(matter)
 
     def _forget(self, matter: Matter) -> None:

@@ -13,7 +13,7 @@ Act = Literal["freeze", "thaw", "alone", "together", "kill"]
 """What may be done to one job; to thaw one that waits on deck is to start it. together: others may run beside it."""
 
 Matter = Literal["level", "pause"] | int
-"""What a wish is about: the level, the pause, or a job by its number."""
+"""What a request is about: the level, the pause, or a job by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Pending:
     acts: Mapping[int, Act] = field(default_factory=dict)
 
     def without(self, matter: Matter) -> Pending:
-        """All but the wish about `matter`."""
+        """All but the request about `matter`."""
         if matter == "level":
             return replace(self, level=None)
         if matter == "pause":
@@ -33,7 +33,7 @@ class Pending:
         return replace(self, acts={jid: act for jid, act in self.acts.items() if jid != matter})
 
     def fulfilled(self, matter: Matter, state: BuildState) -> bool:
-        """Whether the build shows what was wished about `matter`."""
+        """Whether the build shows what was asked for about `matter`."""
         if matter == "level":
             shown = "auto" if state.level.mode == "auto" else state.level.target
             return self.level in (None, shown)

@@ -351,8 +351,8 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     p, level = progress_of(m.state), m.state.level
     scale = max(level.target or 0, p.running + p.frozen, 1)
     shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
-    wish = m.pending.level
-    wished = f"{g.becomes}{wish}" if isinstance(wish, int) and wish != level.target else ""
+    asked = m.pending.level
+    change = f"{g.becomes}{asked}" if isinstance(asked, int) and asked != level.target else ""
     details: list[Line] = [
         _mode(m, width, g),
         (Part(f"{g.on_deck} {p.on_deck} on deck", "on_deck" if p.on_deck else "text_dim"),),
@@ -361,7 +361,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
         details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
     if level.window is not None:
         details.append((Part("window ", "text_dim"), Part(str(level.window), "text")))
-    value = f"{p.running} running of {level.target}{wished}"
+    value = f"{p.running} running of {level.target}{change}"
     if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
         details = [_mode(m, width, g)]
@@ -370,11 +370,11 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
 
 def _mode(m: Moment, width: int, g: Glyphs) -> Line:
     """Who sets the level; what was asked for just now stands out until it is so."""
-    level, wish = m.state.level, m.pending.level
+    level, asked = m.state.level, m.pending.level
     automatic = MODES["auto"] if width >= LONG_LIMIT_WIDTH else "auto"
-    if wish == "auto" and level.mode != "auto":
+    if asked == "auto" and level.mode != "auto":
         return (Part(f"{g.becomes}{automatic}", "person bold"),)
-    by_hand = level.mode == "manual" or isinstance(wish, int)
+    by_hand = level.mode == "manual" or isinstance(asked, int)
     return (Part(MODES["manual"], "person"),) if by_hand else (Part(automatic, "text_dim"),)
 
 

@@ -99,9 +99,9 @@ def _step(state: BuildState, width: int) -> list[Part]:
 
 def _phase(m: Moment, g: Glyphs) -> Line:
     """The build's phase; a pause stands out, and so does one that was asked for just now."""
-    state, wish = m.state, m.pending.paused
-    if wish is not None and wish != state.level.paused:
-        return (Part(f" {PAUSING[wish]}{g.ellipsis} ", "warn bold"),)
+    state, asked = m.state, m.pending.paused
+    if asked is not None and asked != state.level.paused:
+        return (Part(f" {PAUSING[asked]}{g.ellipsis} ", "warn bold"),)
     mark = {"done": g.ok, "failed": g.fail, "stopped": g.warn, "frozen": g.frozen}.get(state.phase, "")
     words = f"{mark} {state.phase}" if mark else state.phase
     ink = PHASE_INKS.get(state.phase, "text")
