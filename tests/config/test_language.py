@@ -23,7 +23,7 @@ REPLACED = {
 CLEAN = (
     "act",
     "cli",
-    "config/profiles",
+    "config",
     "contract",
     "demo",
     "diagnose",
