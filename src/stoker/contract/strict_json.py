@@ -106,7 +106,9 @@ def _decoded(kind: Any, value: object, where: str) -> Any:
         return decode(kind, value, where)
     if kind is float and type(value) in (int, float) and -MAX_REAL < value < MAX_REAL:  # type: ignore[operator]
         return float(value)  # type: ignore[arg-type]
-    if type(value) is kind and (kind is not int or -MAX_WHOLE <= value < MAX_WHOLE):  # type: ignore[operator]
+    if kind is int and type(value) is int and -MAX_WHOLE <= value < MAX_WHOLE:
+        return value
+    if kind in (str, bool) and type(value) is kind:
         return value
     raise ContractError(f"{where} is not {_name_of(origin or kind)}")
 
