@@ -49,11 +49,7 @@ SHARED_CLASSES = frozenset(
         "Expected",
         "FailedStep",
         "Job",
-        "Plan",
-        "Process",
-        "RamDisk",
         "Scheduler",
-        "Step",
     ]
 )
 """Class names that still stand for several things. Take yours out; in the end this is empty."""

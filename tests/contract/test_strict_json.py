@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from stoker.contract import strict_json
 from stoker.contract.gate_file import Gate, gate_line, read_gate, write_gate
 from stoker.contract.retry_files import FailedAttempt, Verdict
-from stoker.contract.spec_file import BuildSpec, Step, load_spec
+from stoker.contract.spec_file import BuildSpec, StepSpec, load_spec
 from stoker.contract.strict_json import ContractError, dump, load, load_or_none, parse
 from stoker.contract.supervisor_files import ExitRecord, Run, SupervisorRecord
 
 KINDS = (BuildSpec, SupervisorRecord, ExitRecord, FailedAttempt, Verdict, Gate)
-STEP = Step("heavy", ("ninja", "-j9"), "/src", ("ninja",), {"CC": "clang"}, level=2)
+STEP = StepSpec("heavy", ("ninja", "-j9"), "/src", ("ninja",), {"CC": "clang"}, level=2)
 SPEC = BuildSpec("torch", "/src", ("ninja",), steps=(STEP,), engine=("python", "-m", "x"), since=1.5, memory=2**40)
 
 NAMES = sorted({name for kind in KINDS for name in kind._fields})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stoker.config.paths import BuildPaths
-from stoker.contract.spec_file import BuildSpec, Origin, Step
+from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
 from stoker.decide.policy.thresholds import Amount, Thresholds
 from stoker.engine.loop.steps import Steps
 from stoker.engine.reload import config_reload as following_module
@@ -43,7 +43,7 @@ class Build:
     ) -> None:
         self.root = root
         self.root.mkdir(exist_ok=True)
-        steps = (Step("heavy", ("x",), "/", level=2, retries=1), Step("rest", ("x",), "/"))
+        steps = (StepSpec("heavy", ("x",), "/", level=2, retries=1), StepSpec("rest", ("x",), "/"))
         origin = Origin("p", str(profile), memory_by_hand=by_hand) if profile is not None else None
         self.spec = BuildSpec("b", "/", ("x",), steps=steps, memory=memory, profile=origin)
         self.rings = 0

@@ -17,14 +17,14 @@ from stoker.model.state import BuildState, Step
 RUNS = [Run(1, 1, 10, 1.0, 0), Run(2, 1, 11, 2.0, 9), Run(2, 2, 12, 3.0, 0), Run(3, 1, 13, 4.0)]
 
 
-STEP = spec_file.Step("heavy", ("ninja", "-j9"), "/src", ("ninja",))
+STEP = spec_file.StepSpec("heavy", ("ninja", "-j9"), "/src", ("ninja",))
 
 
 def at(index: int, attempt: int) -> BuildState:
     return BuildState(id="b", step=Step("s", index, 3, 1, attempt))
 
 
-def steps_of(*steps: spec_file.Step) -> Steps:
+def steps_of(*steps: spec_file.StepSpec) -> Steps:
     return Steps(BuildSpec("b", "/src", ("ninja",), steps=steps))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.contract.spec_file import Step
+from stoker.contract.spec_file import StepSpec
 from stoker.launch.refusals import LaunchError
 from stoker.record.journal import load_state
 from support.supervisors import (
@@ -104,7 +104,8 @@ def test_an_engine_that_died_for_good_finishes_the_journal_when_there_is_room_ag
 def test_a_next_step_that_cannot_be_started_ends_the_build_with_126_and_says_why(start: Start, tmp_path: Path) -> None:
     crowded = tmp_path / "crowded"
     steps = [
-        Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in (("a", "touch crowded"), ("b", "exit 3"))
+        StepSpec(name, ("sh", "-c", script), str(tmp_path))
+        for name, script in (("a", "touch crowded"), ("b", "exit 3"))
     ]
     paths = start(*steps[0].command, engine=REAL_ENGINE, figures=QUICK, steps=steps, crowded=crowded)
     assert exit_of(paths)["exit_code"] == 126

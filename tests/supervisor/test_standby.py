@@ -11,7 +11,7 @@ import pytest
 from stoker.act.stop import stop_build
 from stoker.act.tree import descendants
 from stoker.config.paths import BuildPaths
-from stoker.contract.spec_file import Step
+from stoker.contract.spec_file import StepSpec
 from stoker.supervisor.standby import Note, Will
 from support.program import supervisors_in
 from support.supervisors import (
@@ -82,7 +82,7 @@ def test_what_ends_while_no_supervisor_lives_is_not_lost(start: Start, tmp_path:
 
 def test_the_steps_that_follow_are_run(start: Start, tmp_path: Path) -> None:
     scripts = {"a": "until [ -e go ]; do sleep 0.05; done; echo a >>ran", "b": "echo b >>ran", "c": "echo c >>ran"}
-    steps = [Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
+    steps = [StepSpec(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
     paths = start(*steps[0].command, steps=steps)
     kill_supervisor(paths)
     (tmp_path / "go").touch()
@@ -114,7 +114,7 @@ def test_a_supervisor_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs
     order = {"before": f"({die}, {fork})[1]", "behind": f"({fork}, {die})[0]"}[moment]
     faulty = f"lambda step, *rest: {order} if step.name == 'b' else {fork}"
     scripts = {"a": "echo a >>ran", "b": f"echo b >>ran; sleep {runs}; exit 3"}
-    steps = [Step(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
+    steps = [StepSpec(name, ("sh", "-c", script), str(tmp_path)) for name, script in scripts.items()]
     figures = {"fork": "command.start", "command.start": faulty, **SLOW.get(slow, {})}
     paths = start(*steps[0].command, steps=steps, figures=figures)
     assert (exit_of(paths)["exit_code"], exit_of(paths)["step"]) == (3, 2)

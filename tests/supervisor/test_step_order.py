@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.config.paths import BuildPaths
-from stoker.contract.spec_file import Step
+from stoker.contract.spec_file import StepSpec
 from support.supervisors import GOVERNOR, READY, Start, engines_of, exit_of, supervisor_of, until
 
 AGAIN_ONCE = (
@@ -29,8 +29,8 @@ while not os.path.exists(folder + "/exit.json"):
 """An engine that lets every step run three times at most."""
 
 
-def step(folder: Path, name: str, script: str, cwd: str = ".", **environment: str) -> Step:
-    return Step(name, ("sh", "-c", script), str(folder / cwd), environment=environment)
+def step(folder: Path, name: str, script: str, cwd: str = ".", **environment: str) -> StepSpec:
+    return StepSpec(name, ("sh", "-c", script), str(folder / cwd), environment=environment)
 
 
 def past(paths: BuildPaths) -> list[tuple[int, int, int]]:
@@ -89,7 +89,7 @@ def test_no_command_runs_before_the_supervisor_tells_of_it(start: Start, tmp_pat
     """Else what it starts would be found first, and be taken for a part of the step before."""
     tells = (tmp_path / "told").as_posix()
     first = step(tmp_path, "first", f"until [ -e {tells} ]; do sleep 0.05; done")
-    shows = [Step(f"s{n}", ("cat", tells), str(tmp_path)) for n in range(2, 22)]
+    shows = [StepSpec(f"s{n}", ("cat", tells), str(tmp_path)) for n in range(2, 22)]
     paths = start("unused", steps=[first, *shows])
     (tmp_path / "told").symlink_to(paths.supervisor)
     assert exit_of(paths)["exit_code"] == 0
@@ -108,7 +108,7 @@ def test_a_stop_during_a_step_that_ends_well_starts_no_other(start: Start, tmp_p
 
 
 def test_a_command_that_is_missing_ends_the_build_at_its_step(start: Start, tmp_path: Path) -> None:
-    gone = Step("two", ("/nonexistent/tool",), str(tmp_path))
+    gone = StepSpec("two", ("/nonexistent/tool",), str(tmp_path))
     paths = start("unused", steps=[step(tmp_path, "one", "true"), gone, step(tmp_path, "three", "touch three")])
     ended = exit_of(paths)
     assert (ended["exit_code"], ended["step"]) == (127, 2)

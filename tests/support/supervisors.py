@@ -15,7 +15,7 @@ import pytest
 from stoker.act.tree import Processes, descendants, signal_tree
 from stoker.config.paths import BuildPaths
 from stoker.contract.process import start_ticks
-from stoker.contract.spec_file import BuildSpec, Step
+from stoker.contract.spec_file import BuildSpec, StepSpec
 from stoker.launch import start as start_module
 from stoker.launch.ccache_log import CacheLog
 from stoker.launch.request import BuildRequest
@@ -87,7 +87,7 @@ class Start(Protocol):
         *command: str,
         engine: str = IDLE_ENGINE,
         figures: Mapping[str, object] | None = None,
-        steps: Sequence[Step] = (),
+        steps: Sequence[StepSpec] = (),
         first: int = 1,
         crowded: Path | None = None,
     ) -> BuildPaths:
@@ -112,7 +112,7 @@ class Supervisors:
         *command: str,
         engine: str = IDLE_ENGINE,
         figures: Mapping[str, object] | None = None,
-        steps: Sequence[Step] = (),
+        steps: Sequence[StepSpec] = (),
         first: int = 1,
         crowded: Path | None = None,
     ) -> BuildPaths:

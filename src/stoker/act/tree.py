@@ -22,7 +22,7 @@ SERVER = b"sccache"
 """The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
 
 
-class Process(NamedTuple):
+class ScannedProcess(NamedTuple):
     """One process at the moment of a scan."""
 
     state: bytes
@@ -35,12 +35,12 @@ class Processes:
     """All processes of the machine at one moment."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Process] = {}
+        self._known: dict[int, ScannedProcess] = {}
         self._children: dict[int, list[int]] = {}
         self._groups: dict[int, list[int]] = {}
         for name in os.listdir("/proc"):
             if name.isdigit() and (fields := stat_fields(int(name))):
-                process = Process(fields[0], int(fields[1]), int(fields[2]), int(fields[19]))
+                process = ScannedProcess(fields[0], int(fields[1]), int(fields[2]), int(fields[19]))
                 self._known[int(name)] = process
                 self._children.setdefault(process.parent, []).append(int(name))
                 self._groups.setdefault(process.group, []).append(int(name))

@@ -8,7 +8,7 @@ import sys
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
-from stoker.launch.live_build import NoAnswerError, ask
+from stoker.launch.live_build import SilentEngineError, ask
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.builds import AmbiguousBuildError, is_live
@@ -36,7 +36,7 @@ def ask_engine(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> in
         return print_level(asyncio.run(ask(paths, verb, arguments)))
     except CommandRefused as refusal:
         raise CliError(str(refusal), FAILURE) from refusal
-    except NoAnswerError as err:
+    except SilentEngineError as err:
         raise CliError("no engine answers; the build goes on, try again in a moment", FAILURE) from err
 
 

@@ -10,7 +10,7 @@ from stoker.contract.strict_json import ContractError, load
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-class Step(NamedTuple):
+class StepSpec(NamedTuple):
     """One command of a build: how it is run, and `words`, the command as its person wrote it.
 
     `environment` is added to the build's; `level` is how many jobs may run while nobody has set a number, `retries` how
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     remedy: bool = False
 
 
-class RamDisk(NamedTuple):
+class RamDiskPlace(NamedTuple):
     """A tmpfs for the temporary files of all steps, and the bytes that they may take; `folder` once it is made."""
 
     parent: str
@@ -50,7 +50,7 @@ class Origin(NamedTuple):
     memory_by_hand: bool = False
 
 
-class Decision(NamedTuple):
+class PersonsDecision(NamedTuple):
     """Who decided what, and why: the first line of the build's decisions."""
 
     who: str
@@ -79,7 +79,7 @@ class BuildSpec(NamedTuple):
     cwd: str
     command: tuple[str, ...]
     words: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StepSpec, ...] = ()
     first: int = 1
     jobs: int | None = None
     memory: int | None = None
@@ -90,16 +90,16 @@ class BuildSpec(NamedTuple):
     since: float | None = None
     profile: Origin | None = None
     alone: tuple[str, ...] = ()
-    decided: Decision | None = None
+    decided: PersonsDecision | None = None
     earlier: str = ""
-    ramdisk: RamDisk | None = None
+    ramdisk: RamDiskPlace | None = None
     cache: str = ""
     cache_log: str | None = ""
     cache_log_start: int = 0
     engine: tuple[str, ...] = ()
     created: float = 0.0
 
-    def step(self, number: int) -> Step:
+    def step(self, number: int) -> StepSpec:
         """Return a step by its number, from 1. Raises ContractError where there is none."""
         if not 1 <= number <= len(self.steps):
             raise ContractError(f"spec.json has no step {number}")

@@ -14,7 +14,7 @@ from stoker.config.profiles.chain import NoSuchProfileError
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
-from stoker.contract.spec_file import Origin, Step
+from stoker.contract.spec_file import Origin, StepSpec
 from stoker.launch.from_command import window_of
 from stoker.launch.refusals import CommandNotFoundError, RequestError
 from stoker.launch.request import BuildRequest
@@ -24,7 +24,7 @@ from stoker.record.earlier_build import EarlierBuild, last_build_of
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProfilePlan:
     """A profile with a person's words, and where in it a build begins; `since` and `earlier` as in `BuildSpec`."""
 
     profile: Profile
@@ -36,7 +36,9 @@ class Plan:
     earlier: str = ""
 
 
-def plan_of(name: str, values: Mapping[str, str], extra: Sequence[str], folder: str, *, resume: bool = False) -> Plan:
+def plan_of(
+    name: str, values: Mapping[str, str], extra: Sequence[str], folder: str, *, resume: bool = False
+) -> ProfilePlan:
     """Return what `-p name`, values of its variables and the words behind `--` ask for. Raises RequestError.
 
     With `resume` it begins where the last build of that profile in this folder stopped.
@@ -55,12 +57,12 @@ def plan_of(name: str, values: Mapping[str, str], extra: Sequence[str], folder: 
     written += [word for variable, value in settings.items() for word in ("--set", f"{variable}={value}")]
     written += ["--", *words] if words else []
     if earlier is None:
-        return Plan(profile, settings, words, tuple(written))
-    return Plan(profile, settings, words, tuple(written), earlier.step, earlier.since, earlier.id)
+        return ProfilePlan(profile, settings, words, tuple(written))
+    return ProfilePlan(profile, settings, words, tuple(written), earlier.step, earlier.since, earlier.id)
 
 
 def profile_build(
-    plan: Plan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
+    plan: ProfilePlan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
 ) -> BuildRequest:
     """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
     window = window_of(cwd, jobs, memory or plan.profile.memory)
@@ -106,7 +108,7 @@ def _earlier(name: str, folder: str) -> EarlierBuild:
     return earlier
 
 
-def _first(steps: Sequence[Step], plan: Plan) -> int:
+def _first(steps: Sequence[StepSpec], plan: ProfilePlan) -> int:
     """The number of the step to begin with."""
     if not steps:
         raise RequestError(
@@ -126,7 +128,9 @@ def _first(steps: Sequence[Step], plan: Plan) -> int:
     return number
 
 
-def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: list[str]) -> list[profiles.ProfileStep]:
+def _taking_part(
+    plan: ProfilePlan, folder: Path, environ: Mapping[str, str], notes: list[str]
+) -> list[profiles.ProfileStep]:
     """The steps whose conditions hold; each that is still to be done has a command that is there."""
     steps, names = [], [step.name for step in plan.profile.steps]
     done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
@@ -143,8 +147,8 @@ def _taking_part(plan: Plan, folder: Path, environ: Mapping[str, str], notes: li
     return steps
 
 
-def _step(step: profiles.ProfileStep, profile: Profile, run: Prepared, folder: str) -> Step:
-    return Step(
+def _step(step: profiles.ProfileStep, profile: Profile, run: Prepared, folder: str) -> StepSpec:
+    return StepSpec(
         step.name,
         run.words,
         str(Path(folder, step.cwd)),

@@ -32,12 +32,12 @@ STOP_PATIENCE_SECONDS = 60.0
 """How long the end of a build is waited for: the supervisor's grace time and a machine that is short of memory."""
 
 
-class NoAnswerError(Exception):
+class SilentEngineError(Exception):
     """No engine took the command."""
 
 
 async def ask(paths: BuildPaths, verb: str, arguments: Mapping[str, object]) -> BuildState:
-    """Ask the engine, and return what is so when it has answered. Raises CommandRefused and NoAnswerError."""
+    """Ask the engine, and return what is so when it has answered. Raises CommandRefused and SilentEngineError."""
     try:
         async with asyncio.timeout(STARTING_SECONDS) as waiting:
             client = await _connected(paths)
@@ -48,7 +48,7 @@ async def ask(paths: BuildPaths, verb: str, arguments: Mapping[str, object]) -> 
     except (StrangerError, NotLetInError) as err:
         raise CommandRefused(str(err)) from err
     except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
-        raise NoAnswerError from err
+        raise SilentEngineError from err
 
 
 async def _connected(paths: BuildPaths) -> EngineClient:
@@ -71,11 +71,11 @@ async def end_pause(paths: BuildPaths) -> BuildState | int:
     """
     try:
         return await ask(paths, "resume", {})
-    except NoAnswerError:
+    except SilentEngineError:
         count = set_going(paths)
     try:
         return await ask(paths, "resume", {})
-    except (NoAnswerError, CommandRefused):
+    except (SilentEngineError, CommandRefused):
         return count
 
 

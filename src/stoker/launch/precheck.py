@@ -14,7 +14,7 @@ from stoker.doctor.check import Check, Examination, Status
 from stoker.doctor.examine import Examining
 from stoker.doctor.need import Need
 from stoker.doctor.recognise import recognise
-from stoker.launch.from_profile import Plan
+from stoker.launch.from_profile import ProfilePlan
 from stoker.launch.needs import with_history, with_profile
 from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
@@ -36,7 +36,7 @@ LONGEST = 600
 Say = Callable[[str], None]
 
 
-def with_precheck(plan: Plan, request: BuildRequest, say: Say, warn: Say) -> BuildRequest:
+def with_precheck(plan: ProfilePlan, request: BuildRequest, say: Say, warn: Say) -> BuildRequest:
     """Examine, and return the build with what the doctor warns of as notices; `warn` gets these too.
 
     Raises LaunchError where something fails.
@@ -47,7 +47,7 @@ def with_precheck(plan: Plan, request: BuildRequest, say: Say, warn: Say) -> Bui
     return request.noticing(*(f"doctor: {warning}" for warning in warnings))
 
 
-def precheck(plan: Plan, request: BuildRequest, say: Say) -> list[str]:
+def precheck(plan: ProfilePlan, request: BuildRequest, say: Say) -> list[str]:
     """Examine the folder of `request` for the steps that it runs, and return the warnings.
 
     `say` gets a line about what is waited for, if it takes a while. Raises LaunchError where one thing fails.
@@ -71,7 +71,7 @@ def precheck(plan: Plan, request: BuildRequest, say: Say) -> list[str]:
     return [_sentence(check) for check in checks if check.status == "warn"]
 
 
-def _need(plan: Plan, folder: str, env: Mapping[str, str]) -> Need:
+def _need(plan: ProfilePlan, folder: str, env: Mapping[str, str]) -> Need:
     """What is still to be built may be without the heaviest job that was measured here: that one is only a notice."""
     need = with_history(with_profile(recognise(folder, env), plan.profile, env))
     return replace(need, job=replace(need.job, measured=False)) if need.job is not None else need
@@ -98,7 +98,7 @@ def _combined(found: Sequence[tuple[Sequence[str], Examination]]) -> Iterator[Ch
             yield from (replace(c, status=status, why=f"in step {' and '.join(steps)}: {c.why}") for c in grave)
 
 
-def _refusal(failed: Sequence[Check], total: int, plan: Plan) -> str:
+def _refusal(failed: Sequence[Check], total: int, plan: ProfilePlan) -> str:
     """Return one line: the first thing to repair, how, and where the rest is printed."""
     words = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in plan.settings.items()]
     doctor = " ".join(["stoker doctor -p", shlex.quote(plan.profile.name), *words])

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stoker.contract.spec_file import Step
+from stoker.contract.spec_file import StepSpec
 from stoker.launch.refusals import CannotResumeError
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared
@@ -66,27 +66,27 @@ def _with_variable(request: BuildRequest, variable: str, environ: Mapping[str, s
     return replace(request, environment={**request.environment, name: value})
 
 
-def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -> Step:
+def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -> StepSpec:
     """Those that were missing then, and are now by what git and .gitmodules say."""
     missing = missing_submodules(folder, environ)
     names = [path for path in missing.paths if path in action.names] if missing is not None else []
     if missing is None or not names:
         raise CannotResumeError("the submodules are there now, or at a commit of your own; go on without --remedy")
     command = ("git", "-C", str(missing.top), "submodule", "update", "--init", "--recursive", "--", *names)
-    return Step("fetch submodules", command, str(missing.top), environment=QUIET, scheduler="none", remedy=True)
+    return StepSpec("fetch submodules", command, str(missing.top), environment=QUIET, scheduler="none", remedy=True)
 
 
-def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> Step:
+def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> StepSpec:
     top = top_of(folder, environ)
     if top is None:
         raise CannotResumeError(f"{folder} is in no git repository; its large files cannot be fetched")
     if shutil.which("git-lfs", path=environ.get("PATH")) is None:
         raise CannotResumeError("git-lfs is not installed (apt install git-lfs)")
     command = ("git", "-C", str(top), "lfs", "pull")
-    return Step("fetch large files", command, str(top), environment=QUIET, scheduler="none", remedy=True)
+    return StepSpec("fetch large files", command, str(top), environment=QUIET, scheduler="none", remedy=True)
 
 
-def _before(request: BuildRequest, step: Step) -> BuildRequest:
+def _before(request: BuildRequest, step: StepSpec) -> BuildRequest:
     """The same build with a step before the one that it begins with."""
     steps = list(request.all_steps())
     steps.insert(request.first - 1, step)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from stoker.contract.spec_file import Decision, Origin, RamDisk, Step
+from stoker.contract.spec_file import Origin, PersonsDecision, RamDiskPlace, StepSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class BuildRequest:
     window: int = 1
     note: str = ""
     notices: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StepSpec, ...] = ()
     first: int = 1
     verify: tuple[str, ...] = ()
     arch_list: str = "TORCH_CUDA_ARCH_LIST"
@@ -37,8 +37,8 @@ class BuildRequest:
     environ: Mapping[str, str] | None = None
     missing: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
-    decided: Decision | None = None
-    ramdisk: RamDisk | None = None
+    decided: PersonsDecision | None = None
+    ramdisk: RamDiskPlace | None = None
     cache: str = ""
     earlier: str = ""
 
@@ -47,9 +47,9 @@ class BuildRequest:
         """The environment to which the build's own is added."""
         return os.environ if self.environ is None else self.environ
 
-    def all_steps(self) -> tuple[Step, ...]:
+    def all_steps(self) -> tuple[StepSpec, ...]:
         """Return the steps; of a build without any its one command."""
-        return self.steps or (Step(self.name, self.command, self.cwd, self.words),)
+        return self.steps or (StepSpec(self.name, self.command, self.cwd, self.words),)
 
     def noticing(self, *texts: str) -> Self:
         """Return the same with these warnings."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from stoker.config.paths import BuildPaths, build_paths, builds_dir
-from stoker.contract.spec_file import BuildSpec, Decision
+from stoker.contract.spec_file import BuildSpec, PersonsDecision
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.duplicate import check_alone
 from stoker.launch.from_command import command_build
@@ -51,7 +51,9 @@ class ResumeRequest:
     no_doctor: bool = False
 
 
-def resume(wish: ResumeRequest, say: Callable[[str], None], warn: Callable[[str], None]) -> tuple[BuildPaths, Decision]:
+def resume(
+    wish: ResumeRequest, say: Callable[[str], None], warn: Callable[[str], None]
+) -> tuple[BuildPaths, PersonsDecision]:
     """Resume a build, and return the files of the new one with what was decided for it.
 
     `say` gets lines about what is done and waited for, `warn` what the doctor warns of. Raises LaunchError.
@@ -114,7 +116,7 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
 
 def _request(
     wish: ResumeRequest, paths: BuildPaths, state: BuildState, say: Callable[[str], None], warn: Callable[[str], None]
-) -> tuple[BuildRequest, Decision]:
+) -> tuple[BuildRequest, PersonsDecision]:
     """Return the new build and why it is made so: what the earlier one was, what is said anew, and the remedy."""
     old = load_or_none(BuildSpec, paths.spec)
     if old is None or not old.words:
@@ -128,7 +130,7 @@ def _request(
     environ: Mapping[str, str] = os.environ if kept is None else kept.environ
     request = _noting_what_lacks(kept, paths.id, _once_more(wish, old, paths, environ, say, warn))
     if not wish.remedy:
-        return request, Decision(_login_name(), f"resume {paths.id}", "asked for")
+        return request, PersonsDecision(_login_name(), f"resume {paths.id}", "asked for")
     diagnosis = state.diagnosis
     if diagnosis is None or diagnosis.cause is None or diagnosis.action is None:
         raise RequestError(
@@ -137,7 +139,7 @@ def _request(
     folder = old.step(state.step.index).cwd if state.step is not None else old.cwd
     request = remedied(request, diagnosis.action, diagnosis.cause.rule, folder, environ)
     why = f"asked for, since {paths.id} failed: {diagnosis.cause.title}"
-    return request, Decision(_login_name(), words_of(diagnosis.action), why)
+    return request, PersonsDecision(_login_name(), words_of(diagnosis.action), why)
 
 
 def _noting_what_lacks(kept: Kept | None, earlier: str, request: BuildRequest) -> BuildRequest:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stoker.act import ramdisk
 from stoker.config.paths import BuildPaths
-from stoker.contract.spec_file import RamDisk
+from stoker.contract.spec_file import RamDiskPlace
 from stoker.model.units import format_bytes
 from stoker.record.builds import runs
 
@@ -23,31 +23,33 @@ TOP_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108
 """Where a tmpfs may be on any machine; folders of left-over builds are looked for there."""
 
 
-class Found(NamedTuple):
+class Placement(NamedTuple):
     """What comes of the wish: a place or none, a sentence for a person, and warnings."""
 
-    wish: RamDisk | None = None
+    wish: RamDiskPlace | None = None
     note: str = ""
     warnings: tuple[str, ...] = ()
 
 
-def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Found:
+def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Placement:
     """Where `tmp` can be had. `environ` is what the steps will have, `memory` what a person allows the build."""
     if tmp.kind == "none":
-        return Found()
+        return Placement()
     from stoker.sense.machine.machine import MachineReader
     from stoker.sense.machine.ramdisk import choose, is_in_memory
 
     own = environ.get("TMPDIR", "")
     if own and not (os.path.isdir(own) and is_in_memory(own)):
-        return Found(warnings=(f"no RAM disk: TMPDIR={own} is set, is not in memory, and stays; unset it to have one",))
+        return Placement(
+            warnings=(f"no RAM disk: TMPDIR={own} is set, is not in memory, and stays; unset it to have one",)
+        )
     limit = MachineReader(os.getpid(), "/").memory(0).limit
     choice = choose(tmp.size, min(limit, memory or limit), environ)
     if choice.place is None:
-        return Found(warnings=(f"{choice.why}; TMPDIR stays as it is",))
+        return Placement(warnings=(f"{choice.why}; TMPDIR stays as it is",))
     size, where = format_bytes(choice.size), choice.place.path
     note = f"temporary files are in memory: up to {size} in {where} (nothing can enforce that limit)"
-    return Found(RamDisk(where, choice.size), note)
+    return Placement(RamDiskPlace(where, choice.size), note)
 
 
 def sweep(environ: Mapping[str, str]) -> list[str]:

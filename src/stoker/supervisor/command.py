@@ -9,7 +9,7 @@ import os
 import select
 import time
 
-from stoker.contract.spec_file import Step
+from stoker.contract.spec_file import StepSpec
 from stoker.supervisor.engine_runner import restore_signals
 
 READY_SECONDS = 60.0
@@ -25,7 +25,7 @@ NOT_EXECUTABLE = 126
 """Exit statuses of a command that cannot be started, as shells give them."""
 
 
-def start(step: Step, log: str, ready: int, watching: int) -> int:
+def start(step: StepSpec, log: str, ready: int, watching: int) -> int:
     """Fork the command; its pid, or 0 if no process is to be had, which is then written into the log.
 
     It runs when the last copy of `watching`, the other end of `ready`, is closed.
@@ -48,7 +48,7 @@ def start(step: Step, log: str, ready: int, watching: int) -> int:
     return 0
 
 
-def _become(step: Step, log: str, ready: int, watching: int) -> None:
+def _become(step: StepSpec, log: str, ready: int, watching: int) -> None:
     """In the child: output to the log, and, once somebody watches, the command.
 
     In a session of its own: else, if the supervisor were killed, the kernel would send SIGHUP to the whole of a build
@@ -75,7 +75,7 @@ def _become(step: Step, log: str, ready: int, watching: int) -> None:
         os._exit(code)
 
 
-def _words(step: Step) -> list[bytes]:
+def _words(step: StepSpec) -> list[bytes]:
     return [os.fsencode(word) for word in step.command]
 
 
