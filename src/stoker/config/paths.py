@@ -111,6 +111,16 @@ def history_path() -> Path:
     return state_dir() / "history.sqlite3"
 
 
+class _BuildFile:
+    """A file by its name in a build's folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, paths: BuildPaths, _owner: type[BuildPaths]) -> Path:
+        return paths.root / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class BuildPaths:
     """The files of one build, all inside its own private folder but for the socket."""
@@ -122,75 +132,34 @@ class BuildPaths:
         """The build's ID is its folder's name."""
         return self.root.name
 
-    @property
-    def spec(self) -> Path:
-        """What to run, written once before the supervisor starts."""
-        return self.root / "spec.json"
-
-    @property
-    def environment(self) -> Path:
-        """What the build was started in, but for secrets; gone when it has ended well."""
-        return self.root / "environment.json"
-
-    @property
-    def successor(self) -> Path:
-        """Which build goes on with this one."""
-        return self.root / "continued"
-
-    @property
-    def journal(self) -> Path:
-        """The append-only journal, JSON lines."""
-        return self.root / "journal.jsonl"
-
-    @property
-    def journal_reserve(self) -> Path:
-        """Room on the disk for the journal's last records; gone once the journal is written to its end."""
-        return self.root / "journal.reserve"
-
-    @property
-    def output(self) -> Path:
-        """Every byte the build wrote to stdout and stderr."""
-        return self.root / "output.log"
-
-    @property
-    def cache_log(self) -> Path:
-        """What each call of ccache did, as ccache writes it."""
-        return self.root / "ccache.log"
-
-    @property
-    def cache_bases(self) -> Path:
-        """What compiler caches had counted before the build began."""
-        return self.root / "caches.json"
-
-    @property
-    def supervisor(self) -> Path:
-        """The supervisor's and the build's process ids, written by the supervisor."""
-        return self.root / "supervisor.json"
-
-    @property
-    def exit(self) -> Path:
-        """The build's exit status, written by the supervisor when it knows it."""
-        return self.root / "exit.json"
-
-    @property
-    def engine_log(self) -> Path:
-        """What the engine and the supervisor wrote to stderr: empty unless something went wrong."""
-        return self.root / "engine.log"
-
-    @property
-    def pool(self) -> Path:
-        """The FIFO with spare slots for tools inside jobs."""
-        return self.root / "jobserver"
-
-    @property
-    def gpu_tries(self) -> Path:
-        """A byte for each engine that asked the GPUs' driver and has not been answered; gone when one is."""
-        return self.root / "gpu-tries"
-
-    @property
-    def socket_note(self) -> Path:
-        """Where the launcher wrote down the socket's path: another login may have another runtime folder."""
-        return self.root / "socket"
+    spec = _BuildFile("spec.json")
+    """What to run, written once before the supervisor starts."""
+    environment = _BuildFile("environment.json")
+    """What the build was started in, but for secrets; gone when it has ended well."""
+    successor = _BuildFile("continued")
+    """Which build has resumed this one."""
+    journal = _BuildFile("journal.jsonl")
+    """The append-only journal, JSON lines."""
+    journal_reserve = _BuildFile("journal.reserve")
+    """Room on the disk for the journal's last records; gone once the journal is written to its end."""
+    output = _BuildFile("output.log")
+    """Every byte the build wrote to stdout and stderr."""
+    cache_log = _BuildFile("ccache.log")
+    """What each call of ccache did, as ccache writes it."""
+    cache_bases = _BuildFile("caches.json")
+    """What compiler caches had counted before the build began."""
+    supervisor = _BuildFile("supervisor.json")
+    """The supervisor's and the build's process ids, written by the supervisor."""
+    exit = _BuildFile("exit.json")
+    """The build's exit status, written by the supervisor when it knows it."""
+    engine_log = _BuildFile("engine.log")
+    """What the engine and the supervisor wrote to stderr: empty unless something went wrong."""
+    jobserver = _BuildFile("jobserver")
+    """The FIFO with spare slots for tools inside jobs."""
+    gpu_tries = _BuildFile("gpu-tries")
+    """A byte for each engine that asked the GPUs' driver and has not been answered; gone when one is."""
+    socket_note = _BuildFile("socket")
+    """Where the launcher wrote down the socket's path: another login may have another runtime folder."""
 
     @property
     def socket(self) -> Path:

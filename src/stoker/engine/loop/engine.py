@@ -149,7 +149,7 @@ class Engine:
         governor.cores = machine.cores
         governor.set_out(self._spec.jobs)
         with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
-            governor.lender = Lender(self._paths.pool, governor.deck.living_by_scheduler)
+            governor.lender = Lender(self._paths.jobserver, governor.deck.living_by_scheduler)
         watched_until = self._ledger.watched_until
         observer = Observer(roots, self._state, watched_until, self._paths.output, plans, machine, governor)
         observer.left = self._left
