@@ -535,7 +535,7 @@ def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Pat
 
 
 def test_jobs_that_outlive_supervisor_engine_and_scheduler_are_not_left_stopped(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_burns(tmp_path / "outlived", burns(4, 0.3))
+    folder = write_burns(tmp_path / "outlived", burns(40, 0.3))
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
     ninja = stoker.supervisor(build)["build_pid"]
