@@ -19,9 +19,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from stoker.act import launch as launching
-from stoker.act.launch import Spec, launch
 from stoker.act.stop import stop_build
+from stoker.launch import start as starting
+from stoker.launch.request import BuildRequest
+from stoker.launch.start import launch
 from support.program import PYPI_NINJA
 
 SETTLE_SECONDS = 12.0
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="print each function of the median tick")
     args = parser.parse_args()
     bursts = trace(args.jobs, args.ticks)
-    ticks = [calls for calls in bursts if len(set(calls)) > len(set(max(bursts, key=len))) // 2]
+    ticks = [calls for calls in bursts if len(set(calls)) > max(len(set(calls)) for calls in bursts) // 2]
     tick = sorted(ticks, key=lambda calls: len(set(calls)))[len(ticks) // 2]
     functions = sorted(set(tick))
     files = {function.partition(":")[0] for function in functions}
@@ -63,10 +64,10 @@ def trace(jobs: int, seconds: int) -> list[list[str]]:
         (folder / "build.ninja").write_text(manifest)
         os.environ.update(XDG_STATE_HOME=name, XDG_RUNTIME_DIR=name, XDG_CONFIG_HOME=name)
         code = f"import sys; sys.path[:0] = {sys.path!r}; from bench.tick_trace import engine; engine()"
-        engine = [sys.executable, "-P", "-c", code, str(out), str(seconds)]
-        spec_file = launching._spec_file  # noqa: SLF001
-        launching._spec_file = lambda spec: {**spec_file(spec), "engine": engine}  # type: ignore[assignment]  # noqa: SLF001
-        paths = launch(Spec((PYPI_NINJA, f"-j{jobs}"), str(folder), "trace"))
+        engine = (sys.executable, "-P", "-c", code, str(out), str(seconds))
+        spec_of = starting._spec_of  # noqa: SLF001
+        starting._spec_of = lambda request, log: spec_of(request, log)._replace(engine=engine)  # noqa: SLF001
+        paths = launch(BuildRequest((PYPI_NINJA, f"-j{jobs}"), str(folder), "trace"))
         try:
             give_up_at = time.monotonic() + SETTLE_SECONDS + seconds + PATIENCE
             while not out.exists() and time.monotonic() < give_up_at:

@@ -14,10 +14,10 @@ import pytest
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
 from stoker.decide.policy.thresholds import Amount, Thresholds
-from stoker.engine.loop.steps import Steps
 from stoker.engine.reload import config_reload as following_module
 from stoker.engine.reload.choices_file import NAME
 from stoker.engine.reload.config_reload import Following
+from stoker.engine.steps import Steps
 from stoker.model import events as ev
 
 GIB = 2**30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.engine.aftermath.dropped import Dropped
+from stoker.engine.aftermath.failures import Dropped
 from stoker.model.events import FailureFound
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from stoker.engine.aftermath.failures import SURE_SECONDS, Failures
+from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
+from support.jobs import managed_job
 
 FAILED = ev.JobFinished(7, 1, "a.o", "cxx", 4.0, "failed")
 BEGUN = ev.JobStarted(9, 1, 99, "c.o", "cxx", 1000.0)
@@ -26,23 +28,23 @@ class Watched:
             finished=3,
             errors=0,
             keeps_log=True,
-            drop=lambda _jids: set(),
             is_known=self._known,
         )
         self.planned = {"a.o"}
-        deck = SimpleNamespace(commands=lambda _jids: [])
-        governor: Any = SimpleNamespace(drop=self._drop, deck=deck)
+        governor: Any = SimpleNamespace(drop=self._drop)
+        self.recorded: set[tuple[int, str]] = set()
         self.said: list[ev.Event] = []
         output: Any = SimpleNamespace(read=lambda _books: self.said)
-        self.failures = Failures(output, governor)
+        is_recorded = lambda sid, name: (sid, name) in self.recorded  # noqa: E731
+        self.failures = Failures(output, governor, lambda _failure: (True, []), is_recorded)
         self.now = 1000.0
 
     def _known(self, output: str) -> bool:
         return output in self.planned
 
-    def _drop(self, _sid: int, output: str, _why: str) -> tuple[list[int], list[ev.Event]]:
+    def _drop(self, _sid: int, output: str, _why: str) -> tuple[list[ManagedJob], list[ev.Event]]:
         self.dropped.append(output)
-        return [8], []
+        return [managed_job(8)], []
 
     def look(self, *events: ev.Event, recorded: int = 0, state: str = "S") -> None:
         self.now += 1
@@ -76,7 +78,7 @@ def test_a_log_that_tells_of_nothing_tells_of_no_failure(ninja: Watched) -> None
 
 
 def test_a_job_of_which_the_log_has_a_record_after_all_has_not_failed(ninja: Watched) -> None:
-    ninja.failures.is_recorded = lambda sid, output: (sid, output) == (1, "a.o")
+    ninja.recorded.add((1, "a.o"))
     ninja.look(FAILED)
     for _ in range(60):
         ninja.look(recorded=1)
@@ -112,11 +114,10 @@ def test_a_ninja_that_is_busy_or_stopped_may_still_write_its_record(ninja: Watch
 
 
 def test_a_job_that_was_dropped_and_fails_when_its_step_runs_again_has_failed(ninja: Watched) -> None:
-    ninja.book.drop = lambda _jids: {"b.o"}
     ninja.look(FAILED)
     for _ in range(int(SURE_SECONDS) + 1):
         ninja.look(recorded=1)
-    ninja.said = [ev.FailureFound("b.o", "c++ b.cc", 1, (), 0, 9)]
+    ninja.said = [ev.FailureFound("8.o", "c++ 8.cc", 1, (), 0, 9)]
     assert ninja.failures.read([ninja.book], ninja.now) == []
     ninja.failures.begin_command()
     assert ninja.failures.read([ninja.book], ninja.now) == ninja.said

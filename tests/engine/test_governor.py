@@ -7,18 +7,23 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from stoker.contract.process import stat_fields
-from stoker.decide.memory.curves import Curve, flat
-from stoker.engine.govern.governor import Governor
+from stoker.decide.memory.curves import flat
+from stoker.engine.govern.gate_driver import GateDriver
+from stoker.engine.govern.governor import Governor, Precautions
 from stoker.engine.govern.jobserver import Lender
-from stoker.engine.govern.user_commands import carry_out
-from stoker.engine.jobs.deck import Birth
+from stoker.engine.govern.level_control import LevelControl, Orders, StepLimits
+from stoker.engine.govern.memory_watch import MemoryWatch
+from stoker.engine.govern.user_commands import UserCommands
+from stoker.engine.jobs.managed_job import ManagedJob
+from stoker.engine.jobs.newborn import Birth, Clocks, by_age, managed
+from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.reduce import reduce
@@ -29,58 +34,52 @@ from stoker.sense.proc.jobs import Job, JobUse
 from stoker.sense.proc.processes import parse_stat
 from stoker.sense.proc.procfs import read_once
 from stoker.sense.proc.schedulers import Scheduler
+from support.jobs import FixedExpectations, use_of
 from support.program import until
 
 GIB = 2**30
 NINJA = Scheduler(os.getpid(), 1, "ninja", "/", "ninja", ("ninja",), 16, "build.ninja", ())
 
 
-@dataclass
-class Told:
-    """Expectations by output; 0.1 GiB for all others."""
-
-    sizes: dict[str, float] = field(default_factory=dict)
-    cores: float = 2.0
-    learnt: list[tuple[str, bool, float]] = field(default_factory=list)
-    adopted_jobs: list[int] = field(default_factory=list)
-    curves: dict[str, Curve] = field(default_factory=dict)
-    version: int = 0
-
-    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
-        return self.curves.setdefault(output, flat(self.sizes.get(output, 0.1 * GIB), 60.0))
-
-    def width(self, argv: tuple[str, ...]) -> float:
-        return 1.0
-
-    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        pass
-
-    def adopted(self, jid: int) -> None:
-        self.adopted_jobs.append(jid)
-
-    def finished(self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float) -> None:
-        self.learnt.append((output, ok, seconds))
-
-    def lost(self, jid: int) -> None:
-        self.learnt.append(("lost", False, 0.0))
-
-
 class World:
     """A governor, jobs as ninja would start them, and a memory that the test sets."""
 
-    def __init__(self, state: BuildState | None = None) -> None:
-        self.expected = Told()
+    def __init__(self, state: BuildState | None = None, jobserver: Path | None = None) -> None:
+        self.expected = FixedExpectations()
         self.memory = MemoryLimit("machine", 16 * GIB, 0)
-        self.governor = Governor(self.expected, lambda: self.memory, state or BuildState())
-        self.governor.cores = self.governor.limit = 2.0
+        self.killed: list[tuple[str, str]] = []
+        state = state or BuildState()
+        self.jobs = JobTable(self.expected, state)
+        self.level = LevelControl(state)
+        self.level.set_cores(2.0)
+        self.level.limit(StepLimits(2.0))
+        memory = MemoryWatch(self.jobs, self.level, lambda _held: self.memory)
+        self.gate = GateDriver(self.jobs, lambda job, by: self.killed.append((job.job.output, by)), time.monotonic)
+        slots = Lender(jobserver, self.jobs.living_by_scheduler) if jobserver else None
+        self.governor = Governor(self.jobs, self.expected, self.level, memory, self.gate, slots)
+        self.commands = UserCommands(self.jobs, self.level, self.gate, self.governor)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.events: list[ev.Event] = []
 
     def start(self, *outputs: str, group: int = 0) -> list[Birth]:
-        """Spawn a job for each output, and tell the governor of all at once."""
+        """Spawn a job for each output, and let the governor receive all at once."""
         births = [self.birth(output, group) for output in outputs]
-        self.events += self.governor.receive(births, time.time())
+        self.events += self.receive(births)
         return births
+
+    def receive(self, births: Sequence[Birth]) -> list[ev.Event]:
+        clocks = Clocks.now()
+        held = not self.gate.open
+        return self.governor.receive([managed(birth, time.time(), clocks, held=held) for birth in by_age(births)])
+
+    def job(self, jid: int) -> ManagedJob:
+        job = self.jobs.get(jid)
+        assert job is not None
+        return job
+
+    def see_use(self, jid: int, use: JobUse) -> list[ev.Event]:
+        """What a job uses has been measured."""
+        return self.gate.correct({self.job(jid): use})
 
     def birth(self, output: str, group: int = 0) -> Birth:
         child = subprocess.Popen(["sleep", "600"], process_group=group)
@@ -88,21 +87,23 @@ class World:
         process = parse_stat(read_once(f"/proc/{child.pid}/stat") or b"")
         assert process is not None
         job = Job(child.pid, process.start_ticks, NINJA.key, time.time(), ("sleep", "600"), output, "cxx")
-        return Birth(len(self.processes), 1, job, process, NINJA)
+        return Birth(len(self.processes), 1, use_of(job), process, NINJA)
 
     def end(self, birth: Birth) -> None:
-        """The job's process ends, and the governor hears of it."""
+        """The job's process ends, and that is noticed."""
         process = self.processes[birth.jid - 1]
         process.kill()
         process.wait()
-        self.governor.exited(birth.job.key)
+        job = self.jobs.exit(birth.job.key, time.time(), time.time())
+        assert job is not None
+        self.gate.exited(job)
         self.events += self.governor.step()
 
     def stopped(self, births: Sequence[Birth]) -> list[bool]:
         return [stat_fields(b.job.pid)[:1] == [b"T"] for b in births]
 
     def hand(self, verb: str, **arguments: object) -> list[ev.Event]:
-        events = carry_out(self.governor, verb, arguments, "ann")
+        events = self.commands.carry_out(verb, arguments, "ann")
         self.events += events
         return events
 
@@ -114,14 +115,28 @@ def see(condition: Callable[[], bool]) -> None:
     until(condition, "what was decided")
 
 
+Serving = Callable[[Path], World]
+
+
 @pytest.fixture
-def world() -> Iterator[World]:
-    world = World()
-    yield world
-    for process in world.processes:
+def serving() -> Iterator[Callable[..., World]]:
+    """Makes worlds, with a jobserver at that path."""
+    worlds: list[World] = []
+
+    def make(jobserver: Path | None = None) -> World:
+        worlds.append(World(jobserver=jobserver))
+        return worlds[-1]
+
+    yield make
+    for process in (process for world in worlds for process in world.processes):
         process.kill()
         process.send_signal(signal.SIGCONT)
         process.wait()
+
+
+@pytest.fixture
+def world(serving: Callable[[], World]) -> World:
+    return serving()
 
 
 def test_as_many_run_as_there_are_cores_and_the_oldest_on_deck_follows_a_death(world: World) -> None:
@@ -143,7 +158,7 @@ def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> 
     for output, size in (("a", 0.11), ("b", 0.3), ("c", 0.02)):
         world.expected.curves[output] = flat(size * GIB, 60.0)
     world.expected.version += 1
-    told = [world.governor.told(m) for m in deck.outdated()]
+    told = [world.jobs.describe(job) for job in deck.outdated()]
     assert told == [ev.JobMoved(2, "running", round(0.3 * GIB)), ev.JobMoved(3, "on_deck", round(0.02 * GIB))]
     assert deck.outdated() == [], "a little more or less is no news"
 
@@ -218,11 +233,9 @@ def test_single_jobs_obey_a_person(world: World) -> None:
     see(lambda: world.stopped(births) == [True, False, False])
     world.hand("job", jid=1, act="thaw")
     see(lambda: world.stopped(births)[0] is False)
-    killed: list[tuple[str, str]] = []
-    world.governor.on_kill = lambda member, by: killed.append((member.job.output, by))
     world.hand("job", jid=2, act="kill")
     assert world.processes[1].wait() == -signal.SIGKILL
-    assert killed == [("b", "person")]
+    assert world.killed == [("b", "person")]
     assert [(e.output, e.by, e.jid, e.who) for e in world.events if isinstance(e, ev.JobKilled)] == [
         ("b", "person", 2, "ann")
     ]
@@ -282,15 +295,15 @@ def test_nonsense_is_refused_and_changes_nothing(world: World, verb: str, argume
     with pytest.raises(CommandRefused):
         world.hand(verb, **arguments)
     assert world.stopped(births) == before
-    assert world.governor.level == 2
+    assert world.level.level == 2
 
 
 def test_after_a_real_error_what_is_on_deck_is_dropped_and_what_runs_goes_on(world: World) -> None:
     births = world.start("a", "b", "c", "d")
-    for member in world.governor.deck:
-        member.admitted -= 60.0
-    jids, events = world.governor.drop(1, "a", "a failed")
-    assert jids == [3, 4]
+    for job in world.jobs:
+        job.admitted -= 60.0
+    jobs, events = world.governor.drop(1, "a", "a failed")
+    assert [job.jid for job in jobs] == [3, 4]
     assert [type(e) for e in events] == [ev.Decided]
     assert all(world.processes[n].wait() == -signal.SIGKILL for n in (2, 3))
     assert world.stopped(births[:2]) == [False, False]
@@ -310,9 +323,9 @@ def test_a_new_engine_finds_each_job_where_the_old_one_left_it(world: World) -> 
     ]
     processes = [parse_stat(read_once(f"/proc/{b.job.pid}/stat") or b"") for b in births]
     adopted = [b._replace(before=t, process=p) for b, t, p in zip(births, told, processes, strict=True) if p]
-    world.governor.paused = "soft"
-    events = world.governor.receive(adopted, time.time())
-    assert [m.state for m in world.governor.deck] == ["running", "on_deck", "frozen", "on_deck", "running"]
+    world.level.order(Orders(paused="soft"))
+    events = world.receive(adopted)
+    assert [job.state for job in world.jobs] == ["running", "on_deck", "frozen", "on_deck", "running"]
     assert [e for e in events if isinstance(e, ev.JobMoved)] == [ev.JobMoved(5, "running")]
     assert 1 in world.expected.adopted_jobs
 
@@ -320,10 +333,10 @@ def test_a_new_engine_finds_each_job_where_the_old_one_left_it(world: World) -> 
 def test_jobs_born_in_one_instant_are_let_go_in_their_order(world: World) -> None:
     births = [world.birth(output) for output in "abcd"]
     ticks = births[0].job.start_ticks
-    together = [b._replace(job=replace(b.job, start_ticks=ticks)) for b in births]
-    world.governor.paused = "hard"
-    world.governor.receive(together, time.time())
-    assert len({m.arrived for m in world.governor.deck}) == 1
+    together = [b._replace(use=use_of(replace(b.job, start_ticks=ticks))) for b in births]
+    world.level.order(Orders(paused="hard"))
+    world.receive(together)
+    assert len({job.arrived for job in world.jobs}) == 1
 
 
 @pytest.mark.parametrize("act", ["freeze", "alone"])
@@ -340,26 +353,25 @@ def test_what_a_person_did_to_a_job_outlives_the_engine(world: World, act: str) 
         before = replace(_told(birth, moved.state), moved_by=moved.by, alone=moved.alone)
         heirs.append(birth._replace(before=before, process=process))
     next_one = World(BuildState())
-    next_one.governor.receive(heirs, time.time())
+    next_one.receive(heirs)
     assert world.stopped(births) == [act == "freeze", act == "alone"]
     other = 1 if act == "freeze" else 0
-    next_one.governor.exited(births[other].job.key)
+    next_one.jobs.exit(births[other].job.key, 0.0, 0.0)
     next_one.governor.step()
     see(lambda: world.stopped(births) == [act == "freeze", False])
 
 
-def test_jobs_that_a_ninja_starts_by_slots_run_up_to_the_level(world: World, tmp_path: Path) -> None:
+def test_jobs_that_a_ninja_starts_by_slots_run_up_to_the_level(serving: Serving, tmp_path: Path) -> None:
     """As a plain ninja in a script does. In its place, and as the scheduler of these jobs: this process."""
     (tmp_path / "b-1").mkdir()
     os.mkfifo(tmp_path / "b-1" / "jobserver")
-    governor = world.governor
-    governor.wanted = 4
-    governor.lender = Lender(tmp_path / "b-1" / "jobserver", governor.deck.living_by_scheduler)
+    world = serving(tmp_path / "b-1" / "jobserver")
+    world.level.order(Orders(level=4))
     births = world.start("a")
     client = os.open(tmp_path / "b-1" / "jobserver", os.O_RDWR | os.O_NONBLOCK)
     assert os.read(client, 9) == b"+++"
     births += world.start("b", "c", "d")
-    world.events += governor.step()
+    world.events += world.governor.step()
     time.sleep(0.05)
     assert world.stopped(births) == [False] * 4
     with pytest.raises(BlockingIOError):
@@ -381,7 +393,7 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
     for birth in births[2:]:
         os.kill(birth.job.pid, signal.SIGCONT)
     uses = {b.jid: _use(b, cpu) for b, cpu in ((births[2], 0.0), (births[3], 5.0))}
-    events = world.governor.observe(uses)
+    events = world.gate.correct({world.job(jid): use for jid, use in uses.items()})
     see(lambda: world.stopped(births[2:]) == [True, False])
     assert events == [ev.JobMoved(4, "running")]
 
@@ -389,10 +401,10 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
 def test_what_is_set_going_to_be_ended_is_not_stopped_again(world: World) -> None:
     births = world.start("a", "b", "c")
     see(lambda: world.stopped(births) == [False, False, True])
-    world.governor.open = True
+    world.gate.let_go()
     os.kill(births[2].job.pid, signal.SIGCONT)
     see(lambda: world.stopped(births) == [False] * 3)
-    assert world.governor.observe({3: _use(births[2], 0.0)}) == [ev.JobMoved(3, "running")]
+    assert world.see_use(3, _use(births[2], 0.0)) == [ev.JobMoved(3, "running")]
     time.sleep(0.05)
     assert world.stopped(births) == [False] * 3
 
@@ -405,7 +417,7 @@ def test_what_was_measured_before_a_job_was_held_does_not_set_it_free(world: Wor
     """Found late, it had worked already: taken for running, it would have stayed stopped for ever."""
     births = world.start("a", "b", "c")
     see(lambda: world.stopped(births) == [False, False, True])
-    assert world.governor.observe({3: _use(births[2], 0.7)}) == []
+    assert world.see_use(3, _use(births[2], 0.7)) == []
     world.end(births[0])
     see(lambda: world.stopped(births[1:]) == [False, False])
 
@@ -416,7 +428,7 @@ def test_a_job_that_should_run_and_stays_stopped_is_set_going_once(world: World)
         os.kill(birth.job.pid, signal.SIGSTOP)
         see(lambda: world.stopped([birth]) == [True])
         for _ in range(5):
-            world.events += world.governor.observe({1: _use(birth, 0.0, "frozen")})
+            world.events += world.see_use(1, _use(birth, 0.0, "frozen"))
         see(lambda: world.stopped([birth]) == [times == 2])  # noqa: B023  (called before the next turn)
     assert world.decided() == ["governor: set a going"]
 
@@ -425,7 +437,7 @@ def test_a_job_on_deck_that_turns_out_to_run_a_scheduler_goes_on(world: World) -
     """Its own jobs are held; it takes no place of the level, and would never get one."""
     births = world.start("a", "b", "outer")
     see(lambda: world.stopped(births) == [False, False, True])
-    events = world.governor.set_carriers({(1, 1): births[2].job.key})
+    events = world.gate.carry({(1, 1): births[2].job.key})
     see(lambda: world.stopped(births) == [False, False, False])
     assert events == [ev.JobMoved(3, "running")]
 
@@ -433,34 +445,25 @@ def test_a_job_on_deck_that_turns_out_to_run_a_scheduler_goes_on(world: World) -
 def test_time_on_deck_is_not_time_that_a_job_took(world: World) -> None:
     world.start("a", "b")
     (birth,) = world.start("c")
-    (member,) = (m for m in world.governor.deck if m.jid == birth.jid)
-    member.since -= 30.0
+    job = world.job(birth.jid)
+    job.since -= 30.0
+    world.end(birth)
     event = ev.JobFinished(birth.jid, 1, "c", "cxx", 300.0, "ok")
-    assert 30.0 < world.governor.finished(event).seconds <= 270.0
+    assert 30.0 < world.jobs.end(job, event).seconds <= 270.0
     assert world.expected.learnt[0][:2] == ("c", True)
 
 
 def test_while_the_build_is_being_stopped_nothing_is_held(world: World) -> None:
-    world.governor.open = True
+    world.gate.let_go()
     births = world.start("a", "b", "c", "d")
     time.sleep(0.05)
     assert world.stopped(births) == [False] * 4
 
 
-def test_a_job_whose_end_was_told_is_not_named_any_more(world: World) -> None:
-    (birth,) = world.start("a")
-    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is not None
-    world.governor.finished(ev.JobFinished(birth.jid, 1, "src/a.o", "cxx", 0.1, "ok"))
-    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None
-    world.governor.gone(birth.jid)
-    assert world.governor.rename(birth.jid, "src/a.o", "cxx") is None
-
-
 def test_one_at_a_time_in_the_last_attempt_is_nobodys_number_for_the_next_engine(world: World) -> None:
     world.hand("level", jobs=8)
-    world.governor.one_by_one = True
-    told = next(e for e in world.governor.level_told() if isinstance(e, ev.LevelSet))
+    world.governor.take_precautions(Precautions(one_by_one=True))
+    told = next(e for e in world.level.news() if isinstance(e, ev.LevelSet))
     assert (told.mode, told.target) == ("auto", 1)
     journal = reduce(BuildState(), ev.Record(1, 1000.0, told))
-    successor = Governor(world.expected, lambda: world.memory, journal)
-    assert successor.wanted is None
+    assert LevelControl(journal).orders.level is None

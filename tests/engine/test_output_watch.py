@@ -7,17 +7,29 @@ from pathlib import Path
 
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.scheduler_book import SchedulerBook
+from stoker.engine.jobs.table import JobTable
 from stoker.model.events import Event, FailureFound, Record, Sampled, SchedulerPlanned
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState, OutputUse
 from stoker.sense.ninja.plan import Plan, PlanSummary
 from stoker.sense.proc.schedulers import Scheduler
+from support.jobs import FixedExpectations
+
+
+def new_book() -> SchedulerBook:
+    ninja = Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ())
+    return SchedulerBook(1, ninja, 0.0, JobTable(FixedExpectations(), BuildState()))
 
 
 def book_with_plan(total: int) -> SchedulerBook:
-    book = SchedulerBook(1, Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()), 0.0)
-    book.name_jobs(Plan(PlanSummary(total, 0, total, {"cxx": total}, ""), None, 0))
+    book = SchedulerBook(
+        1,
+        Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
+        0.0,
+        JobTable(FixedExpectations(), BuildState()),
+    )
+    book.take_plan(Plan(PlanSummary(total, 0, total, {"cxx": total}, ""), None, 0))
     return book
 
 
@@ -73,7 +85,12 @@ def test_the_same_nested_build_at_each_job_is_not_taken_for_the_outer_one(tmp_pa
 def test_the_total_of_what_renews_the_manifest_is_not_told_while_a_plan_is_due(tmp_path: Path) -> None:
     log = tmp_path / "output.log"
     watch = OutputWatch(log, BuildState())
-    book = SchedulerBook(1, Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()), 0.0)
+    book = SchedulerBook(
+        1,
+        Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
+        0.0,
+        JobTable(FixedExpectations(), BuildState()),
+    )
     book.plan_is_due = True
     assert said(watch, log, book, "[1/2] Re-checking globbed directories...\n") == []
     book.plan_is_due = False

@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stoker.act.gate import Target
 from stoker.decide.recovery.deaths import MORE, Again, GiveUp
 from stoker.engine.aftermath.recovery import PART, Recovery
-from stoker.engine.jobs.deck import Member
+from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
@@ -21,6 +21,7 @@ from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal import JournalWriter, load_state
 from stoker.sense.proc.jobs import Job
+from support.jobs import managed_job, use_of
 from support.kernel_log import needs_kernel_log
 from support.memory_group import MemoryGroup
 
@@ -49,7 +50,8 @@ class Build:
         self._journal = JournalWriter(self._folder / "journal.jsonl")
         self.state: BuildState = load_state(self._folder / "journal.jsonl")
         self._watch = OutputWatch(self.log, self.state)
-        self.recovery = Recovery(self._pid, self.log, self.state)
+        self.owners: dict[int, ManagedJob] = {}
+        self.recovery = Recovery(self._pid, self.log, self.state, lambda pid: self.owners.get(pid))
 
     def restart(self) -> None:
         """Another engine, which knows only the files."""
@@ -94,11 +96,13 @@ class Build:
         return [(d.who, d.what, d.why) for d in self.state.decisions]
 
 
-def member(output: str, *, rss: int = 0, command: str = "", jid: int = 1, pid: int = 9) -> Member:
-    """A live job of the build, as the governor has it."""
+def member(output: str, *, rss: int = 0, command: str = "", jid: int = 1, pid: int = 9) -> ManagedJob:
+    """A live job of the build."""
     argv = ("/bin/sh", "-c", command) if command else ()
-    job = Job(pid, 1, (7, 1), 1000.0, argv, output, "other")
-    return Member(jid, 1, job, Target(pid, 1, leads=True), "running", 0.0, 0.0, 0.0, rss=rss, peak_rss=rss, pids={pid})
+    known = Job(pid, 1, (7, 1), 1000.0, argv, output, "other")
+    job = managed_job(jid, use=use_of(known, rss=rss))
+    job.measure(replace(job.seen, pids=(pid,)))
+    return job
 
 
 @pytest.fixture
@@ -283,7 +287,7 @@ def test_whom_the_kernel_took_out_of_a_job_makes_its_failure_a_death(
 ) -> None:
     """Whatever its command is, and whatever is said by those that waited for the process."""
     victim = overrun(group)
-    build.recovery.owner = lambda pid: member("a.o", pid=victim) if pid == victim else None
+    build.owners[victim] = member("a.o", pid=victim)
     build.says(b"FAILED: [code=1] a.o \n./forge a.o 300\n", said)
     assert build.recovery.hear(build.state.failures[0], build.state)[0] is False
     build.says(STOPPED)

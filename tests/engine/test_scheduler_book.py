@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from stoker.engine.jobs.scheduler_book import PATIENCE_TICKS, SchedulerBook
+from stoker.engine.jobs.table import JobTable
 from stoker.model.events import JobFinished
+from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.ninja.build_log import Entry
 from stoker.sense.ninja.plan import Plan, PlanSummary, key_of_argv, table_path, write_table
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
 from stoker.sense.proc.jobs import Job, JobUse
 from stoker.sense.proc.schedulers import Scheduler, SchedulerTool
+from support.jobs import FixedExpectations, managed_job
 
 START = 1000.0
+NUMBERS = count(100)
 
 
-def book(tool: SchedulerTool = "ninja") -> SchedulerBook:
-    return SchedulerBook(1, Scheduler(7, 70, tool, "/b", "/bin/ninja", ("ninja",), 4, "build.ninja", ()), START)
+class Book(SchedulerBook):
+    """A book with the jobs that a test says were seen."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.table = JobTable(FixedExpectations(), BuildState())
+        super().__init__(1, scheduler, START, self.table)
+
+    def runs(self, jid: int, seen: JobUse) -> None:
+        self.table.add(managed_job(jid, use=seen))
+
+    def vanished(self, jid: int, last_seen: float, noticed: float) -> list[JobFinished]:
+        self.table.exit((jid, jid), last_seen, noticed)
+        return self.end_unrecorded()
+
+    def all_vanished(self, last_seen: float, noticed: float) -> list[JobFinished]:
+        self.end_all(last_seen, noticed)
+        return self.end_unrecorded()
+
+    def starts_beside(self, live: int) -> bool:
+        """Whether it may start a job while so many live."""
+        jids = [next(NUMBERS) for _ in range(live)]
+        for jid in jids:
+            self.runs(jid, use("other.o"))
+        may = self.may_start()
+        for jid in jids:
+            self.table.exit((jid, jid), START, START)
+        self.settle(at_once=True)
+        return may
+
+
+def book(tool: SchedulerTool = "ninja", width: int | None = 4) -> Book:
+    return Book(Scheduler(7, 70, tool, "/b", "/bin/ninja", ("ninja",), width, "build.ninja", ()))
 
 
 def use(output: str, started: float = START + 1, *, tool: Tool = "cxx", peak: int = 500) -> JobUse:
@@ -32,14 +66,14 @@ def entry(output: str, start_ms: int = 1000, end_ms: int = 3000, offset: int = 5
     return Entry(start_ms, end_ms, int((START + start_ms / 1000) * 1e9), output, "abc", offset)
 
 
-def recorded(b: SchedulerBook, *entries: Entry, just_scanned: bool = False) -> list[JobFinished]:
+def recorded(b: Book, *entries: Entry, just_scanned: bool = False) -> list[JobFinished]:
     return [e for e in b.recorded(entries, just_scanned=just_scanned) if isinstance(e, JobFinished)]
 
 
 def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    assert b.vanished(1, use("a.o"), START + 3, START + 3) == []
+    assert b.vanished(1, START + 3, START + 3) == []
     assert recorded(b, entry("a.o")) == [
         JobFinished(1, 1, "a.o", "cxx", 2.0, "ok", peak_rss=500, cpu_seconds=1.5, log_offset=50)
     ]
@@ -49,9 +83,9 @@ def test_a_recorded_job_carries_what_was_seen_of_it() -> None:
 def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_waits_for() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    b.vanished(1, use("a.o"), START + 3, START + 3)
+    b.vanished(1, START + 3, START + 3)
     for _ in range(9):
-        assert b.settle(at_once=False, is_left=lambda _use: True) == []
+        assert b.settle(at_once=False, is_left=lambda _job: True) == []
     assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
 
 
@@ -59,8 +93,7 @@ def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:
     b = book()
     b.runs(1, use("a.o"))
     assert [f.jid for f in recorded(b, entry("a.o"))] == [1]
-    b.runs(1, use("a.o"))
-    assert b.vanished(1, use("a.o"), START + 4, START + 4) == []
+    assert b.vanished(1, START + 4, START + 4) == []
     assert b.settle(at_once=True) == []
 
 
@@ -83,7 +116,7 @@ def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_record
     b = book()
     begun = START + 7.25
     b.runs(1, use("", begun))
-    b.vanished(1, use("", begun), begun + 0.01, begun + 0.01)
+    b.vanished(1, begun + 0.01, begun + 0.01)
     record = entry("a.o", start_ms=2, end_ms=12)._replace(mtime=int(begun * 1e9))
     assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
     assert b.settle(at_once=True) == []
@@ -92,7 +125,7 @@ def test_a_nameless_job_of_a_ninja_that_was_slow_to_start_is_known_by_its_record
 def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> None:
     b = book()
     b.runs(1, use("a.o"))
-    b.vanished(1, use("a.o"), START + 5, START + 5)
+    b.vanished(1, START + 5, START + 5)
     for _ in range(PATIENCE_TICKS - 1):
         assert b.settle(at_once=False) == []
     (failed,) = b.settle(at_once=False)
@@ -105,9 +138,9 @@ def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     b.runs(1, first)
     b.runs(2, second)
     assert recorded(b, entry("gen/version.h", 9000, 9500)) == []
-    b.vanished(2, second, START + 9.4, START + 9.4)
+    b.vanished(2, START + 9.4, START + 9.4)
     assert [f.jid for f in recorded(b, just_scanned=True)] == [2]
-    b.vanished(1, first, START + 9.5, START + 9.5)
+    b.vanished(1, START + 9.5, START + 9.5)
     assert [f.jid for f in recorded(b, entry("gen/other.h", 1000, 9600))] == [1]
 
 
@@ -124,8 +157,8 @@ def test_a_job_that_the_plan_names_leaves_the_record_of_another_to_the_nameless(
     b.plan = planned(tmp_path, "a.o", "same0", "same1")
     b.runs(1, use("a.o", START + 1.0))
     b.runs(2, use("", START + 1.1, tool="other"))
-    b.vanished(1, use("a.o", START + 1.0), START + 3, START + 3)
-    b.vanished(2, use("", START + 1.1, tool="other"), START + 3, START + 3)
+    b.vanished(1, START + 3, START + 3)
+    b.vanished(2, START + 3, START + 3)
     assert [f.jid for f in recorded(b, entry("same0", 1000, 1500), entry("a.o", 1000, 1600))] == [2, 1]
 
 
@@ -135,7 +168,7 @@ def test_ninjas_clock_is_learnt_from_jobs_with_a_name() -> None:
     recorded(b, entry("a.o", 1000, 2000))
     nameless = use("", START + 7.0, tool="other")
     b.runs(2, nameless)
-    b.vanished(2, nameless, START + 8, START + 8)
+    b.vanished(2, START + 8, START + 8)
     assert [f.jid for f in recorded(b, entry("gen.h", 3000, 4000))] == [2]
 
 
@@ -156,7 +189,7 @@ def test_a_job_that_still_runs_under_its_own_name_is_not_taken_for_another() -> 
 def test_make_keeps_no_log_so_a_vanished_job_has_ended() -> None:
     b = book("make")
     b.runs(1, use("a.o"))
-    (finished,) = b.vanished(1, use("a.o"), START + 2, START + 2)
+    (finished,) = b.vanished(1, START + 2, START + 2)
     assert (finished.outcome, finished.output) == ("unknown", "a.o")
 
 
@@ -178,19 +211,19 @@ def test_a_job_that_ran_when_its_ninja_was_killed_has_failed_once_no_record_come
 
 def test_a_ninja_with_all_its_places_taken_starts_nothing_and_a_make_may() -> None:
     ninja, make = book(), book("make")
-    unlimited = SchedulerBook(1, replace(ninja.scheduler, width=None), START)
-    assert [ninja.may_start(live) for live in (0, 3, 4, 5)] == [True, True, False, False]
-    assert make.may_start(5)
-    assert unlimited.may_start(5000)
+    unlimited = book(width=None)
+    assert [ninja.starts_beside(live) for live in (0, 3, 4, 5)] == [True, True, False, False]
+    assert make.starts_beside(5)
+    assert unlimited.starts_beside(500)
 
 
 def test_a_ninja_whose_plan_holds_no_more_than_runs_starts_nothing() -> None:
     b = book()
-    b.name_jobs(Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0))
-    assert [b.may_start(live) for live in (0, 2, 3)] == [True, True, False]
+    b.take_plan(Plan(PlanSummary(3, 0, 3, {"cxx": 3}, ""), None, 0))
+    assert [b.starts_beside(live) for live in (0, 2, 3)] == [True, True, False]
     b.runs(1, use("a.o"))
     recorded(b, entry("a.o"))
-    assert [b.may_start(live) for live in (0, 1, 2)] == [True, True, False]
+    assert [b.starts_beside(live) for live in (0, 1, 2)] == [True, True, False]
 
 
 def by_end(output: str, start_ms: int, end_ms: int) -> Entry:
@@ -203,8 +236,8 @@ def test_a_record_that_tells_a_jobs_end_is_not_paired_with_a_job_that_started_th
     first, second = use("", START + 5.0, tool="other"), use("", START + 6.0, tool="other")
     b.runs(1, first)
     b.runs(2, second)
-    b.vanished(1, first, START + 6.0, START + 6.0)
-    b.vanished(2, second, START + 9.0, START + 9.0)
+    b.vanished(1, START + 6.0, START + 6.0)
+    b.vanished(2, START + 9.0, START + 9.0)
     found = recorded(b, by_end("one.h", 0, 1000), by_end("two.h", 1000, 4000))
     assert [(f.jid, f.output) for f in found] == [(1, "one.h"), (2, "two.h")]
 
@@ -216,7 +249,7 @@ def test_ninjas_clock_begins_anew_behind_its_manifest() -> None:
     recorded(b, by_end("a.o", 0, 500))
     nameless = use("", START + 7.0, tool="other")
     b.runs(2, nameless)
-    b.vanished(2, nameless, START + 8, START + 8)
+    b.vanished(2, START + 8, START + 8)
     assert [f.jid for f in recorded(b, by_end("gen.h", 1000, 2000))] == [2]
 
 
@@ -226,14 +259,14 @@ def test_what_was_counted_before_the_manifest_was_renewed_counts_no_more() -> No
     assert [e.tools for e in told if not isinstance(e, JobFinished)] == [{"other": 1}]
     assert b.finished == 0
     recorded(b, entry("a.o", 0, 100))
-    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    b.take_plan(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
     assert (b.recount(), b.finished) == ([], 1)
 
 
 def test_what_a_late_plan_says_renewed_the_manifest_counts_no_more() -> None:
     b = book()
     recorded(b, entry("checked", 0, 10), entry("a.o", 20, 500))
-    b.name_jobs(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
+    b.take_plan(Plan(PlanSummary(9, 1, 8, {}, "", renewing=frozenset(("checked", "build.ninja"))), None, 0))
     assert [e.tools for e in b.recount()] == [{"other": 1}]
     assert b.recount() == []
     assert [f.counted for f in recorded(b, entry("checked", 0, 10), entry("b.o", 20, 600))] == [False, True]
@@ -244,7 +277,7 @@ def test_a_record_that_was_counted_before_its_job_was_seen_to_end_still_tells_th
     b = book()
     b.runs(1, use("not-its-name", START + 1.0))
     assert [f.jid for f in recorded(b, entry("a.stamp", 1000, 3000))] == [None]
-    b.vanished(1, use("not-its-name", START + 1.0), START + 3.0, START + 3.0)
+    b.vanished(1, START + 3.0, START + 3.0)
     (ended,) = b.settle(at_once=True)
     assert (ended.jid, ended.output, ended.outcome, ended.counted) == (1, "a.stamp", "ok", False)
 
@@ -254,7 +287,7 @@ def test_a_job_that_ended_while_nobody_looked_is_paired_with_its_record() -> Non
     b = book()
     nameless = use("", START + 5.0, tool="other")
     b.runs(1, nameless)
-    b.vanished(1, nameless, START + 6.0, START + 35.0)
+    b.vanished(1, START + 6.0, START + 35.0)
     assert [(f.jid, f.output, f.outcome) for f in recorded(b, by_end("one.h", 0, 9000))] == [(1, "one.h", "ok")]
 
 
@@ -264,14 +297,14 @@ def test_the_records_of_a_samurai_tell_when_a_job_ended() -> None:
     jobs = {jid: use("", START + jid, tool="other") for jid in (1, 2)}
     for jid, job in jobs.items():
         b.runs(jid, job)
-        b.vanished(jid, job, START + jid + 5, START + jid + 5)
+        b.vanished(jid, START + jid + 5, START + jid + 5)
     records = [Entry(0, 0, int((START + jid + 5) * 1e9), f"out{jid}", "h", 50) for jid in (1, 2)]
     assert [f.jid for f in recorded(b, *records)] == [1, 2]
 
 
 def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() -> None:
     b = book()
-    b.name_jobs(Plan(PlanSummary(1, 0, 1, {"other": 1}, ""), None, 0))
+    b.take_plan(Plan(PlanSummary(1, 0, 1, {"other": 1}, ""), None, 0))
     recorded(b, entry("made", 0, 2000))
     b.runs(1, use("", START + 9, tool="other"))
     b.all_vanished(START + 9.5, START + 9.5)
@@ -281,7 +314,8 @@ def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() 
 def test_a_job_that_ended_unseen_long_before_it_is_missed_gets_its_record() -> None:
     """No pair by name has set ninja's clock yet, and the engine that looks now began seconds after the job's end."""
     b = book()
-    b.vanished(1, use("burn o1", START + 1.0, tool="other"), START + 1.5, START + 6.0)
+    b.runs(1, use("burn o1", START + 1.0, tool="other"))
+    b.vanished(1, START + 1.5, START + 6.0)
     record = Entry(0, 1950, int((START + 1.15) * 1e9), "o1", "abc", 50)  # ninja's own clock began a second late
     assert [(f.jid, f.outcome) for f in recorded(b, record)] == [(1, "ok")]
 
@@ -289,12 +323,13 @@ def test_a_job_that_ended_unseen_long_before_it_is_missed_gets_its_record() -> N
 def test_a_plan_names_a_job_that_has_vanished_before_it_came(tmp_path: Path) -> None:
     b = book()
     b.runs(1, use("burn o1", tool="other"))
-    b.vanished(1, use("burn o1", tool="other"), START + 3, START + 3)
+    b.vanished(1, START + 3, START + 3)
     file = tmp_path / "plan"
     file.write_text(json.dumps({"total": 9, "finished": 0, "planned": 9, "tools": {}, "stamp": ""}))
     with table_path(file).open("wb") as table:
         write_table(table, [(key_of_argv(use("burn o1").job.argv), "o1", "other")])
     plan = Plan.load(file)
     assert plan is not None
-    b.name_jobs(plan)
+    b.take_plan(plan)
+    assert b.name_jobs() == []
     assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("o1", "failed")]

@@ -9,7 +9,7 @@ import pytest
 from stoker.contract import spec_file
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.supervisor_files import Run
-from stoker.engine.loop.steps import Steps, changes, known_run
+from stoker.engine.steps import Steps, changes, known_run
 from stoker.model.events import Event, Noticed, Record, SchedulerStarted, StepEnded, StepStarted
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState, Step

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stoker.engine.aftermath.dropped import Dropped
+from stoker.engine.aftermath.command_forms import Words, forms, said
 from stoker.engine.govern.governor import Governor
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.scheduler_book import SchedulerBook
@@ -29,7 +29,14 @@ ended later has its own, counts as failed although no output tells of it. What f
 MAX_HEARD = 1000
 """Failures by name that are remembered: so many with -k only, where nothing is dropped."""
 
+KILLED = 137
+"""What a scheduler says of a dropped job, 128 + SIGKILL; ninja before 1.12 says nothing."""
+
 Hear = Callable[[ev.FailureFound], tuple[bool, list[ev.Event]]]
+"""Says whether a failure is a real error, rather than a compiler that was killed, and gives what to announce of it."""
+
+IsRecorded = Callable[[int, str], bool]
+"""Says whether that scheduler's log, read anew, has a record of that output after all."""
 
 
 @dataclass(slots=True)
@@ -46,20 +53,39 @@ class _Silent:
     recorded: int | None = None
 
 
+class Dropped:
+    """Known by output, and by command line: what a job makes may not have been learnt when it is dropped."""
+
+    def __init__(self) -> None:
+        self._outputs: set[str] = set()
+        self._commands: set[Words] = set()
+
+    def add(self, outputs: Iterable[str], commands: Iterable[Words]) -> None:
+        """Jobs that were dropped: what they make, and their arguments as the kernel tells them."""
+        self._outputs.update(outputs)
+        self._commands.update(map(said, commands))
+
+    def explains(self, failure: ev.FailureFound) -> bool:
+        """Whether this failure is only that of a dropped job."""
+        if failure.output in self._outputs:
+            return True
+        if failure.exit_code not in (None, KILLED):
+            return False
+        return not self._commands.isdisjoint(forms(failure.command))
+
+
 class Failures:
     """Hears of failures by the output, and by jobs that are gone without a record."""
 
-    def __init__(self, output: OutputWatch, governor: Governor) -> None:
+    def __init__(self, output: OutputWatch, governor: Governor, hear: Hear, is_recorded: IsRecorded) -> None:
         self._output = output
         self._governor = governor
+        self._hear = hear
+        self._is_recorded = is_recorded
         self._dropped = Dropped()
         self._heard: dict[str, None] = {}
         self._errors: dict[str, float] = {}
         self._silent: dict[int, _Silent] = {}
-        self.hear: Hear = lambda _failure: (True, [])
-        """Whether a failure is a real error, rather than a compiler that was killed, and what is to be told of it."""
-        self.is_recorded: Callable[[int, str], bool] = lambda _sid, _output: False
-        """Whether that scheduler's log, read anew, has a record of that output after all."""
 
     @property
     def waits(self) -> bool:
@@ -83,7 +109,7 @@ class Failures:
         """The event, and before a failure what is known of it: that it was a kill, or nothing."""
         if not isinstance(event, ev.FailureFound):
             return [event]
-        is_error, told = self.hear(event)
+        is_error, told = self._hear(event)
         if len(self._heard) < MAX_HEARD:
             self._heard[event.output] = None
         if is_error and len(self._errors) < MAX_HEARD:
@@ -133,7 +159,7 @@ class Failures:
                 silent.since = now
             elif not 0 <= now - silent.since < SURE_SECONDS:
                 del self._silent[jid]
-                found += [] if self.is_recorded(book.sid, silent.output) else self._drop(book, silent.output)
+                found += [] if self._is_recorded(book.sid, silent.output) else self._drop(book, silent.output)
         return found
 
     def note(self, events: Iterable[ev.Event], now: float) -> None:
@@ -157,6 +183,6 @@ class Failures:
         if book.errors < book.scheduler.failures:
             return []
         why = f"{output} failed, and {book.scheduler.tool} starts nothing more"
-        jids, events = self._governor.drop(book.sid, output, why)
-        self._dropped.add(book.drop(jids), self._governor.deck.commands(jids))
+        jobs, events = self._governor.drop(book.sid, output, why)
+        self._dropped.add({job.name for job in jobs if job.name}, [job.job.argv for job in jobs])
         return events

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from stoker.act import ramdisk
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec
-from stoker.engine.loop.build_ramdisk import let_go
 from stoker.model.events import BuildEnded, Diagnosed, Event, Noticed
 from stoker.model.state import BuildState
+from stoker.sense.proc.processes import read_cmdline
 
 
 async def findings(
@@ -29,7 +30,7 @@ async def findings(
     `alone` are the outputs that were made alone in the last attempt. No more is verified once `enough` is set.
     """
     what = "verification" if ending.outcome == "done" else "diagnosis"
-    yield let_go(spec)
+    yield _remove_ramdisk(spec)
     try:
         if ending.outcome == "done" and state.verification is None:
             from stoker.engine.aftermath.verification import verify_build
@@ -47,3 +48,19 @@ async def findings(
 def _folder(spec: BuildSpec, state: BuildState) -> str:
     """Where the last step ran."""
     return spec.step(state.step.index).cwd if state.step is not None else spec.cwd
+
+
+def _remove_ramdisk(spec: BuildSpec) -> list[Event]:
+    """Remove the folder of a build that is over, as the supervisor did if it was alive; say so if it must stay."""
+    if spec.ramdisk is None:
+        return []
+    folder = spec.ramdisk.folder
+    users = ramdisk.users(folder)
+    if not users and ramdisk.remove(folder):
+        return []
+    if not users:
+        text = f"{folder} cannot be removed: files of other users are in it, or something is mounted there"
+        return [Noticed("warning", text)]
+    names = ", ".join(sorted({f"{' '.join(read_cmdline(pid)[:1])} (process {pid})" for pid in users[:3]}))
+    text = f"{folder} stays: {names} still runs with its TMPDIR there; the first build after its end removes it"
+    return [Noticed("info", text)]

@@ -24,7 +24,7 @@ from stoker.decide.recovery.deaths import (
     will_run_again,
 )
 from stoker.engine.aftermath.killed_jobs import Casualties, Casualty
-from stoker.engine.jobs.deck import Member
+from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
@@ -84,10 +84,12 @@ class Recovery:
         pid: int,
         output: Path,
         state: BuildState,
+        owner: Callable[[int], ManagedJob | None],
         alone: frozenset[str] = frozenset(),
         kernel_log: KernelLog | None = None,
     ) -> None:
-        """`pid` is in the build's memory group; `output` is the build's output log; `alone` are made alone at first."""
+        """`pid` is in the build's memory group; `output` is the build's output log; `owner` finds the job that was
+        seen to have a process; `alone` are made alone at first."""
         self._output = output
         self._counter = OomCounter(find_cgroups(pid))
         self._log = kernel_log or KernelLog(group=memory_group(pid))
@@ -102,8 +104,7 @@ class Recovery:
                 self._killed.add(Casualty(k.jid, k.output, (), k.by, k.rss))
         self._explained: set[str] = set()
         self._pids_are_ours = pids_are_ours()
-        self.owner: Callable[[int], Member | None] = lambda _pid: None
-        """The job that was seen to have a process, by its pid."""
+        self._owner = owner
         self._asked_alone = alone
         self._spent = _spent(state, attempt)
         self._before_now = _demands(state, attempt)
@@ -147,7 +148,7 @@ class Recovery:
         self._victims.clear()
         self._explained.clear()
 
-    def killed_by_stoker(self, job: Member, by: ev.KilledBy = "shed") -> None:
+    def killed_by_stoker(self, job: ManagedJob, by: ev.KilledBy = "shed") -> None:
         """A job is about to be killed on purpose."""
         self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
 
@@ -176,7 +177,7 @@ class Recovery:
 
     def _place(self, victim: Victim) -> None:
         """Whose process the kernel has killed. The job may get over that: its death is told if it fails."""
-        job = self.owner(victim.pid) if self._pids_are_ours else None
+        job = self._owner(victim.pid) if self._pids_are_ours else None
         if job is not None:
             held = max(victim.rss, job.peak_rss)
             self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, "memory", held))

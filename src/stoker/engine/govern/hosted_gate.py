@@ -2,7 +2,7 @@
 
 sccache's server starts no more compilers at a time than the machine has CPUs (its own jobserver), those of other builds
 included, and one that is stopped keeps its place. So one place is always left: else jobs that may run, of this build or
-another, would wait for ever. Unaware of how guests are found.
+another, would wait for ever. Unaware of how they are found.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import replace
 from stoker.act import gate
 from stoker.contract.process import Key
 from stoker.decide.policy.snapshot import Decision
-from stoker.engine.jobs.deck import Deck, Member
+from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.table import JobTable
 from stoker.sense.proc.jobs import JobUse
 
 
-class GuestHolder:
+class HostedGate:
     """Which guests are stopped. `places`: how many may be, at most."""
 
     def __init__(self, places: int | None = None) -> None:
@@ -27,7 +28,7 @@ class GuestHolder:
         self.version = 0
         """Grows when somebody who stands in for the engine must know of it."""
 
-    def see(self, member: Member, use: JobUse) -> None:
+    def see(self, member: ManagedJob, use: JobUse) -> None:
         """After a look at a job: note its guests. One that an engine before this one had stopped goes on if its job
         does.
         """
@@ -35,13 +36,13 @@ class GuestHolder:
         if roots == member.target.hosted:
             return
         for guest in use.guests:
-            if guest[0] not in member.target.hosted and member.state == "running":
+            if guest[0] not in member.target.hosted and member.life is Life.RUNNING:
                 gate.nudge(guest)
         member.target = replace(member.target, hosted=roots)
 
-    def settle(self, members: Iterable[Member]) -> None:
+    def settle(self, members: Iterable[ManagedJob]) -> None:
         """After jobs were frozen or thawed, or have ended: so are their guests."""
-        frozen = [m for m in members if m.state == "frozen" and m.target.hosted and not m.ended]
+        frozen = [m for m in members if m.life is Life.FROZEN and m.target.hosted and m.lives]
         wanted = {guest: m.job.key for m in frozen for guest in m.target.hosted}
         free = [guest for guest in self._held if guest not in wanted]
         if free:
@@ -60,11 +61,6 @@ class GuestHolder:
         return self._held
 
 
-def without_starting(decisions: Iterable[Decision], deck: Deck) -> tuple[Decision, ...]:
+def without_starting(decisions: Iterable[Decision], jobs: JobTable) -> tuple[Decision, ...]:
     """Leave alone whoever starts a server: a client that is stopped while it waits for that fails, and so its job."""
-    return tuple(d for d in decisions if d.action != "freeze" or (m := deck.get(d.jid)) is None or not m.starting)
-
-
-def end_hosted(members: Iterable[Member]) -> None:
-    """The build is being stopped: so is what a server runs for its jobs, but not the server."""
-    gate.end_hosted([member.target for member in members])
+    return tuple(d for d in decisions if d.action != "freeze" or (m := jobs.get(d.jid)) is None or not m.seen.starting)

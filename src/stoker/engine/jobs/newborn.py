@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from stoker.act.gate import Target
 from stoker.act.tree import shows_stop
-from stoker.engine.jobs.deck import Birth, Member
+from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.model import state as state_of
 from stoker.model.events import JobState
-from stoker.sense.proc.processes import CLK_TCK, PROC
+from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.processes import CLK_TCK, PROC, Process
 from stoker.sense.proc.procfs import read_link
+from stoker.sense.proc.schedulers import Scheduler
 
 YOUNG = 3.0
 """Seconds after its birth in which a job is still held when it is found late: below a ninja that was itself found by
@@ -22,6 +25,22 @@ the look of a second ago, or after a stall of the machine. Later it has memory t
 
 UNTOUCHED = 0.05
 """CPU seconds that a job stopped at its birth may have used: a shell's start."""
+
+
+class Birth(NamedTuple):
+    """A job that was not known before. `before` is what the journal says of it, if an earlier engine knew it."""
+
+    jid: int
+    sid: int
+    use: JobUse
+    process: Process
+    scheduler: Scheduler
+    before: state_of.Job | None = None
+
+    @property
+    def job(self) -> Job:
+        """What was found."""
+        return self.use.job
 
 
 class Clocks(NamedTuple):
@@ -48,31 +67,58 @@ def by_age(births: Iterable[Birth]) -> list[Birth]:
     return sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))
 
 
-def member_of(birth: Birth, now: float, clocks: Clocks, *, held: bool, alone: bool) -> Member:
-    """The job as a governor keeps it; `now` is Unix time. `held`: newborn jobs wait on deck.
+def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJob:
+    """The job as it begins its life here; `now` is Unix time. `held`: newborn jobs wait on deck.
 
     One that an earlier engine knew is where that one left it, by whose word it was left there.
     """
     before, fixed = birth.before, is_fixed(birth)
-    state = arrival_state(birth, now, held=held)
+    state: JobState = "running" if fixed else arrival_state(birth, now, held=held)
     since = before.running_since if before is not None else None
-    moved_by = before.moved_by if before is not None and before.state == state else ""
-    return Member(
+    return ManagedJob(
         birth.jid,
         birth.sid,
         birth.job,
         target_of(birth),
-        "running" if fixed else state,
+        _life(state, newborn=before is None),
         arrived=clocks.arrival(birth.job.start_ticks),
         admitted=clocks.monotonic - max(0.0, now - since) if since is not None else clocks.monotonic,
         since=clocks.monotonic,
+        seen=birth.use,
+        known_as=before.state if before is not None else None,
         fixed=fixed,
-        alone=alone or (before is not None and before.alone),
-        alone_by=before.alone_by if before is not None else "",
-        by_person=moved_by == "person",
-        by_word=moved_by == "word",
         whole=before is not None,
-        told_peak=(before.expected or 0) if before is not None else 0,
+        alone=before is not None and before.alone,
+        alone_by=before.alone_by if before is not None else "",
+        moved_by=before.moved_by if before is not None and before.state == state else "",
+        announced_peak=(before.expected or 0) if before is not None else 0,
+    )
+
+
+def _life(state: JobState, *, newborn: bool) -> Life:
+    if state == "on_deck":
+        return Life.NEWBORN if newborn else Life.ON_DECK
+    return Life.FROZEN if state == "frozen" else Life.RUNNING
+
+
+def left_behind(before: state_of.Job, scheduler: Scheduler) -> ManagedJob:
+    """A job that the journal knows, and that ended while no engine was looking, as far as the journal says."""
+    job = Job(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
+    use = JobUse(job, before.rss, before.peak_rss, before.cpu, 0.0, before.phase, "running")
+    target = Target(job.pid, job.start_ticks, leads=False)
+    clock = time.monotonic()
+    return ManagedJob(
+        before.jid,
+        before.sid,
+        job,
+        target,
+        Life.RUNNING,
+        clock,
+        clock,
+        clock,
+        use,
+        known_as=before.state,
+        watched=False,
     )
 
 

@@ -118,7 +118,7 @@ class OutputWatch:
         tops = [b for b in books if b.scheduler.parent is None]
         if self._heard_percent is None or len(tops) != 1 or tops[0].scheduler.tool != "make":
             return []
-        live = sum(b.living for b in books if not b.keeps_log)
+        live = sum(b.present for b in books if not b.keeps_log)
         line, sid = self._heard_percent, tops[0].sid
         percent = float(round(max(0.0, line.percent - live * line.each)))
         if self._percent_told.get(sid) == percent:

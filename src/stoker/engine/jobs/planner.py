@@ -1,66 +1,75 @@
-"""Makes the plan of each ninja in the background, and tells of it at the next look.
+"""Makes the plan of each ninja in the background, each in a process of its own.
 
-Unaware of processes and of the journal.
+Unaware of jobs, of what a plan is used for, and of the journal.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from stoker.engine.jobs.ninja_logs import Tracked
-from stoker.model import events as ev
+from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.sense.ninja.plan import Plan, manifest_stamp
 from stoker.sense.ninja.plan_process import PlanRequest, make_plan
 
 
+class Planned(NamedTuple):
+    """What came of a plan: the plan, or a note why there is none, or both."""
+
+    book: SchedulerBook
+    plan: Plan | None
+    note: str
+
+
 class Planner:
-    """Plans that are being made; each in a process of its own that writes into `scratch`."""
+    """Plans that are being made; each writes into `scratch`."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._pending: list[ev.Event] = []
-        self.on_plan: Callable[[int, Plan], None] = lambda _sid, _plan: None
-        """Told of each plan as it is made, by its scheduler's number."""
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._stamps: dict[int, str] = {}
+        self._planned: list[Planned] = []
 
-    def make(self, all_tracked: Iterable[Tracked]) -> None:
-        """A plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
-        for tracked in all_tracked:
-            scheduler = tracked.book.scheduler
-            if scheduler.tool != "ninja" or (tracked.plan_task is not None and not tracked.plan_task.done()):
+    def make(self, books: Iterable[SchedulerBook]) -> None:
+        """Begin a plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
+        for book in books:
+            scheduler = book.scheduler
+            if scheduler.tool != "ninja" or book.sid in self._tasks:
                 continue
             stamp = manifest_stamp(scheduler.directory, scheduler.manifest)
-            if stamp != tracked.planned_stamp:
-                tracked.planned_stamp = stamp
-                tracked.book.plan_is_due = True
-                tracked.plan_task = asyncio.get_running_loop().create_task(self._plan(tracked))
-                self._tasks.add(tracked.plan_task)
-                tracked.plan_task.add_done_callback(self._tasks.discard)
+            if stamp != self._stamps.get(book.sid):
+                self._stamps[book.sid] = stamp
+                book.plan_is_due = True
+                self._tasks[book.sid] = asyncio.get_running_loop().create_task(self._plan(book))
 
-    async def _plan(self, tracked: Tracked) -> None:
-        book, scheduler = tracked.book, tracked.book.scheduler
+    async def _plan(self, book: SchedulerBook) -> None:
+        scheduler = book.scheduler
         request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
-        plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
+        try:
+            plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
+        finally:
+            self._tasks.pop(book.sid, None)
         book.plan_is_due = False
-        if note:
-            self._pending.append(ev.Noticed("info", note))
         if plan is not None:
-            self.on_plan(book.sid, plan)
-            for jid, use, output, tool in book.name_jobs(plan):
-                started = round(use.job.started, 2)
-                self._pending.append(ev.JobStarted(jid, book.sid, use.job.pid, output, tool, started))
-            self._pending += book.recount()
-            self._pending.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
+            book.take_plan(plan)
+        self._planned.append(Planned(book, plan, note))
 
-    def take(self) -> list[ev.Event]:
-        """What became known since the last call."""
-        pending, self._pending = self._pending, []
-        return pending
+    def take(self) -> list[Planned]:
+        """What has been made since the last call."""
+        planned, self._planned = self._planned, []
+        return planned
+
+    def cancel(self, sids: Iterable[int]) -> None:
+        """Nobody needs the plans of these any more."""
+        for sid in sids:
+            if sid in self._tasks:
+                self._tasks[sid].cancel()
 
     async def close(self) -> None:
         """End what runs in the background."""
-        for task in tuple(self._tasks):
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

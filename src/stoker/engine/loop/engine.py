@@ -1,4 +1,4 @@
-"""The engine: one loop that looks at the build, writes down what is new and tells the viewers, until the build is over.
+"""The engine: turn after turn of the loop over one build, from its first event to its last.
 
 It may be killed at any moment: everything it must remember is in the journal. Unaware of screens.
 """
@@ -12,41 +12,28 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
-from stoker.config.paths import BuildPaths, UnsafeFolderError, history_path
-from stoker.contract.spec_file import load_spec
+from stoker.config.paths import BuildPaths, UnsafeFolderError
 from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
 from stoker.engine.aftermath.findings import findings
-from stoker.engine.aftermath.recovery import Recovery
-from stoker.engine.govern.governor import Governor
-from stoker.engine.govern.jobserver import Lender
-from stoker.engine.govern.user_commands import carry_out, counts, let_go
-from stoker.engine.learn.cache_meter import CacheMeter
-from stoker.engine.learn.expectations import Expectations
-from stoker.engine.learn.forecast import LEARNT_FROM, Forecast
+from stoker.engine.govern.governor import Precautions
+from stoker.engine.govern.level_control import StepLimits
+from stoker.engine.learn.forecast import LEARNT_FROM
 from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
-from stoker.engine.loop.build_ramdisk import reader_of
-from stoker.engine.loop.event_store import Ledger
-from stoker.engine.loop.observer import Observer
-from stoker.engine.loop.people import login_name
-from stoker.engine.loop.steps import Steps, changes, known_run
-from stoker.engine.loop.supervisor_link import SupervisorLink
 from stoker.engine.loop.ungoverned_warning import ungoverned_told
-from stoker.engine.loop.wakeup import Bell, LogsPace, Pace
-from stoker.engine.reload.config_reload import Following
+from stoker.engine.loop.wakeup import LogsPace, Pace, Wakeup
+from stoker.engine.loop.wiring import Wired, wire
+from stoker.engine.reload.people import login_name
+from stoker.engine.steps import changes
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.record.history import History
 from stoker.record.journal import read_kinds
-from stoker.sense.machine.gpu import GpuReader
-from stoker.sense.machine.machine import MachineReader
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
 
@@ -82,142 +69,215 @@ class Engine:
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
-        self._spec = load_spec(paths.root)
-        self._steps = Steps(self._spec)
-        self._supervisor = SupervisorLink(paths)
-        self._ledger = Ledger(paths)
-        self._write = self._ledger.write
+        self._wakeup = Wakeup()
+        self._wired: Wired = wire(paths, self._wakeup.wake)
+        self._loop, self._parts = self._wired.loop, self._wired.parts
+        self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
         self._server = Server(paths.socket, self._command, lambda: self._state)
-        self._ledger.publish = self._server.publish
-        self._bell = Bell()
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace, self._logs_pace = Pace(), LogsPace()
-        self._following = Following(paths, self._spec, self._steps)
-        self._expectations = Expectations(self._following.priors, History(history_path()))
-        self._cache = CacheMeter(self._spec, paths, self._state, self._expectations)
-        self._deaths = self._asked = False
-        self._sample_at = self._listen_until = self._ready_at = 0.0
-        self._recovery = Recovery(self._supervisor.top, paths.output, self._state, self._steps.alone(self._state))
-        self._forecast = Forecast(self._expectations.foretell)
-        self._forecast.on_unseen = self._expectations.unseen
-        self._ledger.heard = self._heard
-        self._estimated_at = 0.0
+        self._asked = False
+        self._sample_at = self._listen_until = self._ready_at = self._estimated_at = 0.0
 
     @property
     def _state(self) -> BuildState:
-        return self._ledger.state
+        return self._wired.store.state
 
     async def run(self) -> None:
         """Until the build is over; raises nothing that the supervisor would not answer with a new engine."""
         self._listen_to_signals()
         if self._state.over:
+            await self._close()
             return
+        wired = self._wired
         self._recall()
         self._begin()
+        self._take_precautions()
+        self._set_limits()
         await self._open_socket()
-        plans = self._empty_scratch()
-        observer = self._observer(plans)
-        self._write(await self._cache.begin())
+        self._write(await wired.cache.begin())
         self._supervisor.beat()
-        self._tell_ready()
-        self._following.start(self._bell.ring)
+        self._announce_ready()
+        wired.reload.start(self._wakeup.wake)
         try:
             while not self._supervisor.build_is_over():
-                await self._look(observer)
-                await self._sleep(observer)
-            await self._end(observer)
+                await self._tick()
+                await self._sleep()
+            await self._end()
         finally:
-            self._following.close()
-            await observer.close()
-            await self._expectations.close()
-            self._recovery.close()
-            shutil.rmtree(plans, ignore_errors=True)
+            await self._close()
         await self._server.close(LINGER_SECONDS)
 
-    def _observer(self, plans: Path) -> Observer:
-        """The senses and the governor, which the senses tell of every birth and death."""
-        roots = self._steps.roots(self._supervisor.top, known_run(self._supervisor.runs, self._state))
-        gpu = GpuReader(tries=self._paths.gpu_tries)
-        self._machine = machine = MachineReader(roots.top, roots.cwd, gpu=gpu, ramdisk=reader_of(self._spec))
-        self._governor = governor = Governor(
-            self._expectations, lambda: machine.memory(governor.deck.held_bytes()), self._state
-        )
-        self._ledger.learn = lambda event: self._forecast.foretold(governor.finished(event))
-        governor.on_kill = self._recovery.killed_by_stoker
-        self._recovery.owner = governor.deck.owner
-        self._set_demands()
-        governor.cores = machine.cores
-        governor.set_out(self._spec.jobs)
-        with contextlib.suppress(OSError):  # no pool: tools inside jobs keep to one slot each
-            governor.lender = Lender(self._paths.jobserver, governor.deck.living_by_scheduler)
-        watched_until = self._ledger.watched_until
-        observer = Observer(roots, self._state, watched_until, self._paths.output, plans, machine, governor)
-        observer.left = self._left
-        observer.failures.hear = lambda failure: self._recovery.hear(failure, self._state)
-        observer.planner.on_plan = self._forecast.planned
-        self._set_limits()
-        return observer
+    async def _close(self) -> None:
+        self._wired.reload.close()
+        await self._parts.planner.close()
+        self._parts.senses.close()
+        self._parts.machine.close()
+        await self._wired.expectations.close()
+        self._recovery.close()
+        shutil.rmtree(self._wired.scratch, ignore_errors=True)
 
-    def _set_demands(self) -> None:
-        """How what was killed in the attempts before is made in the next one."""
-        recovery, governor = self._recovery, self._governor
-        needs = recovery.needs()
-        governor.alone, governor.first = recovery.must_run_alone(), frozenset(needs)
-        governor.one_by_one = recovery.one_by_one
-        self._expectations.set_needs(needs)
+    # -- one turn ----------------------------------------------------------------------------------------------
 
-    def _set_limits(self) -> None:
-        """What a person's files say of the step that runs now."""
-        number, following = self._supervisor.runs[-1].step, self._following
-        self._governor.limit, self._recovery.retries = following.limit(number), following.retries(number)
-        self._governor.thresholds, self._machine.own_limit = following.thresholds, following.memory
+    async def _tick(self) -> None:
+        """Facts, state, decisions, acts, events: one whole turn."""
+        now, wired = time.time(), self._wired
+        self._loop.scan()
+        self._look_after_supervisor(now)
+        whole = self._is_whole()
+        schedulers = len(self._parts.schedulers.books())
+        wired.expectations.renew()
+        events = await self._loop.tick(now, whole=whole)
+        if len(self._parts.schedulers.books()) > schedulers:
+            self._pace.hurry()
+        events += [*self._recovery.look(), *self._reload(), *self._govern()]
+        events += self._remarks(events, whole=whole)
+        events += [*self._parts.governor.news(), *self._parts.memory.stalls(), *wired.cache.look()] if whole else []
+        events += self._estimate(now)
+        self._write(events, now)
+        keys = [book.scheduler.key for book in self._parts.schedulers.books()]
+        self._supervisor.hand_over(self._parts.level, keys, self._parts.jobs, self._parts.gate.hosted)
+        await self._answer()
+        await wired.expectations.flush()
+        with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
+            await self._server.listen_again()
 
-    def _follow(self) -> list[ev.Event]:
-        """What a person has changed in their files, and what follows at once."""
-        news = self._following.news(lambda: counts(self._governor), level_by_hand=self._governor.wanted is not None)
-        if not news:
+    def _is_whole(self) -> bool:
+        """Whether this tick samples everything: one a second does."""
+        if time.monotonic() < self._sample_at:
+            return False
+        self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
+        return True
+
+    def _govern(self) -> list[ev.Event]:
+        """The level, if it is news, and what is decided now."""
+        return [*self._parts.level.news(), *self._parts.governor.step()]
+
+    def _remarks(self, events: Iterable[ev.Event], *, whole: bool) -> list[ev.Event]:
+        """What a person should know of what is new."""
+        wired = self._wired
+        remarks: list[ev.Event] = [ev.Noticed("warning", note) for note in wired.expectations.notes.take()]
+        remarks += wired.steps.lost(self._state, events)
+        environment = {**os.environ, **wired.steps.environment(self._supervisor.runs[-1].step)} if whole else {}
+        return [*remarks, *ungoverned_told(self._state, events, environment)]
+
+    def _estimate(self, now: float) -> list[ev.Event]:
+        """The time left, every few seconds."""
+        if 0 <= now - self._estimated_at < ESTIMATE_EVERY:
             return []
-        self._set_limits()
-        if self._expectations.set_priors(self._following.priors):
-            self._forecast.ask_again()
-        return [*news, *self._governor.level_told(), *self._governor.step()]
+        self._estimated_at = now
+        estimate = self._parts.forecast.look(self._state, now)
+        return [estimate] if estimate is not None else []
 
-    def _heard(self, events: Iterable[ev.Event], now: float) -> None:
-        """What has been told, at Unix time `now`."""
-        events = tuple(events)
+    def _pulse(self) -> None:
+        """What needs an answer within milliseconds: the exits, births and records since the last turn."""
+        now = time.time()
+        events = self._reload()
+        if self._loop.take_exits():
+            self._pace.hurry()
+            self._listen_until = time.monotonic() + LISTEN_SECONDS
+            self._logs_pace.hurry(time.monotonic())
+            events += self._parts.governor.step()
+        if time.monotonic() < self._listen_until:
+            events += self._loop.read_output()
+        births = self._loop.births(now)
+        if births:
+            self._pace.hurry()
+            self._logs_pace.recorded(time.monotonic())
+        events += births
+        if looks := self._logs_pace.is_time(time.monotonic()):
+            events += self._loop.read_logs(now)
+        if events or (looks and self._parts.jobs.owes_exits):
+            self._write(events, now)
+
+    async def _sleep(self) -> None:
+        """Until the next turn. In between: births, exits, and ninja's records, each the moment it comes."""
+        deadline = time.monotonic() + self._tick_seconds()
+        memory = self._parts.memory
+        search_at, read_at = 0.0, time.monotonic()
+        while (left := deadline - time.monotonic()) > 0 and not self._supervisor.build_is_over():
+            searching = not self._parts.schedulers.books()
+            # Asked anew each time: whom a tick found alone, or nobody, may have company by now.
+            left = min(left, max(0.0, read_at + memory.reading_pause() - time.monotonic()))
+            await self._wakeup.wait(min(left, self._search_pause() if searching else self._birth_pause()))
+            if self._asked:
+                self._asked = False
+                return
+            if searching and time.monotonic() >= search_at:
+                search_at = time.monotonic() + self._search_pause()
+                if self._parts.senses.spots_scheduler(self._parts.schedulers.keys()):
+                    return
+            self._pulse()
+            if time.monotonic() >= read_at + memory.reading_pause():
+                if memory.falling():
+                    return
+                read_at = time.monotonic()
+            if self._parts.failures.waits:
+                deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
+
+    def _search_pause(self) -> float:
+        """A command that is a scheduler itself is one at once."""
+        return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
+
+    def _birth_pause(self) -> float:
+        """Until newborns, or ninja's records of jobs that have ended, are looked for again."""
+        due = self._parts.schedulers.births_due()
+        newborn = self._pace.next(unready=self._parts.senses.expecting, due=due)
+        return min(newborn, self._logs_pace.next(time.monotonic()))
+
+    def _tick_seconds(self) -> float:
+        if not self._parts.schedulers.books():
+            return SEARCHING_TICK_SECONDS
+        return TIGHT_TICK_SECONDS if self._parts.memory.tight() else TICK_SECONDS
+
+    # -- the journal -------------------------------------------------------------------------------------------
+
+    def _write(self, events: Iterable[ev.Event], now: float | None = None) -> None:
+        """Announce these events of Unix time `now`: into the journal, to viewers, and to those who learn from them.
+
+        Before them the exits of jobs: another may have such a job's place by then.
+        """
+        now = time.time() if now is None else now
+        exits = self._parts.jobs.take_exits(self._state.last_jid)
+        forecast = self._parts.forecast
+        events = [forecast.foretold(e) if isinstance(e, ev.JobFinished) else e for e in (*exits, *events)]
+        self._wired.store.write(events, now, self._server.publish)
         self._recovery.heard(events)
-        self._forecast.heard(events, now)
+        forecast.heard(events, round(now, 3))
 
-    def _left(self, jid: int) -> None:
-        """A job's process has ended: another may start now, and its scheduler will start one in a moment."""
-        self._ledger.left(jid)
-        self._deaths = True
-        self._pace.hurry()
-        self._bell.ring()
+    def _recall(self) -> None:
+        """Learn from the journal what engines before this one have learnt from the jobs of this build."""
+        expectations, forecast = self._wired.expectations, self._parts.forecast
+        for journal in earlier_journals(self._paths, self._wired.spec):
+            for record in read_kinds(journal, ev.JobFinished):
+                if isinstance(record.event, ev.JobFinished):
+                    forecast.recall(record.event)
+                    expectations.recall(record.event)
+        for record in read_kinds(self._paths.journal, *LEARNT_FROM):
+            forecast.heard((record.event,), record.time)
+            if isinstance(record.event, ev.JobFinished):
+                expectations.recall(record.event)
 
-    def _tell_ready(self) -> None:
-        """The build waits for this: nothing of it shall run unseen."""
-        self._ready_at = time.monotonic()
-        if ready := os.environ.pop("STOKER_READY_FD", ""):
-            self._governor.step()  # lends slots: a plain ninja asks for some at its start, and then not for a while
-            with contextlib.suppress(OSError, ValueError):
-                os.close(int(ready))
+    def _begin(self) -> None:
+        """The journal's head, or a word that another engine has taken over."""
+        wired, spec = self._wired, self._wired.spec
+        adopted = self._state.seq > 0
+        events: list[ev.Event] = []
+        if not adopted:
+            events += [beginning_of(self._paths, spec), *decided_before(spec)]
+        events.append(ev.EngineStarted(os.getpid(), adopted))
+        if adopted:
+            why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
+            events.append(ev.Decided("engine", "took over the running build", why))
+        if self._state.step is None:
+            events.append(wired.steps.started(self._supervisor.runs[0], self._recovery.oom_kills()))
+        events += [ev.Noticed("warning", str(fault)) for fault in wired.reload.faults]
+        if not adopted:
+            events += [ev.Noticed("warning", text) for text in spec.notices]
+            events += [ev.Noticed("info", note) for note in (spec.note,) if note]
+        self._write(events, None if adopted else self._supervisor.started)
 
-    def _empty_scratch(self) -> Path:
-        """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
-        folder = self._paths.root / "plans"
-        for old in folder.glob("*"):
-            shutil.rmtree(old, ignore_errors=True)
-        mine = folder / str(os.getpid())
-        mine.mkdir(parents=True, exist_ok=True)
-        return mine
-
-    async def _open_socket(self) -> None:
-        """Without a socket there are no live viewers and no commands, but a journal, and the build."""
-        try:
-            await self._server.start()
-        except (UnsafeFolderError, EngineAliveError, OSError) as err:
-            self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
+    # -- the supervisor, and the commands that it runs -------------------------------------------------------------
 
     def _listen_to_signals(self) -> None:
         """A terminal's signals are not for the engine; SIGTERM ends it, and the supervisor starts another.
@@ -232,196 +292,115 @@ class Engine:
 
     def _called(self) -> None:
         self._asked = True
-        self._bell.ring()
+        self._wakeup.wake()
 
-    # -- the journal -------------------------------------------------------------------------------------------
+    def _announce_ready(self) -> None:
+        """The build waits for this: nothing of it shall run unseen."""
+        self._ready_at = time.monotonic()
+        if ready := os.environ.pop("STOKER_READY_FD", ""):
+            self._parts.governor.step()  # lends slots: a plain ninja asks for some at its start, then not for a while
+            with contextlib.suppress(OSError, ValueError):
+                os.close(int(ready))
 
-    def _recall(self) -> None:
-        """Learn from the journal what engines before this one have learnt from the jobs of this build."""
-        for journal in earlier_journals(self._paths, self._spec):
-            for record in read_kinds(journal, ev.JobFinished):
-                if isinstance(record.event, ev.JobFinished):
-                    self._forecast.recall(record.event)
-                    self._expectations.recall(record.event)
-        for record in read_kinds(self._paths.journal, *LEARNT_FROM):
-            self._forecast.heard((record.event,), record.time)
-            if isinstance(record.event, ev.JobFinished):
-                self._expectations.recall(record.event)
-
-    def _begin(self) -> None:
-        """The journal's head, or a word that another engine has taken over."""
-        adopted = self._state.seq > 0
-        events: list[ev.Event] = []
-        if not adopted:
-            events += [beginning_of(self._paths, self._spec), *decided_before(self._spec)]
-        events.append(ev.EngineStarted(os.getpid(), adopted))
-        if adopted:
-            why = f"engine {self._state.engine_pid} was gone; the build and {len(self._state.jobs)} jobs went on"
-            events.append(ev.Decided("engine", "took over the running build", why))
-        if self._state.step is None:
-            events.append(self._steps.started(self._supervisor.runs[0], self._recovery.oom_kills()))
-        events += [ev.Noticed("warning", str(fault)) for fault in self._following.faults]
-        if not adopted:
-            events += [ev.Noticed("warning", text) for text in self._spec.notices]
-            events += [ev.Noticed("info", note) for note in (self._spec.note,) if note]
-        self._write(events, None if adopted else self._supervisor.started)
-
-    # -- the loop ----------------------------------------------------------------------------------------------
-
-    async def _look(self, observer: Observer) -> None:
-        now = time.time()
-        observer.scan()
-        self._look_after_supervisor(observer, now)
-        whole = time.monotonic() >= self._sample_at
-        if whole:
-            self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
-        schedulers = len(observer.live_schedulers())
-        self._expectations.renew()
-        events = await observer.look(now, sample=whole)
-        if len(observer.live_schedulers()) > schedulers:
-            self._pace.hurry()
-        events += [*self._recovery.look(), *self._follow(), *self._governor.level_told(), *self._governor.step()]
-        events += [ev.Noticed("warning", note) for note in self._expectations.notes.take()]
-        events += self._steps.lost(self._state, events)
-        environment = {**os.environ, **self._steps.environment(self._supervisor.runs[-1].step)} if whole else {}
-        events += ungoverned_told(self._state, events, environment)
-        events += [self._governor.told(m) for m in self._governor.deck.outdated()] if whole else []
-        events += [*self._governor.waits_told(), *self._governor.stall_told()] if whole else []
-        events += self._cache.look() if whole else []
-        if now - self._estimated_at >= ESTIMATE_EVERY or now < self._estimated_at:
-            self._estimated_at = now
-            guess = self._forecast.look(self._state, now)
-            events += [guess] if guess is not None else []
-        self._write(events, now)
-        self._supervisor.hand_over(self._governor, (book.scheduler.key for book in observer.live_schedulers()))
-        await self._answer(observer)
-        await self._expectations.flush()
-        with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
-            await self._server.listen_again()
-
-    def _look_after_supervisor(self, observer: Observer, now: float) -> None:
+    def _look_after_supervisor(self, now: float) -> None:
         if self._supervisor.was_killed():
-            observer.watch_below(self._supervisor.top)
+            self._loop.watch_below(self._supervisor.top)
             self._write([ev.Noticed("warning", REPLACED) if self._supervisor.lives else ev.Noticed("error", LOST)], now)
         if self._supervisor.is_stopping() and not self._enough.is_set():
-            let_go(self._governor)
+            self._parts.gate.let_go()
             self._enough.set()
-        self._tell_steps(observer, now)
+        self._announce_steps(now)
 
-    def _tell_steps(self, observer: Observer, now: float) -> None:
+    def _announce_steps(self, now: float) -> None:
         """Steps, and attempts at them, that the supervisor has started since; some may be over."""
+        steps = self._wired.steps
         self._supervisor.read()
         while todo := changes(self._supervisor.runs, self._state):
             change = todo[0]
             if change.before is not None and change.new_step:
-                self._write(observer.end_command(now), now)
-                self._write(self._steps.ended(self._state, change.before.exit_code), now)
+                self._write(self._loop.end_command(now), now)
+                self._write(steps.ended(self._state, change.before.exit_code), now)
                 self._recovery.begin_step()
             self._recovery.begin_attempt(change.now.attempt, self._state)
-            self._set_demands()
-            observer.watch_command(self._steps.roots(self._supervisor.top, change.now))
-            self._write([self._steps.started(change.now, self._recovery.oom_kills())], now)
-            self._write(self._steps.swept(self._state), now)
+            self._take_precautions()
+            self._loop.watch_command(steps.roots(self._supervisor.top, change.now))
+            self._write([steps.started(change.now, self._recovery.oom_kills())], now)
+            self._write(steps.swept(self._state), now)
             self._supervisor.read()  # what was scanned anew may be of the next one
         self._set_limits()
 
-    async def _answer(self, observer: Observer) -> None:
+    async def _answer(self) -> None:
         """The command has failed: say whether it runs again."""
         ended = self._supervisor.asked()
         if ended is None:
             return
-        self._write(observer.end_command(time.time()))
-        found, events = self._recovery.verdict(self._state)
+        self._write(self._loop.end_command(time.time()))
+        verdict, events = self._recovery.verdict(self._state)
         self._write(events)
-        again = isinstance(found, Again)
-        self._set_demands()
+        again = isinstance(verdict, Again)
+        self._take_precautions()
         self._supervisor.answer(ended, again=again, exit_code=None if again else true_status(ended, self._state))
 
-    async def _sleep(self, observer: Observer) -> None:
-        """Until the next look. In between: births, deaths, and ninja's records, each the moment it comes."""
-        deadline = time.monotonic() + self._tick(observer)
-        search_at, read_at = 0.0, time.monotonic()
-        while (left := deadline - time.monotonic()) > 0 and not self._supervisor.build_is_over():
-            searching = not observer.live_schedulers()
-            # Asked anew each time: whom a look found alone, or nobody, may have company by now.
-            left = min(left, max(0.0, read_at + self._governor.reading_pause() - time.monotonic()))
-            await self._bell.wait(min(left, self._search_pause() if searching else self._birth_pause(observer)))
-            if self._asked:
-                self._asked = False
-                return
-            if searching and time.monotonic() >= search_at:
-                search_at = time.monotonic() + self._search_pause()
-                if observer.spots_scheduler():
-                    return
-            self._pulse(observer)
-            if time.monotonic() >= read_at + self._governor.reading_pause():
-                if self._governor.falling():
-                    return
-                read_at = time.monotonic()
-            if observer.failures.waits:
-                deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
-
-    def _search_pause(self) -> float:
-        """A command that is a scheduler itself is one at once."""
-        return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
-
-    def _birth_pause(self, observer: Observer) -> float:
-        """Until newborns, or ninja's records of jobs that have ended, are looked for again."""
-        newborn = self._pace.next(unready=observer.expecting, due=observer.births_due)
-        return min(newborn, self._logs_pace.next(time.monotonic()))
-
-    def _tick(self, observer: Observer) -> float:
-        if not observer.live_schedulers():
-            return SEARCHING_TICK_SECONDS
-        return TIGHT_TICK_SECONDS if self._governor.tight() else TICK_SECONDS
-
-    def _pulse(self, observer: Observer) -> None:
-        """What needs an answer within milliseconds."""
-        now = time.time()
-        events = self._follow()
-        if self._deaths:
-            self._deaths = False
-            self._listen_until = time.monotonic() + LISTEN_SECONDS
-            self._logs_pace.hurry(time.monotonic())
-            events += self._governor.step()
-        if time.monotonic() < self._listen_until:
-            events += observer.read_output()
-        births = observer.births(now)
-        if births:
-            self._pace.hurry()
-            self._logs_pace.recorded(time.monotonic())
-        events += births
-        if looks := self._logs_pace.is_time(time.monotonic()):
-            events += observer.read_logs(now)
-        if events or (looks and self._ledger.owes):
-            self._write(events, now)
-
-    async def _end(self, observer: Observer) -> None:
-        now = time.time()
-        self._tell_steps(observer, now)  # some may have been over before there was a look
-        self._write(observer.finish(now), now)
-        self._write(await self._cache.finish(), now)
-        ending = ending_of(self._paths, self._state, observer.sampler.count_written())
+    async def _end(self) -> None:
+        now, wired = time.time(), self._wired
+        self._announce_steps(now)  # some may have been over before there was a tick
+        self._write(self._loop.finish(now), now)
+        self._write(await wired.cache.finish(), now)
+        ending = ending_of(self._paths, self._state, self._parts.sampler.count_written())
         alone = self._recovery.must_run_alone()
         async with self._supervisor.beating():
-            async for events in findings(self._paths, self._spec, self._state, ending, alone, self._enough):
+            async for events in findings(self._paths, wired.spec, self._state, ending, alone, self._enough):
                 self._write(events)
-        self._write([*self._steps.ended(self._state, ending.exit_code), ending])
+        self._write([*wired.steps.ended(self._state, ending.exit_code), ending])
         async with self._supervisor.beating():
-            await self._ledger.close()
+            await wired.store.close()
         if ending.outcome == "done":
-            self._paths.environment.unlink(missing_ok=True)  # nobody will go on with it
+            self._paths.environment.unlink(missing_ok=True)  # nobody will resume it
 
-    # -- commands ----------------------------------------------------------------------------------------------
+    # -- what a person's files say, and what was killed before -------------------------------------------------
+
+    def _take_precautions(self) -> None:
+        """How what was killed in the attempts before is made in the next one."""
+        recovery, needs = self._recovery, self._recovery.needs()
+        self._parts.governor.take_precautions(
+            Precautions(recovery.must_run_alone(), frozenset(needs), recovery.one_by_one)
+        )
+        self._wired.expectations.set_needs(needs)
+
+    def _set_limits(self) -> None:
+        """What a person's files say of the step that runs now."""
+        number, reload = self._supervisor.runs[-1].step, self._wired.reload
+        self._parts.level.limit(StepLimits(reload.limit(number), reload.thresholds))
+        self._recovery.retries, self._parts.machine.own_limit = reload.retries(number), reload.memory
+
+    def _reload(self) -> list[ev.Event]:
+        """What a person has changed in their files, and what follows at once."""
+        reload, level = self._wired.reload, self._parts.level
+        news = reload.news(self._parts.jobs.counts, level_by_hand=level.orders.level is not None)
+        if not news:
+            return []
+        self._set_limits()
+        if self._wired.expectations.set_priors(reload.priors):
+            self._parts.forecast.ask_again()
+        return [*news, *self._govern()]
+
+    # -- viewers -----------------------------------------------------------------------------------------------
+
+    async def _open_socket(self) -> None:
+        """Without a socket there are no live viewers and no commands, but a journal, and the build."""
+        try:
+            await self._server.start()
+        except (UnsafeFolderError, EngineAliveError, OSError) as err:
+            self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
 
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
         """Carry out what a viewer asks for; raises CommandRefused."""
         if verb != "stop":
-            self._write(carry_out(self._governor, verb, arguments, login_name(uid)))
-            self._bell.ring()
+            self._write(self._wired.commands.carry_out(verb, arguments, login_name(uid)))
+            self._wakeup.wake()
             return
         force = arguments.get("force", False) is True
-        let_go(self._governor)
+        self._parts.gate.let_go()
         self._enough.set()
         try:
             stop_build(self._paths, force)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from stoker.model import events as ev
+from stoker.model.samples import MachineSample
 from stoker.sense.commands.classify import describe
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.proc.bytes_written import WrittenReader
@@ -16,11 +17,23 @@ WRITTEN_EVERY = 5.0
 """Seconds between two counts of bytes written: one more small read for each process."""
 
 
+class Measured(NamedTuple):
+    """The machine, bytes that the build holds, how many processes it has, bytes that it wrote, what it does while no
+    scheduler runs, and how many compilers nobody governs then, by program."""
+
+    machine: MachineSample
+    build_holds: int
+    processes: int
+    written: int
+    activity: str
+    ungoverned: Mapping[str, int]
+
+
 class Sampler:
     """Samples the machine and the tree below process `top`.
 
     `written` is what an engine before this one had counted of the bytes that the build wrote; `orphaned`: the
-    supervisor is gone, which had been told most of it.
+    supervisor is gone, to which most of it was charged.
     """
 
     def __init__(self, machine: MachineReader, top: int, written: int, *, orphaned: bool) -> None:
@@ -30,8 +43,8 @@ class Sampler:
         self._written_at = 0.0
         self._pids: tuple[int, ...] = ()
 
-    def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> ev.Sampled:
-        """The tick at Unix time `now`, without jobs, which hold `jobs` bytes; `busy`: a scheduler runs."""
+    def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> Measured:
+        """What is measured at Unix time `now`. Jobs hold `jobs` bytes; `busy`: a scheduler runs."""
         if not 0 <= now - self._written_at < WRITTEN_EVERY:
             self._written_at = now
             self._pids = tuple(processes)
@@ -41,7 +54,7 @@ class Sampler:
         alone = {} if busy else compilers(processes.values(), now)
         machine = self._machine.read(now, held, jobs)
         build = self._machine.build_holds
-        return ev.Sampled(machine, (), build, len(processes), self._written, activity, 0, ungoverned=alone)
+        return Measured(machine, build, len(processes), self._written, activity, alone)
 
     def count_written(self) -> int:
         """Count anew what the build wrote to disks: also at its very end, when the last link has been waited for."""

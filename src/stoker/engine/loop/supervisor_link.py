@@ -19,7 +19,10 @@ from stoker.contract.process import Key, lives
 from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load, load_or_none
 from stoker.contract.supervisor_files import Run, SupervisorRecord
-from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.hosted_gate import HostedGate
+from stoker.engine.govern.level_control import LevelControl
+from stoker.engine.jobs.managed_job import Life
+from stoker.engine.jobs.table import JobTable
 
 BEAT_SECONDS = 1.0
 """How often an engine shows that it is there: as often as it looks at a build."""
@@ -121,23 +124,17 @@ class SupervisorLink:
         finally:
             task.cancel()
 
-    def hand_over(self, governor: Governor, schedulers: Iterable[Key]) -> None:
+    def hand_over(self, level: LevelControl, schedulers: Iterable[Key], jobs: JobTable, hosted: HostedGate) -> None:
         """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
         self._handover.beat()
         # A paused build goes on with one job when nobody is left to resume it.
-        level = 0 if governor.paused != "no" else governor.level
-        version = (governor.version, governor.guests.version, level)
+        places = 0 if level.paused != "no" else level.level
+        version = (jobs.version, hosted.version, places)
         if version == self._gate_version:
             return
         self._gate_version = version
-        stopped = [*governor.deck.having("frozen"), *governor.deck.having("on_deck")]
-        self._handover.write_gate(
-            level,
-            list(schedulers),
-            [m.job.key for m in stopped],
-            [m.job.key for m in governor.deck],
-            governor.guests.held,
-        )
+        stopped = [job.job.key for job in (*jobs.having(Life.FROZEN), *jobs.on_deck())]
+        self._handover.write_gate(places, list(schedulers), stopped, [job.job.key for job in jobs], hosted.held)
 
     def asked(self) -> FailedAttempt | None:
         """The command has failed, and the supervisor waits to be told what now."""

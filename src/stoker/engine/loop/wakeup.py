@@ -1,4 +1,4 @@
-"""When the engine's loop looks again: at once when something rings, soon after a death, else later.
+"""When the engine's loop looks again: at once when something wakes it, soon after a death, else later.
 
 Unaware of what it is woken for.
 """
@@ -22,21 +22,21 @@ LOGS_SECONDS, RECORD_SECONDS = 0.25, 0.05
 milliseconds. A look costs three system calls, a watcher's thread far more."""
 
 
-class Bell:
-    """Lets one waiter sleep until it is rung. Cheaper than an asyncio.Event with a timeout, which makes tasks."""
+class Wakeup:
+    """Lets one waiter sleep until it is woken. Cheaper than an asyncio.Event with a timeout, which makes tasks."""
 
     def __init__(self) -> None:
-        self._rung = False
+        self._woken = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the waiter, or let the next wait return at once."""
-        self._rung = True
+        self._woken = True
         self._stir()
 
     async def wait(self, seconds: float) -> None:
-        """Until rung, at most `seconds`."""
-        if not self._rung:
+        """Until woken, at most `seconds`."""
+        if not self._woken:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
             timer = loop.call_later(seconds, self._stir)
@@ -45,7 +45,7 @@ class Bell:
             finally:
                 timer.cancel()
                 self._waiter = None
-        self._rung = False
+        self._woken = False
 
     def _stir(self) -> None:
         if self._waiter is not None and not self._waiter.done():

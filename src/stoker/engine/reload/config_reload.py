@@ -23,11 +23,11 @@ from stoker.contract import spec_file
 from stoker.contract.spec_file import BuildSpec
 from stoker.decide.memory.prior_classes import Priors
 from stoker.decide.policy.thresholds import Thresholds
-from stoker.engine.loop.people import login_name
-from stoker.engine.loop.steps import Steps
 from stoker.engine.reload.choices_file import read_choices, write_choices
 from stoker.engine.reload.differences import Change, differences
+from stoker.engine.reload.people import login_name
 from stoker.engine.reload.sources import Reading, Source
+from stoker.engine.steps import Steps
 from stoker.model import events as ev
 from stoker.model.text import clean
 

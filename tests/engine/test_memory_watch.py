@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 
+import pytest
+
 from stoker.decide.memory.curves import flat
 from stoker.decide.policy.snapshot import LiveJob, View
-from stoker.engine.govern.promised import Promised
+from stoker.engine.govern.level_control import LevelControl
+from stoker.engine.govern.memory_watch import MemoryWatch
+from stoker.engine.jobs.table import JobTable
+from stoker.model.state import BuildState
+from stoker.sense.machine.cgroup import MemoryLimit
+from support.jobs import FixedExpectations
 
 MIB, GIB = 2**20, 2**30
 
@@ -15,6 +23,26 @@ MIB, GIB = 2**20, 2**30
 def view(*rss: int) -> View:
     jobs = tuple(LiveJob(n, f"{n}.o", float(n), 1.0, held, flat(held, 60.0), held) for n, held in enumerate(rss))
     return View(8 * GIB, 8 * GIB, reserve=0.0, floor=0.0, cpu_slots=4.0, running=jobs)
+
+
+class Memory(MemoryWatch):
+    """Jobs that come and go, and a clock, as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        jobs = JobTable(FixedExpectations(), BuildState())
+        super().__init__(jobs, LevelControl(BuildState()), lambda _held: MemoryLimit("", 8 * GIB, 0))
+        self._table, self._patch = jobs, monkeypatch
+
+    def most(self, look: Callable[[], View], version: int, now: float, *, tight: bool) -> int:
+        self._table.version = version
+        self._patch.setattr(time, "monotonic", lambda: now)
+        self._patch.setattr(self, "tight", lambda: tight)
+        return self.promise(look)
+
+
+@pytest.fixture
+def promised(monkeypatch: pytest.MonkeyPatch) -> Memory:
+    return Memory(monkeypatch)
 
 
 def look(*rss: int) -> Callable[[], View]:
@@ -25,14 +53,12 @@ def nobody_looks() -> View:
     raise AssertionError("a look is work")
 
 
-def test_what_jobs_hold_is_promised_and_nothing_where_none_runs() -> None:
-    promised = Promised()
+def test_what_jobs_hold_is_promised_and_nothing_where_none_runs(promised: Memory) -> None:
     assert promised.most(look(), 1, 0.0, tight=False) == 0
     assert promised.most(look(GIB, GIB), 2, 2.0, tight=False) == 2 * GIB
 
 
-def test_an_answer_is_kept_only_while_it_can_hardly_be_another() -> None:
-    promised = Promised()
+def test_an_answer_is_kept_only_while_it_can_hardly_be_another(promised: Memory) -> None:
     first = promised.most(look(GIB), 1, 0.0, tight=False)
     assert promised.most(nobody_looks, 1, 4.0, tight=False) == first
     assert promised.most(nobody_looks, 2, 1.0, tight=False) == first, "jobs may be short"

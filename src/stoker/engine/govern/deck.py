@@ -1,0 +1,100 @@
+"""The live jobs as a decision sees them: candidates on deck, and those that run or are frozen.
+
+Sends no signal; unaware of how jobs are found, and of the journal.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from stoker.decide.policy.snapshot import Candidate, LiveJob
+from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.table import Expected, JobTable
+
+SHOWN_JOBS = 64
+"""The oldest jobs, whose peak is announced again when another one is expected: more than a screen shows."""
+
+BEGUN = 4 * 2**20
+"""Bytes that a job on deck holds if it was stopped only after its compiler had begun; a shell holds far less."""
+
+
+class Deck:
+    """What the policy is asked about."""
+
+    def __init__(self, jobs: JobTable, expected: Expected) -> None:
+        self._jobs = jobs
+        self._expected = expected
+
+    def outdated(self) -> list[ManagedJob]:
+        """Of the oldest jobs those of which clearly another peak is expected than was announced."""
+        return [job for job in islice(self._jobs, SHOWN_JOBS) if job.counts and self._jobs.has_news(job)]
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Who waits on deck."""
+        version = self._expected.version
+        return tuple(
+            [
+                known
+                if (known := job.candidate) is not None and known.curve is job.curve and job.curve_version == version
+                else self._candidate(job)
+                for job in self._jobs.on_deck()
+            ]
+        )
+
+    def _candidate(self, job: ManagedJob) -> Candidate:
+        rss = job.rss if job.rss >= BEGUN else 0
+        curve = self._jobs.curve(job)
+        job.candidate = Candidate(
+            job.jid,
+            job.job.label,
+            job.arrived,
+            curve,
+            job.passed_over,
+            job.alone,
+            job.held,
+            job.width,
+            job.first,
+            rss,
+        )
+        return job.candidate
+
+    def live(self, life: Life) -> tuple[LiveJob, ...]:
+        """Running or frozen jobs."""
+        return tuple(
+            LiveJob(
+                job.jid,
+                job.job.label,
+                job.admitted,
+                job.age,
+                job.rss,
+                self._jobs.curve(job),
+                job.peak_rss,
+                job.peak_age,
+                job.seen.phase,
+                job.growth.rise,
+                job.width,
+                job.alone,
+                job.moved_by == "person",
+                job.moved_by == "word",
+                job.early,
+                job.growth.stale,
+            )
+            for job in self._jobs.having(life)
+        )
+
+    def pass_over(self, admitted: ManagedJob) -> None:
+        """Count for those that wait longer that a younger one has gone before them."""
+        for job in self._jobs.on_deck():
+            if (job.arrived, job.jid) > (admitted.arrived, admitted.jid):
+                return
+            job.passed_over += 1
+            job.candidate = None
+
+    def too_many(self, sid: int, failed: str) -> list[ManagedJob]:
+        """A scheduler's jobs that it would not have started once `failed` had failed: those on deck, and those let go
+        after that job's exit, before it was known for a failure."""
+        exits = [job.exited_at for job in self._jobs.exited(sid) if job.job.output == failed]
+        exited_at = min(exits, default=None)
+        jobs = [job for job in self._jobs.open_jobs(sid) if job.counts]
+        waiting = (Life.ON_DECK, Life.NEWBORN)
+        return [j for j in jobs if j.life in waiting or (exited_at is not None and j.admitted >= exited_at)]

@@ -1,0 +1,179 @@
+"""Stops jobs and lets them go: each signal with the move of the job that it stands for.
+
+Also sets right what others have stopped or let go. Does not decide who; unaware of the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from stoker.act import gate
+from stoker.act.tree import Processes, shows_stop
+from stoker.contract.process import Key
+from stoker.engine.govern.hosted_gate import HostedGate
+from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.table import JobTable
+from stoker.model import events as ev
+from stoker.sense.proc.jobs import JobUse
+
+STUCK_TICKS = 3
+"""Ticks for which a job that should run is stopped, until it is set going."""
+
+GREW = 0.1
+"""CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
+
+NoteKill = Callable[[ManagedJob, ev.KilledBy], None]
+
+
+class GateDriver:
+    """The signals of one build's jobs. `note_kill` hears of each job that is killed on purpose, before it is."""
+
+    def __init__(self, jobs: JobTable, note_kill: NoteKill, clock: Callable[[], float]) -> None:
+        self._jobs = jobs
+        self._note_kill = note_kill
+        self._clock = clock
+        self.hosted = HostedGate()
+        self.open = False
+        """Whether the build is being stopped: nothing is held any more."""
+
+    def let_go(self) -> None:
+        """The build is being stopped, by whomever: nothing is held any more, and what a server does for it ends too."""
+        self.open = True
+        gate.end_hosted([job.target for job in self._jobs])
+
+    # -- who stands where --------------------------------------------------------------------------------------
+
+    def prefer(self, job: ManagedJob) -> None:
+        """Have the kernel, if it must kill, take the job rather than what is no job."""
+        if not job.fixed:
+            job.pids.update(gate.raise_oom_score([job.job.pid]))
+
+    def hold(self, jobs: Iterable[ManagedJob]) -> None:
+        """Stop those newborn jobs that have not been let go."""
+        for job in jobs:
+            if job.life is Life.NEWBORN and job.lives:
+                # Only ninja's jobs have a group that holds all they may have forked by now.
+                job.whole = not job.target.leads
+                was_there = all(gate.freeze([job.target])) if job.whole else gate.hold(job.target)
+                self._jobs.place(job, Life.ON_DECK, self._clock())
+                self._doom_unless(was_there, job)
+
+    def release(self, job: ManagedJob) -> list[ev.Event]:
+        """Let a job go from the deck; nothing to announce where it has gone, or of a newborn that was not held."""
+        # What it had forked when it was stopped may have missed its score.
+        job.pids.update(gate.raise_oom_score([job.job.pid]))
+        was_there = all(gate.thaw([job.target])) if job.whole else gate.release(job.target)
+        if job.life is Life.NEWBORN:
+            self._jobs.place(job, Life.RUNNING, self._clock())
+            self._doom_unless(was_there, job)
+            return []
+        return [self.moved(job, Life.RUNNING)] if self._doom_unless(was_there, job) else []
+
+    def freeze(self, jobs: Sequence[ManagedJob]) -> None:
+        """Stop whole trees at one stroke; their moves follow one by one."""
+        self._each(jobs, gate.freeze)
+
+    def thaw(self, jobs: Sequence[ManagedJob]) -> None:
+        """Set whole trees going at one stroke; their moves follow one by one."""
+        self._each(jobs, gate.thaw)
+
+    def freeze_one(self, job: ManagedJob) -> list[ev.Event]:
+        """Stop one job; nothing to announce where it has gone."""
+        self.freeze([job])
+        return [self.moved(job, Life.FROZEN)] if job.lives else []
+
+    def thaw_one(self, job: ManagedJob) -> list[ev.Event]:
+        """Set one job going; nothing to announce where it has gone."""
+        self.thaw([job])
+        return [self.moved(job, Life.RUNNING)] if job.lives else []
+
+    def _each(self, jobs: Sequence[ManagedJob], act: Callable[[Sequence[gate.Target]], list[bool]]) -> None:
+        for job, done in zip(jobs, act([job.target for job in jobs]) if jobs else (), strict=True):
+            self._doom_unless(done, job)
+
+    def _doom_unless(self, was_there: bool, job: ManagedJob) -> bool:
+        if not was_there:
+            self._jobs.doom(job, "gone")
+        return was_there
+
+    def moved(self, job: ManagedJob, life: Life) -> ev.JobMoved:
+        """Note where a job is now that its signal has been sent."""
+        return self._jobs.move(job, life, self._clock())
+
+    def kill(self, job: ManagedJob, by: ev.KilledBy, *, who: str = "", why: str = "") -> ev.JobKilled:
+        """Kill a job on purpose. The event names it by its number, since what it makes may not be known yet."""
+        self._note_kill(job, by)
+        gate.kill(job.target)
+        self._jobs.doom(job, "killed")
+        return ev.JobKilled(job.job.output, by, job.peak_rss, job.jid, who, why)
+
+    def drop(self, jobs: Iterable[ManagedJob]) -> None:
+        """End jobs that only stoker has held back: they will never run."""
+        for job in jobs:
+            gate.kill(job.target)
+            self._jobs.doom(job, "dropped")
+
+    def exited(self, job: ManagedJob) -> None:
+        """A job's first process has ended: leave nobody of it stopped."""
+        gate.leave(job.target, job.pids)
+
+    # -- what others did ---------------------------------------------------------------------------------------
+
+    def carry(self, nested: Mapping[Key, Key]) -> list[ev.Event]:
+        """The jobs in which schedulers run now, by those. One that was stopped goes on: its own jobs can be held."""
+        stopped = self._jobs.set_carriers(frozenset(nested.values()))
+        if stopped:
+            gate.thaw([job.target for job in stopped])
+        return [self.moved(job, Life.RUNNING) for job in stopped]
+
+    def correct(self, uses: Mapping[ManagedJob, JobUse]) -> list[ev.Event]:
+        """Take up what the jobs use now, and see to each that is not in the state it was put into.
+
+        The same object as before says that nothing of a stopped job was read anew.
+        """
+        events: list[ev.Event] = []
+        for job, use in uses.items():
+            if not job.lives or use is job.seen:
+                continue
+            grew = use.cpu_seconds - job.age
+            if not (job.fixed or job.pids.issuperset(use.pids)):
+                gate.raise_oom_score(pid for pid in use.pids if pid not in job.pids)
+            self._jobs.measure(job, use)
+            self.hosted.see(job, use)
+            if job.counts:
+                events += self._corrected(job, use, grew)
+        return events
+
+    def _corrected(self, job: ManagedJob, use: JobUse, grew: float) -> list[ev.Event]:
+        if job.is_stopped and use.state == "running":
+            return self._escaped(job, grew)
+        if job.life is Life.RUNNING and use.state == "frozen":
+            return self._stuck(job)
+        if job.life is Life.ON_DECK and (use.starting or use.guests):
+            # Before it was stopped it asked a cache's server for its compilation, which runs; or begun to start one.
+            return self.thaw_one(job)
+        return []
+
+    def _escaped(self, job: ManagedJob, grew: float) -> list[ev.Event]:
+        """Something of it forked while it was being stopped, or the supervisor let it go while we were away.
+
+        Or it was measured before it was stopped: then there is nothing to do.
+        """
+        if self.open:  # whoever ends the build has set it going, or it could not act on the signal
+            return [self.moved(job, Life.RUNNING)]
+        key, lives = job.job.key, job.target.lives
+        if not lives or shows_stop(key) or Processes().is_stopped(key):
+            return []
+        if grew < GREW:
+            job.whole = True
+            gate.freeze([job.target])
+            return []
+        return [self.moved(job, Life.RUNNING)]
+
+    def _stuck(self, job: ManagedJob) -> list[ev.Event]:
+        """It should run and is stopped, tick after tick: set it going, once. Whoever stops it again has a reason."""
+        job.stuck += 1
+        if job.stuck != STUCK_TICKS:
+            return []
+        self.thaw([job])
+        return [ev.Decided("governor", f"set {job.job.label} going", "something else had stopped it")]

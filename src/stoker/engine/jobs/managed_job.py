@@ -1,0 +1,179 @@
+"""One job of the build: who it is, where it stands in its life, and what it uses.
+
+Only the `JobTable` moves it through its life. Sends no signal; unaware of the journal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from stoker.act.gate import Target
+from stoker.decide.memory.curves import Curve
+from stoker.decide.memory.growth_rate import Climb
+from stoker.decide.policy.snapshot import Candidate
+from stoker.decide.policy.waits import Wait
+from stoker.model.events import JobState, MovedBy
+from stoker.model.tool import Tool
+from stoker.sense.proc.jobs import Job, JobUse
+
+MAX_PIDS = 512
+"""Processes of one job that are remembered after their end: the kernel names those that it killed by their pids."""
+
+
+class Life(Enum):
+    """Where a job stands in its life; `docs/architecture.md` draws it."""
+
+    NEWBORN = "newborn"
+    """Met, and not decided about yet: nothing has stopped it."""
+    ON_DECK = "on deck"
+    RUNNING = "running"
+    FROZEN = "frozen"
+    EXITED = "exited"
+    """Its process has ended; how it went is not known yet."""
+    RECORDED = "recorded"
+    """Ninja says that it ended well."""
+    UNRECORDED = "unrecorded"
+    """Nothing says how it ended: make keeps no log, and a log can be lost."""
+    FAILED = "failed"
+    DROPPED = "dropped"
+    """Ended by stoker on deck, because its scheduler starts nothing more."""
+    KILLED = "killed"
+    """Failed because stoker or a person killed it."""
+
+
+ENDS = frozenset({Life.RECORDED, Life.UNRECORDED, Life.FAILED, Life.DROPPED, Life.KILLED})
+
+NEXT: dict[Life, frozenset[Life]] = {
+    Life.NEWBORN: frozenset({Life.ON_DECK, Life.RUNNING, Life.EXITED}),
+    Life.ON_DECK: frozenset({Life.RUNNING, Life.EXITED}),
+    Life.RUNNING: frozenset({Life.FROZEN, Life.EXITED, Life.RECORDED}),
+    Life.FROZEN: frozenset({Life.RUNNING, Life.EXITED}),
+    Life.EXITED: ENDS,
+    **dict.fromkeys(ENDS, frozenset()),
+}
+"""What may follow what. A record may come before the exit is noticed, but not of a job that has been stopped."""
+
+Doom = Literal["", "dropped", "killed", "gone"]
+"""Why a job cannot go on: dropped or killed by stoker, or gone when a signal was sent to it. Its exit is not noticed
+yet."""
+
+
+@dataclass(slots=True, eq=False)
+class ManagedJob:
+    """One job. `arrived`, `admitted`, `since`: seconds of the monotonic clock. Sizes are bytes, `age` CPU seconds.
+
+    `since` is when it came to where it stands, and `idle` for how many seconds before that it was stopped.
+    `edge` is what its scheduler's plan calls it, if the plan is newer than the job: an empty name means that several
+    edges have its command. `fixed`: it is never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers
+    run inside it, whose own jobs are counted for themselves. `whole`: its whole tree was stopped, not just the newborn.
+    `last_seen` and `noticed` are the Unix seconds between which its process ended, `exited_at` that moment by the
+    monotonic clock, `waited` how many readings of ninja's log have had no record of it since. `known_as` is the state
+    in the journal of an engine before this one; not `watched`: it ended before this one came. `announced_peak` and
+    `wait` are what viewers know of it.
+    """
+
+    jid: int
+    sid: int
+    job: Job
+    target: Target
+    life: Life
+    arrived: float
+    admitted: float
+    since: float
+    seen: JobUse
+    edge: tuple[str, Tool] | None = None
+    known_as: JobState | None = None
+    fixed: bool = False
+    carrier: bool = False
+    whole: bool = False
+    watched: bool = True
+    doom: Doom = ""
+    # What became of it by orders.
+    idle: float = 0.0
+    alone: bool = False
+    alone_by: str = ""
+    first: bool = False
+    moved_by: MovedBy = ""
+    held: bool = False
+    early: bool = False
+    passed_over: int = 0
+    # What it uses.
+    width: float = 1.0
+    rss: int = 0
+    age: float = 0.0
+    peak_rss: int = 0
+    peak_age: float = 0.0
+    growth: Climb = field(default_factory=Climb, repr=False)
+    pids: set[int] = field(default_factory=set, repr=False)
+    stuck: int = 0
+    # Its exit.
+    exited_at: float = math.inf
+    last_seen: float = 0.0
+    noticed: float = 0.0
+    waited: int = 0
+    # Worked out before, or announced.
+    candidate: Candidate | None = field(default=None, repr=False)
+    curve: Curve | None = field(default=None, repr=False)
+    curve_version: int = 0
+    announced_peak: int = 0
+    wait: Wait | None = field(default=None, repr=False)
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process has not ended, and is not about to."""
+        return not self.doom and self.life in (Life.NEWBORN, Life.ON_DECK, Life.RUNNING, Life.FROZEN)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes one of the level's places and may be decided about."""
+        return self.lives and not (self.fixed or self.carrier)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is known, and announced, how it ended."""
+        return self.life in ENDS
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is on deck or frozen."""
+        return self.life in (Life.ON_DECK, Life.FROZEN)
+
+    @property
+    def state(self) -> JobState:
+        """Where viewers see it."""
+        if self.life in (Life.NEWBORN, Life.ON_DECK):
+            return "on_deck"
+        return "frozen" if self.life is Life.FROZEN else "running"
+
+    @property
+    def name(self) -> str:
+        """What its scheduler's log calls it; empty where that is not known."""
+        return self.edge[0] if self.edge is not None else self.job.output
+
+    @property
+    def tool(self) -> Tool:
+        """The tool that it runs, by the newest plan."""
+        return self.edge[1] if self.edge is not None else self.job.tool
+
+    def stopped_for(self, clock: float) -> float:
+        """Seconds of its life, up to `clock`, in which it was held or frozen."""
+        return self.idle + (clock - self.since if self.is_stopped else 0.0)
+
+    def measure(self, use: JobUse) -> None:
+        """Note what its process tree uses now."""
+        self.seen = use
+        if use.rss != self.rss:
+            self.candidate = None
+        self.rss, self.age = use.rss, use.cpu_seconds
+        if len(self.pids) > MAX_PIDS:  # a script that runs a thousand programs
+            self.pids.clear()
+        self.pids.update(use.pids)
+        if self.life is Life.FROZEN:
+            self.growth.rest(use.cpu_seconds, use.rss)  # it had gone on for a moment after the tick before its stop
+        else:
+            self.growth.note(use.cpu_seconds, use.rss)
+        if use.rss > self.peak_rss:
+            self.peak_rss, self.peak_age = use.rss, use.cpu_seconds

@@ -1,0 +1,217 @@
+"""The schedulers at work, each with its book, its log and its plan.
+
+Two ninjas may write one log one after the other (`ninja a && ninja b`); the starts that its records imply tell them
+apart. Unaware of how processes are found, of decisions and of the journal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.contract.process import Key
+from stoker.engine.jobs.managed_job import ManagedJob
+from stoker.engine.jobs.newborn import left_behind
+from stoker.engine.jobs.scheduler_book import SchedulerBook
+from stoker.engine.jobs.table import JobTable
+from stoker.model import events as ev
+from stoker.model import state as state_of
+from stoker.model.state import BuildState
+from stoker.model.tool import Tool
+from stoker.sense.ninja.build_files import log_path
+from stoker.sense.ninja.build_log import CLOCK_SLACK, Entry, NinjaLog
+from stoker.sense.proc.schedulers import Scheduler
+
+
+@dataclass(slots=True)
+class Tracked:
+    """A scheduler that runs, its book and its log.
+
+    `met_log`: all of the log before this run is known. `costly`: a package builder runs above it, which starts anew
+    when a job has been ended.
+    """
+
+    book: SchedulerBook
+    log: NinjaLog | None = None
+    met_log: bool = False
+    costly: bool = False
+
+
+class SchedulerTable:
+    """All schedulers that run, in the order in which they were found."""
+
+    def __init__(self, jobs: JobTable, state: BuildState) -> None:
+        """`state` is what engines before this one have announced."""
+        self._jobs = jobs
+        self._tracked: dict[Key, Tracked] = {}
+        self._logs: dict[Path, NinjaLog] = {}
+        self._next_sid = max(state.schedulers, default=0) + 1
+        self._predecessors = {s.pid: s for s in state.schedulers.values() if s.ended is None}
+        self.met_any = state.step is not None and state.step.schedulers > 0
+        """Whether the command that runs has had a scheduler."""
+
+    def __iter__(self) -> Iterator[Tracked]:
+        return iter(self._tracked.values())
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._tracked
+
+    def keys(self) -> Set[Key]:
+        """Their processes."""
+        return self._tracked.keys()
+
+    def books(self) -> list[SchedulerBook]:
+        """The books of all that run."""
+        return [tracked.book for tracked in self._tracked.values()]
+
+    def by_pid(self) -> dict[int, Scheduler]:
+        """All that run, by pid."""
+        return {book.scheduler.pid: book.scheduler for book in self.books()}
+
+    def book(self, key: Key) -> SchedulerBook:
+        """The book of a scheduler that runs; KeyError for another one."""
+        return self._tracked[key].book
+
+    def births_due(self) -> bool:
+        """Whether a scheduler may start a job now. A ninja starts none while it has as many as it may."""
+        return any(book.may_start() for book in self.books())
+
+    @property
+    def costly(self) -> bool:
+        """Whether a package builder runs above one of them."""
+        return any(tracked.costly for tracked in self._tracked.values())
+
+    def begin_command(self) -> None:
+        """Another command runs."""
+        self.met_any = False
+
+    # -- coming and going --------------------------------------------------------------------------------------
+
+    def open(self, scheduler: Scheduler, started: float, *, costly: bool = False) -> tuple[SchedulerBook, bool]:
+        """Open the book of a scheduler that began at Unix time `started`, and say whether the journal knows it not."""
+        before = self._predecessors.get(scheduler.pid)
+        if before is not None and before.start_ticks in (None, scheduler.start_ticks):
+            del self._predecessors[scheduler.pid]
+        else:
+            before = None
+        tracked = self._track(scheduler, before, started)
+        tracked.costly = costly
+        return tracked.book, before is None
+
+    def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
+        sid = before.sid if before is not None else self._next_sid
+        self._next_sid = max(self._next_sid, sid + 1)
+        self.met_any = True
+        counted = before.finished_by_tool if before is not None else None
+        tracked = Tracked(SchedulerBook(sid, scheduler, started, self._jobs, counted))
+        if scheduler.tool != "make":
+            path = Path(log_path(scheduler.directory, scheduler.manifest))
+            tracked.met_log = path in self._logs  # an earlier ninja of this build has made it known up to here
+            tracked.log = self._logs.setdefault(path, NinjaLog(path))
+            tracked.log.begin_run(started, scheduler.manifest)
+            if before is not None and before.log_offset is not None:
+                tracked.log.resume(before.log_offset)
+                tracked.met_log = True
+        self._tracked[scheduler.key] = tracked
+        return tracked
+
+    def take_up_lost(self, last_tick: float) -> list[ManagedJob]:
+        """Take up what the journal knows and went while no engine was there: records of its jobs may have come since.
+
+        Gives the jobs, which have exited since the last tick of an engine, at Unix time `last_tick`.
+        """
+        for before in self._predecessors.values():
+            self._track(_left_behind(before), before, before.started)
+        self._predecessors.clear()
+        books = {book.sid: book for book in self.books()}
+        lost = []
+        for before_job in self._jobs.lost_between_engines(books.keys()):
+            job = left_behind(before_job, books[before_job.sid].scheduler)
+            self._jobs.add(job)
+            self._jobs.exit(job.job.key, last_tick, time.time())
+            lost.append(job)
+        return lost
+
+    def close(self, alive: set[Key], last_tick: float, now: float) -> list[ev.Event]:
+        """Close the books of those that are not `alive` any more: their last records, and what is left without one."""
+        events: list[ev.Event] = []
+        for key in [key for key in self._tracked if key not in alive]:
+            events += self._close(self._tracked.pop(key), last_tick, now)
+        return events
+
+    def _close(self, tracked: Tracked, last_tick: float, now: float) -> list[ev.Event]:
+        """A job without a record has failed, if there were records at all."""
+        book = tracked.book
+        lost = tracked.log is not None and tracked.log.lost
+        book.end_all(last_tick, now)
+        events: list[ev.Event] = [
+            *book.end_unrecorded(),
+            *self._read(tracked, now, just_scanned=True),
+            *book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
+            ev.SchedulerEnded(book.sid),
+        ]
+        if tracked.log is not None:
+            tracked.log.close()
+        return events
+
+    # -- what they say -----------------------------------------------------------------------------------------
+
+    def resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
+        """What the plan of a scheduler says of a command line: output and tool; None if it says nothing."""
+        tracked = self._tracked.get(scheduler.key)
+        plan = tracked.book.plan if tracked is not None else None
+        return plan.output_of(argv) if plan is not None else None
+
+    def read_logs(self, now: float, *, just_scanned: bool) -> list[ev.Event]:
+        """Jobs that ninja has recorded since."""
+        events: list[ev.Event] = []
+        for tracked in list(self._tracked.values()):
+            if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
+                continue  # The next ninja may write this log already; the tick that finds it tells them apart.
+            events += self._read(tracked, now, just_scanned=just_scanned)
+        return events
+
+    def _read(self, tracked: Tracked, now: float, *, just_scanned: bool) -> list[ev.JobFinished | ev.JobsUncounted]:
+        log, book = tracked.log, tracked.book
+        if log is None:
+            return []
+        if tracked.met_log:
+            entries, heir = log.read_new(), self._heir(tracked)
+            cut = _end_of_run(entries, heir.started, now) if heir is not None else len(entries)
+            finished = book.recorded(entries[:cut], just_scanned=just_scanned)
+            return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
+        tracked.met_log = True
+        first = log.first_read(book.started, now, book.scheduler.manifest)
+        return book.recorded(first.this_run, just_scanned=just_scanned)
+
+    def _heir(self, tracked: Tracked) -> SchedulerBook | None:
+        """The ninja that writes this log now, after the one that is tracked."""
+        books = [t.book for t in self._tracked.values() if t.log is tracked.log and t is not tracked]
+        return next((b for b in books if b.started > tracked.book.started), None)
+
+    def is_recorded(self, sid: int, output: str) -> bool:
+        """Whether ninja's log, read anew, says that this has ended well."""
+        logs = [t.log for t in self._tracked.values() if t.book.sid == sid and t.log is not None]
+        return any(log.holds(output, time.time()) for log in logs)
+
+    def notes(self) -> list[str]:
+        """Sentences about logs that could not be read, each once."""
+        return [note for t in self._tracked.values() if t.log is not None for note in t.log.notes.take()]
+
+
+def _left_behind(before: state_of.Scheduler) -> Scheduler:
+    """A scheduler of the journal that has ended meanwhile, as far as the journal says."""
+    return Scheduler(before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ())
+
+
+def _end_of_run(entries: Sequence[Entry], next_start: float, now: float) -> int:
+    """How many of `entries`, read at Unix time `now`, come before those of a ninja that began at `next_start`.
+
+    From 1.12 on ninja records when a command began, and so when that ninja did. 1.11 records when it ended, so that a
+    long job seems to come from a later ninja, which has not run for so long. Before that, all count for the first.
+    """
+    latest_end = (now - next_start + CLOCK_SLACK) * 1000
+    starts = (e.mtime / 1e9 - e.start_ms / 1000 if e.end_ms <= latest_end else 0.0 for e in entries)
+    return next((i for i, start in enumerate(starts) if start >= next_start - CLOCK_SLACK), len(entries))

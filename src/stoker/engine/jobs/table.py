@@ -1,0 +1,319 @@
+"""Every job of the build from its birth to its end: the one place that says where a job stands.
+
+A job is known by its first process, (pid, start in clock ticks), and by the number that the journal gives it. Only the
+methods here move a job through its life; they return the events that announce it, or say what the caller must announce.
+Sends no signal, reads no process; unaware of decisions and of the journal's file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from stoker.contract.process import Key
+from stoker.decide.memory.curves import Curve
+from stoker.engine.jobs.managed_job import NEXT, Doom, Life, ManagedJob
+from stoker.model import events as ev
+from stoker.model import state as state_of
+from stoker.model.lessons import Lesson
+from stoker.model.state import BuildState
+from stoker.model.tool import Tool
+from stoker.sense.proc.jobs import JobUse
+
+NEWS_SHARE = 0.2
+"""A change of the expected peak that is worth an event: with every job that ends, that of all its like changes a
+little."""
+
+_END_OF: Mapping[ev.JobOutcome, Life] = {
+    "ok": Life.RECORDED,
+    "unknown": Life.UNRECORDED,
+    "failed": Life.FAILED,
+    "dropped": Life.DROPPED,
+}
+
+
+class Expected(Protocol):
+    """Says how much memory and time a job is expected to take, and learns from what it took."""
+
+    cores: float
+
+    @property
+    def version(self) -> int:
+        """Another number when a job that was asked for before may have another curve."""
+
+    def expect(self, jid: int, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
+        """The job's curve, by all that has been learnt."""
+
+    def width(self, argv: tuple[str, ...]) -> float:
+        """How many cores it keeps busy."""
+
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
+        """Learn what it uses now."""
+
+    def adopted(self, jid: int) -> None:
+        """Note that its beginning was not seen."""
+
+    def finished(
+        self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float
+    ) -> Lesson | None:
+        """Learn from its end after so many seconds of running; what it taught."""
+
+    def lost(self, jid: int) -> None:
+        """Forget it: it never ran."""
+
+
+class JobTable:
+    """All jobs whose process or whose end is still open."""
+
+    def __init__(self, expected: Expected, state: BuildState) -> None:
+        """`state` is what engines before this one have announced."""
+        self._expected = expected
+        self._jobs: dict[int, ManagedJob] = {}
+        self._by_key: dict[Key, ManagedJob] = {}
+        self._open: dict[int, dict[int, ManagedJob]] = {}
+        self._next_jid = state.last_jid + 1
+        self._predecessors = {job.pid: job for job in (*state.jobs.values(), *state.leaving.values())}
+        self._already_left = frozenset(state.leaving)
+        self._exits: list[ManagedJob] = []
+        self.version = 0
+        """Grows with every change to who is stopped, and to who is there."""
+
+    # -- looking jobs up ---------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[ManagedJob]:
+        """Those that live, the oldest first."""
+        return (job for job in self._jobs.values() if job.lives)
+
+    def get(self, jid: int) -> ManagedJob | None:
+        """The living job of that number."""
+        job = self._jobs.get(jid)
+        return job if job is not None and job.lives else None
+
+    def by_key(self, key: Key) -> ManagedJob | None:
+        """The job whose first process that is, until its process has gone."""
+        return self._by_key.get(key)
+
+    def owner(self, pid: int) -> ManagedJob | None:
+        """The job that was seen to have that process, of several the youngest: pids are used again."""
+        return next((j for j in reversed(self._jobs.values()) if pid == j.job.pid or pid in j.pids), None)
+
+    def having(self, life: Life) -> list[ManagedJob]:
+        """Those that stand there and may be decided about, the oldest first."""
+        return [j for j in self._jobs.values() if j.life is life and j.counts]
+
+    def on_deck(self) -> list[ManagedJob]:
+        """Those that wait to be let go, newborn ones among them."""
+        return [j for j in self._jobs.values() if j.life in (Life.ON_DECK, Life.NEWBORN) and j.counts]
+
+    def open_jobs(self, sid: int) -> Collection[ManagedJob]:
+        """A scheduler's jobs whose end has not been announced; valid until the table changes."""
+        return self._open.get(sid, {}).values()
+
+    def exited(self, sid: int) -> list[ManagedJob]:
+        """A scheduler's jobs that have exited, and wait for a record or for being given up."""
+        return [j for j in self.open_jobs(sid) if j.life is Life.EXITED]
+
+    def living(self, sid: int) -> int:
+        """How many of a scheduler's jobs live."""
+        return sum([j.lives for j in self.open_jobs(sid)])
+
+    def living_by_scheduler(self) -> Counter[Key]:
+        """How many jobs of each scheduler live."""
+        return Counter([j.job.scheduler for j in self])
+
+    def counts(self) -> str:
+        """How many jobs run and how many wait, in words."""
+        return f"{len(self.having(Life.RUNNING))} run, {len(self.on_deck())} on deck"
+
+    def held_bytes(self) -> int:
+        """What all jobs hold, as measured last."""
+        return sum([j.rss for j in self._jobs.values()])
+
+    # -- what is expected of them ------------------------------------------------------------------------------
+
+    def curve(self, job: ManagedJob) -> Curve:
+        """What is expected of the job."""
+        if job.curve is None or job.curve_version != self._expected.version:
+            known, job.curve_version = job.job, self._expected.version
+            job.curve = self._expected.expect(job.jid, known.output, known.tool, known.argv)
+        return job.curve
+
+    def peak(self, job: ManagedJob) -> int:
+        """Bytes; what a job has held already is the least of it, whatever jobs like it take."""
+        return round(max(self.curve(job).peak, job.peak_rss))
+
+    def has_news(self, job: ManagedJob) -> bool:
+        """Whether clearly another peak is expected of the job than was announced."""
+        return abs(self.peak(job) - job.announced_peak) > NEWS_SHARE * job.announced_peak
+
+    def _peak_to_announce(self, job: ManagedJob) -> int | None:
+        if not self.has_news(job):
+            return None
+        job.announced_peak = self.peak(job)
+        return job.announced_peak
+
+    # -- birth -------------------------------------------------------------------------------------------------
+
+    def number(self, key: Key) -> tuple[int, state_of.Job | None]:
+        """The number of a process that is a job: a new one, or the one that an engine before this one gave it."""
+        before = self._predecessors.get(key[0])
+        if before is not None and before.start_ticks in (None, key[1]):
+            del self._predecessors[key[0]]
+            return before.jid, before
+        self._next_jid += 1
+        return self._next_jid - 1, None
+
+    def add(self, job: ManagedJob) -> None:
+        """Take up a job that is not known yet."""
+        _require(job.jid not in self._jobs, f"job {job.jid} is known")
+        _require(job.job.key not in self._by_key, f"process {job.job.key} is a job already")
+        job.width = self._expected.width(job.job.argv)
+        begun = job.known_as is not None or (job.life is Life.RUNNING and not job.fixed)
+        if begun and job.watched:
+            self._expected.adopted(job.jid)
+        self._jobs[job.jid] = self._by_key[job.job.key] = job
+        self._open.setdefault(job.sid, {})[job.jid] = job
+        self.version += 1
+
+    def announce(self, job: ManagedJob) -> list[ev.Event]:
+        """The job's start; of one that the journal knows where it is now, if that is news."""
+        if job.known_as is not None:
+            return [] if job.known_as == job.state else [self.describe(job)]
+        known, expected = job.job, self._peak_to_announce(job) if job.counts else None
+        started = round(known.started, 2)
+        ticks = known.start_ticks
+        return [
+            ev.JobStarted(
+                job.jid, job.sid, known.pid, known.label, known.tool, started, job.state, expected, start_ticks=ticks
+            )
+        ]
+
+    def lost_between_engines(self, sids: Collection[int]) -> list[state_of.Job]:
+        """Jobs of these schedulers that the journal knows and no process of which is left; each once."""
+        lost = [job for job in self._predecessors.values() if job.sid in sids]
+        self._predecessors.clear()
+        return lost
+
+    def rename(self, job: ManagedJob, output: str, tool: Tool) -> list[ev.Event]:
+        """Take up what the plan calls a job; its end has not been announced."""
+        _require(not job.ended, f"job {job.jid} has ended")
+        if job.name == output:
+            return []
+        job.edge = (output, tool)
+        if not (output and job.lives):
+            return []
+        job.job = replace(job.job, output=output, tool=tool)
+        job.candidate = job.curve = None
+        started = round(job.job.started, 2)
+        return [ev.JobStarted(job.jid, job.sid, job.job.pid, output, tool, started, job.state)]
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    def move(self, job: ManagedJob, life: Life, clock: float) -> ev.JobMoved:
+        """Note that a job has been stopped or let go: the signal has been sent."""
+        self.place(job, life, clock)
+        return self.describe(job)
+
+    def place(self, job: ManagedJob, life: Life, clock: float) -> None:
+        """The same of a newborn job, whose start is to be announced yet and says where it is."""
+        self._enter(job, life, clock)
+        job.early = job.early and life is Life.RUNNING  # whoever stops it
+        if life is Life.FROZEN:
+            job.growth.rest(job.age, job.rss)
+
+    def describe(self, job: ManagedJob) -> ev.JobMoved:
+        """Where a job is, by whose word, and what is expected of it now."""
+        return ev.JobMoved(job.jid, job.state, self._peak_to_announce(job), job.moved_by, job.alone, job.alone_by)
+
+    def doom(self, job: ManagedJob, why: Doom) -> None:
+        """Note that a living job cannot go on: its exit will be noticed in a moment."""
+        _require(job.lives, f"job {job.jid} does not live")
+        job.doom = why
+        self.version += 1
+
+    def measure(self, job: ManagedJob, use: JobUse) -> None:
+        """Note what a living job uses now."""
+        job.measure(use)
+        self._expected.sample(job.jid, use.cpu_seconds, use.rss, use.phase)
+
+    def exit(self, key: Key, last_seen: float, noticed: float) -> ManagedJob | None:
+        """A job's first process has ended between these Unix times; None where that was known already."""
+        job = self._by_key.pop(key, None)
+        if job is None:
+            return None
+        job.rss = 0
+        if job.ended:  # its record came first
+            del self._jobs[job.jid]
+            return job
+        self._enter(job, Life.EXITED, time.monotonic())
+        job.exited_at, job.last_seen, job.noticed = job.since, last_seen, noticed
+        if job.jid not in self._already_left:
+            self._exits.append(job)
+        return job
+
+    def take_exits(self, last_jid: int) -> list[ev.Event]:
+        """The exits to announce: not of a job whose end has been, nor before the start of any job above `last_jid`."""
+        gone = sorted(j.jid for j in self._exits if not j.ended and j.jid <= last_jid)
+        self._exits = [j for j in self._exits if not j.ended and j.jid > last_jid]
+        return [ev.JobsExited(tuple(gone))] if gone else []
+
+    @property
+    def owes_exits(self) -> bool:
+        """Whether an exit is still to be announced."""
+        return bool(self._exits)
+
+    def end(self, job: ManagedJob, event: ev.JobFinished) -> ev.JobFinished:
+        """A job's one end. The time in which it was stopped is not time that it took; what it taught is added."""
+        _require(event.jid == job.jid, f"job {job.jid} ends as {event.jid}")
+        if event.outcome != "ok" and job.doom == "dropped":
+            event = replace(event, outcome="dropped")
+        life = _END_OF[event.outcome]
+        killed = life is Life.FAILED and job.doom == "killed"
+        self._enter(job, Life.KILLED if killed else life, time.monotonic())
+        del self._open[job.sid][job.jid]
+        if job.job.key not in self._by_key:
+            del self._jobs[job.jid]
+        if not job.watched:
+            return event
+        seconds = round(max(0.0, event.seconds - job.idle), 3)
+        if life is Life.DROPPED:
+            self._expected.lost(job.jid)
+            return replace(event, seconds=seconds)
+        well = event.outcome != "failed"
+        lesson = self._expected.finished(job.jid, event.output, event.tool, job.job.argv, well, seconds)
+        return replace(event, seconds=seconds, lesson=lesson)
+
+    def _enter(self, job: ManagedJob, life: Life, clock: float) -> None:
+        _require(life in NEXT[job.life], f"job {job.jid} cannot be {life.value}: it is {job.life.value}")
+        job.idle = job.stopped_for(clock)
+        job.life, job.since, job.candidate, job.wait = life, clock, None, None
+        self.version += 1
+
+    # -- orders that outlive a decision ------------------------------------------------------------------------
+
+    def set_alone(self, job: ManagedJob, who: str) -> ev.JobMoved:
+        """The job runs alone from now on, as the person `who` wants it."""
+        job.alone, job.alone_by, job.moved_by, job.candidate = True, who, "", None
+        return self.describe(job)
+
+    def let_join(self, jobs: Iterable[ManagedJob]) -> list[ev.Event]:
+        """These need not run alone any more."""
+        freed = list(jobs)
+        for job in freed:
+            job.alone, job.alone_by, job.candidate = False, "", None
+        return [self.describe(job) for job in freed]
+
+    def set_carriers(self, carriers: Collection[Key]) -> list[ManagedJob]:
+        """Note in which jobs schedulers run now; those among them that are stopped."""
+        for job in self:
+            job.carrier = job.job.key in carriers
+        return [j for j in self if j.carrier and j.is_stopped]
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    """Where a precondition does not hold the table is wrong, and a new engine makes it anew from the journal."""
+    if not condition:
+        raise AssertionError(otherwise)

@@ -1,0 +1,313 @@
+"""One turn of the loop over the build: facts, then state, then decisions and acts, and the events of all of it.
+
+`tick` is the whole turn, `pulse` what needs an answer within milliseconds. Unaware of the journal, of sockets, and of
+steps and attempts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.contract.process import Key
+from stoker.engine.aftermath.failures import Failures
+from stoker.engine.govern.gate_driver import GateDriver
+from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.level_control import LevelControl
+from stoker.engine.govern.memory_watch import MemoryWatch
+from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.newborn import Birth, Clocks, by_age, managed
+from stoker.engine.jobs.output_watch import OutputWatch
+from stoker.engine.jobs.planner import Planner
+from stoker.engine.jobs.scheduler_book import SchedulerBook
+from stoker.engine.jobs.scheduler_table import SchedulerTable
+from stoker.engine.jobs.table import Expected, JobTable
+from stoker.engine.learn.forecast import Forecast
+from stoker.engine.loop.sampler import Sampler
+from stoker.engine.loop.senses import Newborn, Scan, Senses
+from stoker.engine.steps import Roots
+from stoker.model import events as ev
+from stoker.model.samples import JobSample
+from stoker.sense.commands.scheduler_args import ninja_arguments
+from stoker.sense.machine.machine import MachineReader
+from stoker.sense.proc.jobs import JobReport, JobUse
+from stoker.sense.proc.processes import Process, again, start_wall
+from stoker.sense.proc.schedulers import Scheduler, Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a turn of the loop works with, one owner for each thing; `wiring` puts them together."""
+
+    expected: Expected
+    machine: MachineReader
+    senses: Senses
+    sampler: Sampler
+    jobs: JobTable
+    schedulers: SchedulerTable
+    planner: Planner
+    forecast: Forecast
+    output: OutputWatch
+    failures: Failures
+    level: LevelControl
+    memory: MemoryWatch
+    gate: GateDriver
+    governor: Governor
+
+
+class BuildLoop:
+    """Turn after turn; each gives the events that are news."""
+
+    def __init__(self, parts: Parts, roots: Roots, last_tick: float) -> None:
+        """`last_tick` is when an engine looked at the build last, in Unix seconds."""
+        self._parts = parts
+        self._jobs, self._schedulers, self._senses = parts.jobs, parts.schedulers, parts.senses
+        self._gate, self._governor = parts.gate, parts.governor
+        self._roots = roots
+        self._last_tick = last_tick
+        self._versions = Versions()
+        self._scan = Scan({}, {})
+
+    # -- the turn ----------------------------------------------------------------------------------------------
+
+    def scan(self) -> None:
+        """Read who is there. Each command with a scheduler here has its step announced by the supervisor."""
+        self._scan = self._senses.scan(job.job.key for job in self._jobs.on_deck())
+
+    async def tick(self, now: float, *, whole: bool) -> list[ev.Event]:
+        """What is new in the last scan, at Unix time `now`, and what follows; `whole`: with a sample of it all."""
+        scan, report = self._scan, self._senses.jobs(self._scan, now)
+        self.take_exits()
+        plans = self._plans()
+        met = self._meet_schedulers(scan, now)
+        # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
+        born = self._receive(_newborns(scan, report), now)
+        events = [*plans, *[await self._started(book, parent) for book, parent in met], *born, *self.births(now)]
+        events += self._measure(report)
+        self.take_exits(report.vanished)
+        events += self._ends(scan, now)
+        events += self._parts.output.percent(self._schedulers.books())
+        events += self.read_output()
+        events += self._parts.failures.look(events, self._schedulers.books(), scan.processes, now)
+        events += self._schedulers_ended(scan.schedulers, now)
+        events += self._notes()
+        if whole:
+            events.append(self._sample(scan, report, now))
+        self._last_tick = now
+        return events
+
+    def births(self, now: float) -> list[ev.Event]:
+        """Receive the jobs that were born since, at Unix time `now`."""
+        events = self._receive(self._senses.newborns(self._schedulers.by_pid(), now), now)
+        self._parts.failures.note(events, now)
+        return events
+
+    def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:
+        """Note who has exited, `vanished` from a scan or noticed since; whether somebody has."""
+        exits = self._senses.take_exits()
+        jobs = [self._jobs.exit(key, noticed, noticed) for key, noticed in exits]
+        for use in vanished:
+            self._senses.forget_exit(use.job.key)
+            jobs.append(self._jobs.exit(use.job.key, self._last_tick, time.time()))
+        for job in jobs:
+            if job is not None:
+                self._gate.exited(job)
+        return any(job is not None for job in jobs)
+
+    def read_logs(self, now: float) -> list[ev.Event]:
+        """Jobs that ninja has recorded since."""
+        return self._schedulers.read_logs(now, just_scanned=False)
+
+    def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
+        """What the build has written since."""
+        return self._parts.failures.read(self._schedulers.books(), time.time(), to_the_end=to_the_end)
+
+    # -- commands that come and go -----------------------------------------------------------------------------
+
+    def watch_below(self, pid: int) -> None:
+        """Go on from another process: another supervisor's or, where there is none, the command's own."""
+        self._senses.watch_below(pid)
+        self._parts.machine.pid = pid
+        self._parts.sampler.go_on_from(pid)
+
+    def watch_command(self, roots: Roots) -> None:
+        """From now on this command is the one that runs."""
+        self._roots = roots
+        self._senses.include(roots.build)
+        self._schedulers.begin_command()
+        self._parts.failures.begin_command()
+
+    def end_command(self, now: float) -> list[ev.Event]:
+        """A command has ended, and another one may run already: the last of the one before. Scans anew."""
+        self.scan()
+        return self._last_of_command(self._scan.schedulers, now)
+
+    def finish(self, now: float) -> list[ev.Event]:
+        """The build is over: the last records, and the failure of every job that exited without one."""
+        return self._last_of_command({}, now)
+
+    def _last_of_command(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+        self.take_exits()
+        events = self._plans()
+        if not self._schedulers.met_any:
+            events += self._unseen_ninja()
+        events += self.read_output(to_the_end=True)
+        events += self._schedulers_ended(living, now)
+        return events
+
+    def _unseen_ninja(self) -> list[ev.Event]:
+        """A ninja that was over before the first tick: its command line says where its log is."""
+        argv = self._roots.command
+        if not argv or Path(argv[0]).name not in ("ninja", "samu"):
+            return []
+        arguments = ninja_arguments(argv)
+        directory = str(Path(self._roots.cwd, arguments.directory or "."))
+        scheduler = Scheduler(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
+        book, _ = self._schedulers.open(scheduler, self._roots.begun)
+        return [_scheduler_started(book, "", None)]
+
+    # -- schedulers --------------------------------------------------------------------------------------------
+
+    def _meet_schedulers(self, scan: Scan, now: float) -> list[tuple[SchedulerBook, int | None]]:
+        """Open the books of all that are new; those the journal does not know, with the number of the outer one."""
+        new: list[tuple[SchedulerBook, int | None]] = []
+        # The outer ones first: they have the lower start, and their numbers are what the inner ones refer to.
+        for scheduler in sorted(scan.schedulers.values(), key=lambda s: s.start_ticks):
+            if scheduler.key in self._schedulers:
+                continue
+            costly = scan.is_in_package_build(scheduler)
+            book, is_news = self._schedulers.open(scheduler, start_wall(scheduler.start_ticks, now), costly=costly)
+            if is_news:
+                outer = scan.schedulers.get(scheduler.parent) if scheduler.parent is not None else None
+                is_inside = outer is not None and outer.key in self._schedulers
+                new.append((book, self._schedulers.book(outer.key).sid if outer is not None and is_inside else None))
+        self._parts.planner.make(self._schedulers.books())
+        self._governor.set_dear(dear=self._schedulers.costly)
+        return new
+
+    async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:
+        return _scheduler_started(book, await self._versions.read(book.scheduler.exe), parent)
+
+    def _schedulers_ended(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+        """Close the books of those that are gone, also of those that went while no engine was there."""
+        events = self._lost_between_engines()
+        alive = {s.key for s in schedulers.values()}
+        self._parts.planner.cancel(t.book.sid for t in self._schedulers if t.book.scheduler.key not in alive)
+        return [*events, *self._schedulers.close(alive, self._last_tick, now)]
+
+    def _lost_between_engines(self) -> list[ev.Event]:
+        self._schedulers.take_up_lost(self._last_tick)
+        return [end for book in self._schedulers.books() for end in book.end_unrecorded()]
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def _receive(self, newborns: Iterable[Newborn], now: float) -> list[ev.Event]:
+        """Take up new jobs, the oldest first, and hold those that may not run."""
+        clocks, births = Clocks.now(), [self._birth(newborn) for newborn in newborns]
+        jobs = [managed(birth, now, clocks, held=not self._gate.open) for birth in by_age(births)]
+        for job in jobs:
+            self._senses.watch_exit(job.job.key)
+        return self._governor.receive(jobs)
+
+    def _birth(self, newborn: Newborn) -> Birth:
+        """A job with its number, and the process as it is now: what was read before its exec may be older than its
+        process group."""
+        use, process, scheduler = newborn
+        jid, before = self._jobs.number(use.job.key)
+        sid = self._schedulers.book(scheduler.key).sid
+        return Birth(jid, sid, use, again(process) or process, scheduler, before)
+
+    def _plans(self) -> list[ev.Event]:
+        """Plans that have been made since, and the names that they give to jobs."""
+        events: list[ev.Event] = []
+        for book, plan, note in self._parts.planner.take():
+            if note:
+                events.append(ev.Noticed("info", note))
+            if plan is not None:
+                self._parts.forecast.planned(book.sid, plan)
+                events += self._named(book)
+                events += book.recount()
+                events.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
+        return events
+
+    def _named(self, book: SchedulerBook) -> list[ev.Event]:
+        """The names that a new plan gives to jobs; precautions may be for them."""
+        events = book.name_jobs()
+        for event in events:
+            if isinstance(event, ev.JobStarted) and (job := self._jobs.get(event.jid)) is not None:
+                self._governor.name(job)
+        return events
+
+    def _measure(self, report: JobReport) -> list[ev.Event]:
+        """Take up what the jobs use now; set right what is not where it was put."""
+        uses = {job: use for use in report.running if (job := self._jobs.by_key(use.job.key)) is not None}
+        return [*self._gate.carry(report.nested), *self._gate.correct(uses)]
+
+    def _ends(self, scan: Scan, now: float) -> list[ev.Event]:
+        """How jobs ended: by ninja's records, or because there is none although ninja only waits."""
+        events = self._lost_between_engines()  # before ninja's records are read, which are theirs
+        events += self._schedulers.read_logs(now, just_scanned=True)
+        alive = [p for p in scan.processes.values() if p.state != "Z"]
+
+        def is_left(job: ManagedJob) -> bool:
+            return any(p.pgrp == job.job.pid or p.pid in job.seen.pids for p in alive)
+
+        for book in self._schedulers.books():
+            ninja = scan.processes.get(book.scheduler.pid)
+            if ninja is not None and ninja.state == "S":
+                events += book.settle(at_once=False, is_left=is_left)
+        return events
+
+    # -- figures -----------------------------------------------------------------------------------------------
+
+    def _notes(self) -> list[ev.Event]:
+        notes = [*self._senses.notes(), *self._parts.machine.notes.take(), *self._schedulers.notes()]
+        return [ev.Noticed("warning", note) for note in notes]
+
+    def _sample(self, scan: Scan, report: JobReport, now: float) -> ev.Sampled:
+        """Measure the machine and the build, and take both up for the decisions that follow."""
+        parts, memory = self._parts, self._parts.memory
+        held, busy = self._jobs.held_bytes(), bool(scan.schedulers)
+        measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy)
+        parts.expected.cores = measured.machine.cpu_available
+        parts.level.set_cores(measured.machine.cpu_available)
+        memory.see(measured.machine)
+        promised, growth = memory.promise(self._governor.snapshot), memory.ramdisk.growth
+        return ev.Sampled(
+            measured.machine,
+            self._job_samples(report),
+            measured.build_holds,
+            measured.processes,
+            measured.written,
+            measured.activity,
+            parts.output.size,
+            promised,
+            round(memory.reserve + growth),
+            round(growth),
+            parts.output.settled,
+            measured.ungoverned,
+        )
+
+    def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:
+        """Those on deck are left out: nothing changes there, and there may be hundreds."""
+        known = ((use, self._jobs.by_key(use.job.key)) for use in report.running)
+        return tuple(
+            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state)
+            for use, job in known
+            if job is not None and not (job.counts and job.life is Life.ON_DECK)
+        )
+
+
+def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
+    """Jobs that a scan has found first."""
+    uses: dict[Key, JobUse] = {use.job.key: use for use in report.running} if report.started else {}
+    by_key: dict[Key, Scheduler] = {scheduler.key: scheduler for scheduler in scan.schedulers.values()}
+    processes: Mapping[int, Process] = scan.processes
+    return [Newborn(uses[job.key], processes[job.pid], by_key[job.scheduler]) for job in report.started]
+
+
+def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
+    s = book.scheduler
+    return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks)

@@ -1,0 +1,149 @@
+"""What is read of the build's processes: the tree, its schedulers and jobs, who was born, and who has exited.
+
+Gives facts; keeps only what it takes to tell the next facts from the last ones. Stops nobody and decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from stoker.contract.process import Key
+from stoker.sense.commands.frontends import builds_packages
+from stoker.sense.proc.births import BirthWatch
+from stoker.sense.proc.exits import ExitWatch
+from stoker.sense.proc.jobs import JobReport, JobTracker, JobUse, Resolve
+from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
+from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder
+
+UNREADY_SECONDS = 5.0
+"""For how long a newborn is waited for that has not executed its command; one that shows none for longer has none."""
+
+
+class Scan(NamedTuple):
+    """The build's processes at one moment, and the schedulers among them, both by pid."""
+
+    processes: Mapping[int, Process]
+    schedulers: Mapping[int, Scheduler]
+
+    def is_in_package_build(self, scheduler: Scheduler) -> bool:
+        """Whether pip or its like runs above a scheduler."""
+        above = self.processes.get(scheduler.pid)
+        while above is not None and (above := self.processes.get(above.ppid)) is not None:
+            if builds_packages(read_cmdline(above.pid)):
+                return True
+        return False
+
+
+class Exit(NamedTuple):
+    """A process that has ended, noticed at a Unix time."""
+
+    key: Key
+    noticed: float
+
+
+class Newborn(NamedTuple):
+    """A scheduler's new job, as it was found."""
+
+    use: JobUse
+    process: Process
+    scheduler: Scheduler
+
+
+class Senses:
+    """The processes of one build. `resolve` knows outputs by command lines; `wake` is called when a job exits."""
+
+    def __init__(self, top: int, build: int, resolve: Resolve, wake: Callable[[], None]) -> None:
+        self._table = ProcessTable(top)
+        self._table.include(build)
+        self._finder = SchedulerFinder()
+        self._tracker = JobTracker(resolve=resolve)
+        self._births = BirthWatch()
+        self._unready: dict[int, Process] = {}
+        self._exit_watch = ExitWatch(self._exited)
+        self._exits: list[Exit] = []
+        self._wake = wake
+
+    # -- where to read -----------------------------------------------------------------------------------------
+
+    def watch_below(self, pid: int) -> None:
+        """Go on from another process: another supervisor's or, where there is none, the command's own."""
+        self._table.root_pid = pid
+
+    def include(self, pid: int) -> None:
+        """Another command's process belongs to the build."""
+        self._table.include(pid)
+
+    # -- the whole tree ----------------------------------------------------------------------------------------
+
+    def scan(self, held: Iterable[Key] = ()) -> Scan:
+        """The tree without the engine itself and what the engine started; `held` are jobs that wait on deck."""
+        processes = dict(self._table.scan(pid for key in held for pid in self._tracker.still(key)))
+        children = children_of(processes.values())
+        own = [os.getpid()]
+        while own:
+            pid = own.pop()
+            processes.pop(pid, None)
+            own += [p.pid for p in children.get(pid, ())]
+        return Scan(processes, self._finder.find(processes))
+
+    def jobs(self, scan: Scan, now: float) -> JobReport:
+        """The jobs of a scan of Unix time `now`."""
+        return self._tracker.update(scan.processes, scan.schedulers, now)
+
+    def spots_scheduler(self, known: Collection[Key]) -> bool:
+        """Whether a scheduler runs that no tick has found yet."""
+        return any(s.key not in known for s in self.scan().schedulers.values())
+
+    # -- between two scans -------------------------------------------------------------------------------------
+
+    def newborns(self, schedulers: Mapping[int, Scheduler], now: float) -> list[Newborn]:
+        """Jobs that were born since the last call, at Unix time `now`: the price of this is a small read."""
+        unready, self._unready = self._unready, {}
+        born = [*(p for p in map(again, unready.values()) if p is not None), *self._births.look(schedulers.keys())]
+        newborns = []
+        for process in born:
+            scheduler = schedulers.get(process.ppid)
+            if scheduler is None:
+                continue
+            argv = self._tracker.command_of(process, scheduler)
+            if not argv and now - start_wall(process.start_ticks, now) < UNREADY_SECONDS:
+                self._unready[process.pid] = process
+            use = self._tracker.meet(process, scheduler, argv, now) if argv else None
+            if use is not None:
+                newborns.append(Newborn(use, process, scheduler))
+        return newborns
+
+    @property
+    def expecting(self) -> bool:
+        """Whether a newborn was seen that has not executed its command yet."""
+        return bool(self._unready)
+
+    def watch_exit(self, key: Key) -> None:
+        """Wait for the end of a process."""
+        self._exit_watch.watch(key)
+
+    def forget_exit(self, key: Key) -> None:
+        """Wait no longer: its end was seen in a scan."""
+        self._exit_watch.forget(key)
+
+    def take_exits(self) -> list[Exit]:
+        """Processes that have ended since the last call."""
+        exits, self._exits = self._exits, []
+        return exits
+
+    def _exited(self, key: Key) -> None:
+        self._exits.append(Exit(key, time.time()))
+        self._wake()
+
+    # -- the rest ----------------------------------------------------------------------------------------------
+
+    def notes(self) -> list[str]:
+        """Sentences about what could not be read, each once."""
+        return [*self._table.notes.take(), *self._exit_watch.notes.take()]
+
+    def close(self) -> None:
+        """Wait for nobody any more."""
+        self._exit_watch.close()

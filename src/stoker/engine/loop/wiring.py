@@ -1,0 +1,138 @@
+"""Puts an engine together: makes each part once, and hands it what it needs. The one place that knows all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.act import ramdisk
+from stoker.config.paths import BuildPaths, history_path
+from stoker.contract.spec_file import BuildSpec, load_spec
+from stoker.engine.aftermath.failures import Failures
+from stoker.engine.aftermath.recovery import Recovery
+from stoker.engine.govern.gate_driver import GateDriver
+from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.level_control import LevelControl
+from stoker.engine.govern.memory_watch import MemoryWatch
+from stoker.engine.govern.user_commands import UserCommands
+from stoker.engine.jobs.output_watch import OutputWatch
+from stoker.engine.jobs.planner import Planner
+from stoker.engine.jobs.scheduler_table import SchedulerTable
+from stoker.engine.jobs.table import JobTable
+from stoker.engine.learn.cache_meter import CacheMeter
+from stoker.engine.learn.expectations import Expectations
+from stoker.engine.learn.forecast import Forecast
+from stoker.engine.loop.build_loop import BuildLoop, Parts
+from stoker.engine.loop.event_store import EventStore
+from stoker.engine.loop.sampler import Sampler
+from stoker.engine.loop.senses import Senses
+from stoker.engine.loop.supervisor_link import SupervisorLink
+from stoker.engine.reload.config_reload import Following
+from stoker.engine.steps import Roots, Steps, known_run
+from stoker.model.state import BuildState
+from stoker.record.history import History
+from stoker.sense.machine.gpu import GpuReader
+from stoker.sense.machine.machine import MachineReader
+from stoker.sense.machine.ramdisk import RamDiskReader
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The parts of one engine. `scratch` is the folder in which plans are made."""
+
+    spec: BuildSpec
+    store: EventStore
+    supervisor: SupervisorLink
+    steps: Steps
+    reload: Following
+    expectations: Expectations
+    cache: CacheMeter
+    recovery: Recovery
+    parts: Parts
+    loop: BuildLoop
+    commands: UserCommands
+    scratch: Path
+
+
+def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
+    """Make all parts of a build's engine; `wake` has the loop turn at once."""
+    spec = load_spec(paths.root)
+    store, supervisor, steps = EventStore(paths), SupervisorLink(paths), Steps(spec)
+    state = store.state
+    reload = Following(paths, spec, steps)
+    expectations = Expectations(reload.priors, History(history_path()))
+    forecast = Forecast(expectations.foretell)
+    forecast.on_unseen = expectations.unseen
+    roots = steps.roots(
+        supervisor.top, known_run(supervisor.runs, state) if state.step is not None else supervisor.runs[0]
+    )
+    scratch = _empty_scratch(paths)
+    jobs = JobTable(expectations, state)
+    recovery = Recovery(supervisor.top, paths.output, state, jobs.owner, steps.alone(state))
+    machine = _machine(paths, spec, roots)
+    level = LevelControl(state, spec.jobs)
+    level.set_cores(machine.cores)
+    memory = MemoryWatch(jobs, level, machine.memory)
+    gate = GateDriver(jobs, recovery.killed_by_stoker, time.monotonic)
+    jobserver = None
+    with contextlib.suppress(OSError):  # no jobserver: tools inside jobs keep to one slot each
+        jobserver = Lender(paths.jobserver, jobs.living_by_scheduler)
+    governor = Governor(jobs, expectations, level, memory, gate, jobserver)
+    schedulers = SchedulerTable(jobs, state)
+    output = OutputWatch(paths.output, state)
+    parts = Parts(
+        expectations,
+        machine,
+        Senses(roots.top, roots.build, schedulers.resolve, wake),
+        _sampler(machine, roots, state),
+        jobs,
+        schedulers,
+        Planner(scratch),
+        forecast,
+        output,
+        Failures(output, governor, lambda failure: recovery.hear(failure, store.state), schedulers.is_recorded),
+        level,
+        memory,
+        gate,
+        governor,
+    )
+    return Wired(
+        spec,
+        store,
+        supervisor,
+        steps,
+        reload,
+        expectations,
+        CacheMeter(spec, paths, state, expectations),
+        recovery,
+        parts,
+        BuildLoop(parts, roots, store.watched_until),
+        UserCommands(jobs, level, gate, governor),
+        scratch,
+    )
+
+
+def _machine(paths: BuildPaths, spec: BuildSpec, roots: Roots) -> MachineReader:
+    disk = spec.ramdisk
+    reader = RamDiskReader(ramdisk.tmpdir(disk.folder), disk.size) if disk is not None else None
+    return MachineReader(roots.top, roots.cwd, gpu=GpuReader(tries=paths.gpu_tries), ramdisk=reader)
+
+
+def _sampler(machine: MachineReader, roots: Roots, state: BuildState) -> Sampler:
+    return Sampler(machine, roots.top, state.disk_written, orphaned=roots.top == roots.build)
+
+
+def _empty_scratch(paths: BuildPaths) -> Path:
+    """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
+    folder = paths.root / "plans"
+    for old in folder.glob("*"):
+        shutil.rmtree(old, ignore_errors=True)
+    mine = folder / str(os.getpid())
+    mine.mkdir(parents=True, exist_ok=True)
+    return mine
