@@ -57,8 +57,11 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
 
 def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
     """These fields of a value, in this order; `derived` are those that it has not, or has otherwise."""
-    fields = {name: derived[name] if name in derived else getattr(value, name) for name in names.split()}
-    return {name: list(item) if isinstance(item, tuple) else item for name, item in fields.items()}
+    fields: dict[str, Any] = {}
+    for name in names.split():
+        item = derived[name] if name in derived else getattr(value, name)
+        fields[name] = list(item) if isinstance(item, tuple) else item
+    return fields
 
 
 def _progress(progress: Progress) -> dict[str, Any]:
