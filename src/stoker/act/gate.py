@@ -104,7 +104,7 @@ def leave(target: Target, pids: Iterable[int]) -> None:
 
 
 def _is_of(target: Target, pid: int) -> bool:
-    """Whether the process is as old as the job at the most and, if that has a group, in it: pids are used again."""
+    """Say whether the process is as old as the job at the most and, if that has a group, in it: pids are used again."""
     fields = stat_fields(pid)
     if not fields or fields[0] == b"Z" or int(fields[19]) < target.start_ticks:
         return False
@@ -112,7 +112,7 @@ def _is_of(target: Target, pid: int) -> bool:
 
 
 def _handed_to(pids: Iterable[int], heirs: set[int]) -> set[int]:
-    """Those of them that the kernel has handed to one of the heirs when their job ended, and those below these.
+    """Return those of them that the kernel has handed to one of the heirs when their job ended, and those below these.
 
     The others are processes that have got the pid of one that was the job's: in an hour pids are used again.
     """

@@ -60,7 +60,7 @@ class Handover:
                 self._written = gate
 
     def asked(self) -> FailedAttempt | None:
-        """The supervisor's question, None while there is none or when it has been answered."""
+        """Return the supervisor's question, None while there is none or when it has been answered."""
         question = load_or_none(FailedAttempt, self._file("ended.json"))
         supervisor = load_or_none(SupervisorRecord, self._paths.supervisor)
         if question is None or supervisor is None or question.attempt != supervisor.attempt:

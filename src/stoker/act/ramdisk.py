@@ -18,7 +18,7 @@ MAX_NAME = 8192
 
 
 def make(parent: str, build: str) -> str:
-    """A new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
+    """Return a new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
     folder = os.path.join(
         parent, PREFIX + os.urandom(6).hex()
     )  # not tempfile: it takes a MiB of the supervisor's memory
@@ -30,7 +30,7 @@ def make(parent: str, build: str) -> str:
 
 
 def tmpdir(folder: str) -> str:
-    """What TMPDIR is in there."""
+    """Return what TMPDIR is in there."""
     return os.path.join(folder, TMP)
 
 
@@ -102,7 +102,7 @@ def _namespace() -> str:
 
 
 def _opened(folder: str) -> int:
-    """A file descriptor of a folder that is ours and of this kind; raises OSError for anything else."""
+    """Return a file descriptor of a folder that is ours and of this kind; raises OSError for anything else."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     about = os.fstat(fd)
     if os.path.basename(folder).startswith(PREFIX) and about.st_uid == os.getuid() and not about.st_mode & 0o077:

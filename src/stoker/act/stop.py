@@ -47,7 +47,7 @@ def set_going(paths: BuildPaths) -> int:
 
 
 def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
-    """The supervisors that live, the acting one first, and the build's command, by what the supervisor wrote.
+    """Return the supervisors that live, the acting one first, and the build's command, by what the supervisor wrote.
 
     Raises NothingToStopError if nothing of it runs.
     """

@@ -46,11 +46,11 @@ class Processes:
                 self._groups.setdefault(process.group, []).append(int(name))
 
     def children(self, pid: int) -> list[int]:
-        """The direct children that are no zombies."""
+        """Return the direct children that are no zombies."""
         return [child for child in self._children.get(pid, ()) if self._known[child].state != b"Z"]
 
     def heirs(self, pid: int) -> list[Key]:
-        """The direct children, those too that have ended and that nobody has waited for."""
+        """Return the direct children, those too that have ended and that nobody has waited for."""
         return [self.key(child) for child in self._children.get(pid, ())]
 
     def below(self, root: int, *spared: int) -> list[int]:
@@ -64,11 +64,11 @@ class Processes:
         return found
 
     def key(self, pid: int) -> Key:
-        """The identity of a process of this scan."""
+        """Return the identity of a process of this scan."""
         return pid, self._known[pid].start
 
     def lives(self, key: Key) -> bool:
-        """Whether that very process is there and no zombie."""
+        """Say whether that very process is there and no zombie."""
         process = self._known.get(key[0])
         return process is not None and process.start == key[1] and process.state != b"Z"
 
@@ -82,7 +82,7 @@ class Processes:
         return sorted(found)
 
     def trees(self, keys: Iterable[Key]) -> list[int]:
-        """Pids of those of these processes that live, and of all below them."""
+        """Return the pids of those of these processes that live, and of all below them."""
         return sorted({pid for key in keys if self.lives(key) for pid in (key[0], *self.below(key[0]))})
 
     def servers(self, root: int) -> list[int]:
@@ -94,15 +94,15 @@ class Processes:
         return [pid for pid in named if b"\0" not in _read(pid, "cmdline")]
 
     def strays(self, root: int) -> list[int]:
-        """Pids below `root`, zombies left out, that are not in a process group led by it."""
+        """Return the pids below `root`, zombies left out, that are not in a process group led by it."""
         return [pid for pid in self.below(root) if self._known[pid].group != root]
 
     def goes(self, pid: int) -> bool:
-        """Whether that process is not stopped."""
+        """Say whether that process is not stopped."""
         return self._known[pid].state not in (b"T", b"t")
 
     def is_stopped(self, key: Key) -> bool:
-        """Whether a job was stopped by a signal, or a part of it.
+        """Say whether a job was stopped by a signal, or a part of it.
 
         Its first process need not show it: a shell that has vforked waits in the kernel for its stopped child to exec.
         """
@@ -139,13 +139,13 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def command_line(pid: int) -> list[bytes]:
-    """The words of its command line; empty for a zombie or a process that is gone."""
+    """Return the words of its command line; empty for a zombie or a process that is gone."""
     words = _read(pid, "cmdline")
     return words.split(b"\0") if words else []
 
 
 def that_name(word: bytes) -> dict[int, list[bytes]]:
-    """The command lines that have `word` in them, by pid."""
+    """Return the command lines that have `word` in them, by pid."""
     lines = {int(name): command_line(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     return {pid: words for pid, words in lines.items() if word in words}
 
@@ -169,12 +169,12 @@ def shows_stop(key: Key) -> bool:
 
 
 def listed_children(pid: int) -> list[int]:
-    """The children of a process's first thread, where the kernel lists them; empty elsewhere."""
+    """Return the children of a process's first thread, where the kernel lists them; empty elsewhere."""
     return [int(child) for child in _read(pid, f"task/{pid}/children").split()]
 
 
 def _is_stopping(pid: int) -> bool:
-    """Whether a process is stopped, or will be as soon as it runs: a SIGSTOP is pending (proc(5))."""
+    """Say whether a process is stopped, or will be as soon as it runs: a SIGSTOP is pending (proc(5))."""
     status = _read(pid, "status")
     return b"\nState:\tT" in status or any(int(mask, 16) & STOP_PENDING for mask in _PENDING.findall(status))
 

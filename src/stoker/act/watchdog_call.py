@@ -60,7 +60,7 @@ def watchdogs_and_engines_of(paths: BuildPaths) -> list[int]:
 
 
 def _parent_watchdog(paths: BuildPaths) -> Key | None:
-    """The watchdog that has started this engine, if one has."""
+    """Return the watchdog that has started this engine, if one has."""
     pid = os.getppid()
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

@@ -17,7 +17,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
 
 
 def level_of(text: str) -> int | Literal["auto"] | None:
-    """The level that a word means; None if it means none."""
+    """Return the level that a word means; None if it means none."""
     if text == "auto":
         return "auto"
     short = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_LEVEL))
@@ -25,7 +25,7 @@ def level_of(text: str) -> int | Literal["auto"] | None:
 
 
 def jobs(text: str) -> int | None:
-    """The value of `-j`; None for an automatic level. Raises argparse.ArgumentTypeError."""
+    """Return the value of `-j`; None for an automatic level. Raises argparse.ArgumentTypeError."""
     level = level_of(text)
     if level is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no level; write {LEVELS}")
@@ -33,7 +33,7 @@ def jobs(text: str) -> int | None:
 
 
 def memory(text: str) -> int | float:
-    """The value of `--memory`: bytes as an int, or a share of what there is (0 to 1) as a float.
+    """Return the value of `--memory`: bytes as an int, or a share of what there is (0 to 1) as a float.
 
     Raises argparse.ArgumentTypeError.
     """
@@ -66,7 +66,7 @@ def settings(parser: argparse.ArgumentParser) -> None:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """A name and a value. Raises argparse.ArgumentTypeError."""
+    """Return a name and a value. Raises argparse.ArgumentTypeError."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in --set arch=8.0")

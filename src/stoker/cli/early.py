@@ -22,7 +22,7 @@ def keep() -> None:
 
 
 def came() -> bool:
-    """Whether one was kept; the defaults are in force again."""
+    """Say whether one was kept; the defaults are in force again."""
     for signum in _KEPT:
         if signal.getsignal(signum) is _note:
             signal.signal(signum, signal.default_int_handler if signum == signal.SIGINT else signal.SIG_DFL)

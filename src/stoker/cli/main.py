@@ -87,7 +87,7 @@ def _check_address_space() -> None:
 
 
 def _scarce(err: Exception) -> str:
-    """What the machine has too little of, with the remedy; empty where that is not the matter."""
+    """Return what the machine has too little of, with the remedy; empty where that is not the matter."""
     if isinstance(err, MemoryError) or (isinstance(err, ImportError) and UNMAPPED in str(err)):
         return "no memory is to be had; raise the limit (ulimit -v) or free some; a build that was started goes on"
     if isinstance(err, BlockingIOError) or str(err) == "can't start new thread":
@@ -99,7 +99,7 @@ def _scarce(err: Exception) -> str:
 
 
 def _handled(args: argparse.Namespace) -> int:
-    """What the sub-command says; of files that cannot be read it says so in one line."""
+    """Run the sub-command; of files that cannot be read it says so in one line."""
     from stoker.record.journal import JournalError
 
     try:

@@ -16,7 +16,7 @@ Screen: TypeAlias = "TuiOptions | Literal['plain', 'json']"
 
 
 def pick_screen(args: argparse.Namespace) -> Screen:
-    """What was asked for, else full-screen where a terminal can show it, else plain lines. Raises CliError."""
+    """Return what was asked for, else full-screen where a terminal can show it, else plain lines. Raises CliError."""
     if args.json:
         return "json"
     if args.plain or not running_in_terminal():
@@ -30,14 +30,14 @@ def pick_screen(args: argparse.Namespace) -> Screen:
 
 
 def running_in_terminal() -> bool:
-    """Whether a full-screen program makes sense here."""
+    """Say whether a full-screen program makes sense here."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
 
 
 def has_size() -> bool:
-    """Whether somebody has said how large the terminal is; 0x0 is what a new one has until then."""
+    """Say whether somebody has said how large the terminal is; 0x0 is what a new one has until then."""
     return all(shutil.get_terminal_size((0, 0)))
 
 
@@ -48,6 +48,6 @@ def _say_no_size() -> None:
 
 
 def in_colour() -> bool:
-    """Whether stdout is a terminal that has colours, before a person who has not asked for none (no-color.org)."""
+    """Say whether stdout is a terminal that has colours, before a person who has not asked for none (no-color.org)."""
     has_colours = sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
     return has_colours and not os.environ.get("NO_COLOR")

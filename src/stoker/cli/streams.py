@@ -42,7 +42,7 @@ class HarmlessStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """All but writing text is the stream's own."""
+        """Leave all but writing text to the stream."""
         return getattr(self._stream, name)
 
 
@@ -76,7 +76,7 @@ def _behind_sanitiser(stream: TextIO) -> TextIO:
 
 
 def locale_is_ascii() -> bool:
-    """Whether the locale cannot show block characters.
+    """Say whether the locale cannot show block characters.
 
     Python takes UTF-8 for the C locale (PEP 538, PEP 540) and changes the environment accordingly; the terminal does
     not know of that. So the environment that the program was started in counts.

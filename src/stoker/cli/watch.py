@@ -82,7 +82,7 @@ def _source(paths: BuildPaths, *, read_only: bool) -> BuildSource:
 
 
 def exit_status(state: BuildState) -> int:
-    """The build's own status; 130 when a person stopped it; 1 when it was lost."""
+    """Return the build's own status; 130 when a person stopped it; 1 when it was lost."""
     if state.outcome == "stopped":
         return STOPPED
     return FAILURE if state.exit_code is None else state.exit_code

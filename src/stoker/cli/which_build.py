@@ -10,7 +10,7 @@ from stoker.record.builds import NoSuchBuildError, resolve
 
 
 def find(build_id: str | None) -> BuildPaths:
-    """The build meant by an ID, a name or the start of one; without it the live one, else the newest."""
+    """Find the build meant by an ID, a name or the start of one; without it the live one, else the newest."""
     try:
         paths = resolve(build_id)
     except NoSuchBuildError as err:

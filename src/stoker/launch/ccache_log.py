@@ -28,12 +28,12 @@ class CacheLog:
     start: int = 0
 
     def environment(self, path: Path) -> dict[str, str]:
-        """What makes ccache write to the build's own log at `path`."""
+        """Return what makes ccache write to the build's own log at `path`."""
         return {VARIABLE: str(path)} if self.path == "" else {}
 
 
 def cache_log_of(environ: Mapping[str, str], folder: str) -> CacheLog:
-    """Which log a build with this environment in this folder has."""
+    """Return which log a build with this environment in this folder has."""
     own = environ.get(VARIABLE, "")
     if not own:
         program = shutil.which("ccache", path=environ.get("PATH"))
@@ -51,7 +51,7 @@ def cache_log_of(environ: Mapping[str, str], folder: str) -> CacheLog:
 
 
 def _setting(program: str, environ: Mapping[str, str], folder: str) -> str | None:
-    """What a person has set for the log in ccache's configuration; None for a ccache that knows no such log."""
+    """Return what a person has set for the log in ccache's configuration; None for a ccache that knows no such log."""
     try:
         asked = subprocess.run(
             [program, "--get-config", "stats_log"],

@@ -45,7 +45,7 @@ _LIBRARIES = ("lib/*.so", "lib.*/*.so", "lib.*/*/*.so", "../torch/lib/*.so")
 
 
 def with_cost(need: Need, env: Mapping[str, str]) -> Need:
-    """The need with what one architecture costs, as far as anything is known of it."""
+    """Return the need with what one architecture costs, as far as anything is known of it."""
     if need.cuda == "no" or not need.knobs:
         return need
     cost = _remembered(need) or _shipped(need, env)
@@ -55,7 +55,7 @@ def with_cost(need: Need, env: Mapping[str, str]) -> Need:
 
 
 def _remembered(need: Need) -> Cost | None:
-    """The CUDA files that were compiled in this build folder. Their objects show for how many architectures."""
+    """Return the CUDA files that were compiled in this build folder. Their objects show for how many architectures."""
     known = heaviest_known(MAX_ROWS)
     jobs = list(_once(job for job in known if job.tool == "nvcc" and os.path.isfile(_path(need, job))))
     archs = {arch for job in jobs[:1] for arch, _ in _sizes(_path(need, job))}
@@ -87,7 +87,7 @@ def _shipped(need: Need, env: Mapping[str, str]) -> Cost:
 
 
 def _is_of_kernels(prior: Prior) -> bool:
-    """A class for files of this name; those for any CUDA file say nothing of one file's time."""
+    """Return a class for files of this name; those for any CUDA file say nothing of one file's time."""
     return bool(prior.tool == "nvcc" and prior.output)
 
 
@@ -99,7 +99,7 @@ def _sources(folder: str, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _last_build(build: str) -> tuple[str, tuple[tuple[str, int], ...]]:
-    """The largest library of the last build that holds device code, and its bytes by architecture."""
+    """Return the largest library of the last build that holds device code, and its bytes by architecture."""
     found = [path for pattern in _LIBRARIES for path in Path(build).glob(pattern)][:MAX_LIBRARIES]
     for path in sorted(found, key=_size, reverse=True)[:2]:
         if sizes := _sizes(str(path)):

@@ -97,7 +97,7 @@ def profile_build(
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:
-    """The build to go on with; raises RequestError where there is none."""
+    """Return the build to resume; raises RequestError where there is none."""
     earlier = last_build_of(Path(name).stem if "/" in name else name, folder)
     if earlier is None:
         raise RequestError(f"there is no build of profile {name!r} in this folder to resume; run it without --resume")
@@ -109,7 +109,7 @@ def _earlier(name: str, folder: str) -> EarlierBuild:
 
 
 def _first(steps: Sequence[StepSpec], plan: ProfilePlan) -> int:
-    """The number of the step to begin with."""
+    """Return the number of the step to begin with."""
     if not steps:
         raise RequestError(
             f"no step of profile {plan.profile.name!r} takes part in this folder; see: "
@@ -131,7 +131,7 @@ def _first(steps: Sequence[StepSpec], plan: ProfilePlan) -> int:
 def _taking_part(
     plan: ProfilePlan, folder: Path, environ: Mapping[str, str], notes: list[str]
 ) -> list[profiles.ProfileStep]:
-    """The steps whose conditions hold; each that is still to be done has a command that is there."""
+    """Return the steps whose conditions hold; each that is still to be done has a command that is there."""
     steps, names = [], [step.name for step in plan.profile.steps]
     done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
     for step in plan.profile.steps:

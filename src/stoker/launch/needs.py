@@ -34,7 +34,7 @@ def with_history(need: Need) -> Need:
 
 
 def heaviest_known(most: int) -> Sequence[KnownJob]:
-    """The heaviest remembered jobs of all folders, so many at most; none where nothing is remembered."""
+    """Return the heaviest remembered jobs of all folders, so many at most; none where nothing is remembered."""
     try:
         path = history_path()
     except UnsafeFolderError:
@@ -49,7 +49,7 @@ def heaviest_known(most: int) -> Sequence[KnownJob]:
 
 
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
-    """The need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
+    """Return the need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
     checks, commands = profile.checks, _commands(profile, env)
     guess = max((prior.curve.peak for prior in profile.priors), default=0.0)
     job = need.job

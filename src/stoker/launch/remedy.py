@@ -51,7 +51,7 @@ def _check_allowed(action: Action, rule: str) -> None:
 
 
 def _at_level(request: BuildRequest, level: int, environ: Mapping[str, str]) -> BuildRequest:
-    """A level that a person has given now goes before."""
+    """Lower the level; one that a person has given now goes before."""
     jobs = level if request.jobs is None else min(level, request.jobs)
     if request.steps:
         return replace(request, jobs=jobs)
@@ -67,7 +67,7 @@ def _with_variable(request: BuildRequest, variable: str, environ: Mapping[str, s
 
 
 def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -> StepSpec:
-    """Those that were missing then, and are now by what git and .gitmodules say."""
+    """Return those that were missing then, and are now by what git and .gitmodules say."""
     missing = missing_submodules(folder, environ)
     names = [path for path in missing.paths if path in action.names] if missing is not None else []
     if missing is None or not names:
@@ -87,7 +87,7 @@ def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> StepSpec:
 
 
 def _before(request: BuildRequest, step: StepSpec) -> BuildRequest:
-    """The same build with a step before the one that it begins with."""
+    """Return the same build with a step before the one that it begins with."""
     steps = list(request.all_steps())
     steps.insert(request.first - 1, step)
     return replace(request, steps=tuple(steps))

@@ -36,7 +36,7 @@ _OF_LOGIN = re.compile(
 
 
 def is_kept(name: str, value: str) -> bool:
-    """Whether a variable is the build's own, and no secret."""
+    """Say whether a variable is the build's own, and no secret."""
     if _OF_LOGIN.fullmatch(name):
         return False
     return not _SECRET_NAME.search(name.upper()) and not _SECRET_VALUE.search(value)
@@ -59,7 +59,7 @@ def save_environment(path: Path, environ: Mapping[str, str], missing: Iterable[s
 
 
 def load_environment(path: Path, present: Mapping[str, str]) -> Kept | None:
-    """The build's own variables, the rest from the `present` login; None if they are gone."""
+    """Return the build's own variables, the rest from the `present` login; None if they are gone."""
     saved = load_or_none(SavedEnvironment, path)
     if saved is None:
         return None

@@ -108,7 +108,7 @@ def launch(request: BuildRequest) -> BuildPaths:
 
 
 def _last_words(log: Path) -> str:
-    """What the supervisor complained about last."""
+    """Return what the supervisor complained about last."""
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").strip().splitlines()
         return f"{lines[-1]}; " if lines else ""
@@ -208,7 +208,7 @@ def _prefixes(build_id: str) -> list[list[str]]:
 
 
 def _lingers() -> bool:
-    """Whether `loginctl enable-linger` was said for this user."""
+    """Say whether `loginctl enable-linger` was said for this user."""
     try:
         return (LINGER / pwd.getpwuid(os.getuid()).pw_name).exists()
     except KeyError:

@@ -32,7 +32,7 @@ class Placement(NamedTuple):
 
 
 def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Placement:
-    """Where `tmp` can be had. `environ` is what the steps will have, `memory` what a person allows the build."""
+    """Return where `tmp` can be had. `environ` is what the steps will have, `memory` what a person allows the build."""
     if tmp.kind == "none":
         return Placement()
     from stoker.sense.machine.machine import MachineReader

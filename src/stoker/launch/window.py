@@ -60,7 +60,7 @@ class Prepared:
 
 
 def window_for(cores: int, budget: int, jobs: int | None) -> int:
-    """How wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once."""
+    """Return how wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once."""
     wanted = max(LEAST, min(MOST, PER_CORE * max(cores, jobs or 0)), jobs or 0)
     soft_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     bounds = [budget // BYTES_EACH]
@@ -72,7 +72,7 @@ def window_for(cores: int, budget: int, jobs: int | None) -> int:
 
 
 def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
-    """The command with the window in it where that is its business, else in its environment."""
+    """Return the command with the window in it where that is its business, else in its environment."""
     name = os.path.basename(words[0])
     if _NINJA.fullmatch(name):
         return _ninja(words, window)

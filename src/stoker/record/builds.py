@@ -85,12 +85,12 @@ class _Glance:
 
 
 def list_builds() -> list[BuildSummary]:
-    """All builds, newest first. Reads only the head and the tail of each journal."""
+    """Return all builds, newest first. Reads only the head and the tail of each journal."""
     return _newest_first(map(_summary, _all_paths()))
 
 
 def live_builds() -> list[BuildSummary]:
-    """Those of them that live, newest first. Of the others only the supervisor's file is read."""
+    """Return those of them that live, newest first. Of the others only the supervisor's file is read."""
     return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
 
 
@@ -111,12 +111,12 @@ def _phase_by_journal(build: BuildSummary) -> Phase:
 
 
 def what_and_where(build: BuildSummary, width: int) -> str:
-    """Its command and folder in at most `width` characters."""
+    """Return its command and folder in at most `width` characters."""
     return in_words(build.command, build.cwd, width)
 
 
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
-    """The build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
+    """Find the build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
 
     Of several the one that lives is meant. Where none lives: without a word, or by its exact name, the newest.
     """
@@ -137,7 +137,7 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
 
 
 def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequence[BuildSummary], bool]:
-    """The builds meant, newest first, and whether by more than the beginning of a word."""
+    """Return the builds meant, newest first, and whether by more than the beginning of a word."""
     if wanted is None:
         return builds, True
     by_id = [b for b in builds if b.id == wanted]
@@ -157,18 +157,18 @@ def _ambiguous(wanted: str | None, candidates: Sequence[BuildSummary]) -> Ambigu
 
 
 def is_live(paths: BuildPaths) -> bool:
-    """Whether the supervisor or the build still runs, and the journal does not yet have the build's end."""
+    """Say whether the supervisor or the build still runs, and the journal does not yet have the build's end."""
     return _glance(paths.journal).end is None and runs(paths)
 
 
 def known_state(paths: BuildPaths) -> BuildState:
-    """The state by the journal, or what the launcher knew before there was one. Raises JournalError."""
+    """Return the state by the journal, or what the launcher knew before there was one. Raises JournalError."""
     state = load_state(paths.journal)
     return state if state.id else _state_without_journal(paths)
 
 
 def final_state(paths: BuildPaths) -> BuildState:
-    """The state of a build from its files. One that nothing runs any more gets its end, known or lost.
+    """Return the state of a build from its files. One that nothing runs any more gets its end, known or lost.
 
     Raises JournalError for a journal of another version.
     """
@@ -249,7 +249,7 @@ def _live_phase(glance: _Glance) -> Phase:
 
 
 def _end(ending: ExitRecord | None, last_time: float) -> tuple[BuildEnded, float]:
-    """The end that the engine did not live to write, and its Unix time."""
+    """Return the end that the engine did not live to write, and its Unix time."""
     if ending is None:
         return BuildEnded("failed", None, LOST_REASON), last_time
     outcome: Outcome = "done" if ending.exit_code == 0 else "failed"

@@ -42,7 +42,7 @@ def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
 
 
 def load_checkpoint(journal: Path) -> Checkpoint | None:
-    """What was saved, unless another version of stoker did, whose states may mean something else."""
+    """Return what was saved, unless another version of stoker did, whose states may mean something else."""
     try:
         with open_regular(checkpoint_path(journal)) as file:
             data = parse_line(file.read())

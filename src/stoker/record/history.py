@@ -159,7 +159,7 @@ class History:
                 self._fault(err)
 
     def known(self, heaviest: int = 20) -> Known:
-        """What there is, for a person."""
+        """Return what is kept, for a person."""
         totals = self._ask("SELECT count(*), coalesce(sum(runs), 0) FROM job")
         if not totals:
             return Known()
@@ -286,7 +286,7 @@ def _prune(connection: sqlite3.Connection) -> int:
 
 
 def _name(output: str) -> str:
-    """The output as it is kept: text that SQLite takes, of bounded length."""
+    """Return the output as it is kept: text that SQLite takes, of bounded length."""
     name = output.encode("utf-8", "backslashreplace").decode()
     if len(name) <= MAX_NAME:
         return name
@@ -295,7 +295,7 @@ def _name(output: str) -> str:
 
 
 def _remembered(row: _Row) -> Remembered | None:
-    """What a row holds, None if it is not what was written."""
+    """Return what a row holds, None if it is not what was written."""
     text, runs, log_peak, peak_variance, log_seconds, seconds_variance, same = row
     try:
         points = tuple((float(age), float(size), str(phase)) for age, size, phase in json.loads(text))

@@ -57,12 +57,12 @@ class ForeignError(Exception):
 
 
 def is_damage(err: Exception) -> bool:
-    """Whether an error means that the file's content cannot be trusted."""
+    """Say whether an error means that the file's content cannot be trusted."""
     return isinstance(err, ForeignError) or _code(err) in _DAMAGE
 
 
 def is_busy(err: Exception) -> bool:
-    """Whether an error means that others are writing, and trying again will do."""
+    """Say whether an error means that others are writing, and trying again will do."""
     return _code(err) in _BUSY
 
 
@@ -101,7 +101,7 @@ class HistoryFile:
             self._open()
 
     def ask(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a question; none where the file is not open. Raises sqlite3.Error."""
+        """Return the rows of a question; none where the file is not open. Raises sqlite3.Error."""
         with self._reading:
             return [] if self._reader is None else self._reader.execute(sql, values).fetchall()
 
@@ -231,7 +231,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(fd: int) -> bool:
-    """Whether there is nothing to wait for: the lock is ours, or there are none on this file system."""
+    """Say whether there is nothing to wait for: the lock is ours, or there are none on this file system."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

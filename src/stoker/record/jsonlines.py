@@ -20,7 +20,7 @@ def dump_line(value: Mapping[str, Any]) -> bytes:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The object of one line, with or without its newline; raises BadLineError, whatever the bytes are."""
+    """Return the object of one line, with or without its newline; raises BadLineError, whatever the bytes are."""
     try:
         value = _decode(line.decode("utf-8"))
     except RecursionError:

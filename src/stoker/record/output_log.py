@@ -13,14 +13,14 @@ class FileLog:
         self.path = path
 
     def size(self) -> int:
-        """Bytes written so far; 0 while there is no file."""
+        """Return the bytes written so far; 0 while there is no file."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; nothing where there is nothing to read."""
+        """Return up to `length` bytes from `offset`; nothing where there is nothing to read."""
         try:
             # Not blocking: a replay may lie beside anything, a FIFO too.
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

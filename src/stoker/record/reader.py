@@ -93,7 +93,7 @@ class JournalReader:
 
 
 def read_journal(path: Path) -> JournalReader:
-    """The records of a journal, in order."""
+    """Return the records of a journal, in order."""
     return JournalReader(path)
 
 
@@ -116,7 +116,7 @@ def read_kinds(path: Path, *kinds: type[Event]) -> Iterator[Record]:
 
 
 def load_state(path: Path) -> BuildState:
-    """The state that a journal adds up to, from its last checkpoint on; raises JournalError."""
+    """Return the state that a journal adds up to, from its last checkpoint on; raises JournalError."""
     checkpoint = load_checkpoint(path)
     if checkpoint is None or checkpoint.state.seq != _seq_before(path, checkpoint.offset):
         return reduce_all(read_journal(path))
@@ -124,7 +124,7 @@ def load_state(path: Path) -> BuildState:
 
 
 def _seq_before(path: Path, offset: int) -> int | None:
-    """The number of the record that ends at `offset`; None if none does."""
+    """Return the number of the record that ends at `offset`; None if none does."""
     try:
         with open_regular(path) as file:
             ends_there = offset > 0 and os.pread(file.fileno(), 1, offset - 1) == b"\n"
@@ -134,7 +134,7 @@ def _seq_before(path: Path, offset: int) -> int | None:
 
 
 def last_seq(fd: int, size: int) -> int:
-    """The number of the last readable record before `size`; 0 if there is none."""
+    """Return the number of the last readable record before `size`; 0 if there is none."""
     window = _BLOCK
     while True:
         start = max(0, size - window)
@@ -157,7 +157,7 @@ def _seq_of(line: bytes) -> int | None:
 
 
 def offset_after(path: Path, seq: int) -> int:
-    """Where to begin reading for records after `seq`, within 64 KiB, by bisection: numbers only rise."""
+    """Return where to begin reading for records after `seq`, within 64 KiB, by bisection: numbers only rise."""
     try:
         file = open_regular(path)
     except FileNotFoundError:
@@ -175,7 +175,7 @@ def offset_after(path: Path, seq: int) -> int:
 
 
 def _first_seq_from(file: IO[bytes], offset: int, end: int) -> tuple[int, int | None]:
-    """The first record that begins behind `offset` and before `end`: where, and its number."""
+    """Return the first record that begins behind `offset` and before `end`: where, and its number."""
     file.seek(offset)
     offset += len(file.readline(MAX_LINE))
     while offset < end and (line := file.readline(MAX_LINE)):

@@ -174,7 +174,7 @@ class ReplaySource:
         return (self._tape.start if self._tape is not None else None) or 0.0
 
     def _position(self) -> float:
-        """The recorded time that is shown now."""
+        """Return the recorded time that is shown now."""
         shown, at = self._anchor
         if self._tape is None or self._tape.at_end or self._target is not None:
             return self._target if self._target is not None else shown
@@ -219,7 +219,7 @@ class ReplaySource:
         return self._target is None
 
     def _seconds_to_next(self, tape: _Tape) -> float | None:
-        """How long nothing changes; None: until a command comes."""
+        """Return how long nothing changes; None: until a command comes."""
         if self._paused or tape.next is None:
             return None
         if math.isinf(self._speed):

@@ -44,7 +44,7 @@ class _Pending(NamedTuple):
 
 
 def _rank(event: Event) -> int:
-    """What may be lost first when neither disk nor memory has room: 0 soonest, 2 never."""
+    """Return what may be lost first when neither disk nor memory has room: 0 soonest, 2 never."""
     if isinstance(event, Sampled | Estimated):
         return 0
     return 2 if isinstance(event, BuildStarted | BuildEnded) else 1
@@ -231,7 +231,7 @@ def _sync_and_close(fd: int) -> None:
 
 
 def _complete_size(fd: int) -> int:
-    """Bytes up to and with the last newline: what a crash left behind it is half a line."""
+    """Return the bytes up to and with the last newline: what a crash left behind it is half a line."""
     end = os.fstat(fd).st_size
     while end > 0:
         start = max(0, end - _BLOCK)

@@ -64,7 +64,7 @@ class BuildSource:
         return self._log
 
     async def updates(self) -> AsyncIterator[Update]:
-        """The state now and whenever it changes, until the build has ended. Raises JournalError, OSError."""
+        """Yield the state now and whenever it changes, until the build has ended. Raises JournalError, OSError."""
         latest = self._latest = _Latest()
         following = asyncio.create_task(self._follow())
         following.add_done_callback(lambda _: latest.close())
@@ -173,7 +173,7 @@ class _Latest:
         self._changed.set()
 
     async def take(self) -> Update | None:
-        """The newest update once there is one; None when there is none and none will come."""
+        """Return the newest update once there is one; None when there is none and none will come."""
         if self._update is None and not self._closed:
             self._changed.clear()
             await self._changed.wait()

@@ -32,7 +32,7 @@ class Endpoint:
         self._identity: tuple[int, int] | None = None
 
     def allows(self, uid: int) -> bool:
-        """Whether a process of this user may speak to us: the owner and root, who could read our memory anyway."""
+        """Say whether a process of this user may speak to us: the owner and root, who could read our memory anyway."""
         return uid in self._allowed
 
     def open(self) -> socket.socket:
@@ -81,7 +81,7 @@ def peer_uid(connected: socket.socket | TransportSocket) -> int:
 
 
 def answers(path: Path) -> bool:
-    """Whether somebody listens at `path`."""
+    """Say whether somebody listens at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0)
         try:

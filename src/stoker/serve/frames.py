@@ -23,12 +23,12 @@ class FrameError(Exception):
 
 
 def encode_frame(value: Mapping[str, Any]) -> bytes:
-    """The frame of a message."""
+    """Return the frame of a message."""
     return dump_line(value)
 
 
 async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next frame, or None at the end of the stream; half a frame at the end counts as the end.
+    """Return the next frame, or None at the end of the stream; half a frame at the end counts as the end.
 
     Raises FrameError. The size is bounded by the limit that the reader was made with.
     """

@@ -80,12 +80,12 @@ class Bye:
 
 
 def event_frame(line: bytes) -> bytes:
-    """The frame around a journal line, without encoding it once more."""
+    """Return the frame around a journal line, without encoding it once more."""
     return _EVENT_HEAD + line[:-1] + b"}\n"
 
 
 def to_json(message: ClientHello | Command | ServerHello | Reply | Bye) -> dict[str, Any]:
-    """The JSON object of a message, every field written out."""
+    """Return the JSON object of a message, every field written out."""
     match message:
         case ClientHello(protocol, resume, read_only):
             return {"type": "hello", "protocol": protocol, "resume": resume, "read_only": read_only}
@@ -102,7 +102,7 @@ def to_json(message: ClientHello | Command | ServerHello | Reply | Bye) -> dict[
 
 
 def parse_hello(data: Mapping[str, Any]) -> ClientHello:
-    """A viewer's first message; raises ProtocolError."""
+    """Return a viewer's first message; raises ProtocolError."""
     protocol, resume, read_only = data.get("protocol"), data.get("resume"), data.get("read_only", False)
     if data.get("type") != "hello" or not _is_int(protocol):
         raise ProtocolError("the first message is a hello")
@@ -114,7 +114,7 @@ def parse_hello(data: Mapping[str, Any]) -> ClientHello:
 
 
 def parse_command(data: Mapping[str, Any]) -> Command:
-    """A viewer's later message; raises ProtocolError."""
+    """Return a viewer's later message; raises ProtocolError."""
     n, verb, args = data.get("n"), data.get("verb"), data.get("args", {})
     if data.get("type") != "command" or not _is_int(n) or not isinstance(verb, str) or not isinstance(args, dict):
         raise ProtocolError("a command has n, verb and args")
@@ -138,7 +138,7 @@ def parse_server_hello(data: Mapping[str, Any]) -> ServerHello:
 
 
 def parse_server_message(data: Mapping[str, Any]) -> EventMessage | Reply | Bye | None:
-    """An engine's later message; None for one that a newer engine may send. Raises ProtocolError."""
+    """Return an engine's later message; None for one that a newer engine may send. Raises ProtocolError."""
     kind = data.get("type")
     if kind == "event":
         try:

@@ -268,7 +268,7 @@ class _Backlog:
             self._bytes -= len(self._frames.popleft()[1])
 
     def after(self, seq: int | None, newest: int) -> bytes | None:
-        """The frames of the records after `seq` up to `newest`; None if they are not all here."""
+        """Return the frames of the records after `seq` up to `newest`; None if they are not all here."""
         if seq is None or seq > newest:
             return None
         if seq == newest:

@@ -79,7 +79,7 @@ class EngineRunner:
         """The engine's process; 0 while there is none, as no process is to be had for it."""
 
     def path(self, name: str) -> str:
-        """A file of this build."""
+        """Return a file of this build."""
         return os.path.join(self._folder, name)
 
     # -- the engine's life -------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class EngineRunner:
             self.start()
 
     def _own_engine(self) -> int:
-        """The engine that is our child, 0 if there is none."""
+        """Return the engine that is our child, 0 if there is none."""
         words = [os.fsencode(word) for word in (*self._argv, self._folder)]
         return next((pid for pid in Processes().children(os.getpid()) if command_line(pid) == words), 0)
 
@@ -170,7 +170,7 @@ class EngineRunner:
         self._signal(signal.SIGUSR1)
 
     def reap(self) -> int | None:
-        """The exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
+        """Return the exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
         if self._adopted is not None:
             return None if lives(self._adopted) else 1
         pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
@@ -239,7 +239,7 @@ class EngineRunner:
         signal_tree([*held_pids(gate, processes), *self._tree()], signal.SIGCONT)
 
     def _rests(self) -> bool:
-        """Whether the engine has not begun, since it died too often."""
+        """Say whether the engine has not begun, since it died too often."""
         return time.monotonic() < self._rests_until
 
     def _listen(self) -> None:
@@ -280,7 +280,7 @@ class EngineRunner:
 
 
 def running_jobs(processes: Processes, schedulers: Iterable[Key]) -> int:
-    """How many of the schedulers' jobs are not stopped."""
+    """Return how many of the schedulers' jobs are not stopped."""
     return sum(not processes.is_stopped(key) for key in jobs_of(processes, schedulers))
 
 
@@ -298,7 +298,7 @@ def is_settled(before: Processes, schedulers: Iterable[Key]) -> bool:
 
 
 def jobs_of(processes: Processes, schedulers: Iterable[Key]) -> list[Key]:
-    """The schedulers' children, but for those that only carry another scheduler."""
+    """Return the schedulers' children, but for those that only carry another scheduler."""
     living = {key[0] for key in schedulers if processes.lives(key)}
     children = [processes.key(child) for pid in living for child in processes.children(pid)]
     return [key for key in children if not living.intersection(processes.job(key))]

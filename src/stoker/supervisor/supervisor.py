@@ -89,7 +89,7 @@ class Supervisor:
         self.stop: Ending | None = None
 
     def path(self, name: str) -> str:
-        """A file of this build."""
+        """Return a file of this build."""
         return os.path.join(self.folder, name)
 
     def run(self) -> None:
@@ -130,7 +130,7 @@ class Supervisor:
         self.engine.start(watching)
 
     def build_is_over(self) -> bool:
-        """The command has ended for good; after a stop, everything that it left behind must have ended too."""
+        """Say whether the command has ended for good; after a stop, all that it left behind must have ended too."""
         return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.ours())
 
     def patience(self) -> float:
@@ -393,7 +393,7 @@ class Supervisor:
         self.write_file("supervisor.json", dump(record))
 
     def run_now(self) -> Run:
-        """Which attempt at which step this is."""
+        """Return which attempt at which step this is."""
         return Run(self.step, self.attempt, self.build_pid, self.begun, self.log_start)
 
     def write_exit_file(self) -> None:
@@ -427,7 +427,7 @@ class Supervisor:
 
 
 def first_end() -> os.waitid_result | None:
-    """A child that has ended, and is still there; None if there is none."""
+    """Return a child that has ended, and is still there; None if there is none."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

@@ -45,14 +45,14 @@ class Watchdog:
         self.engine.await_last_words()
 
     def has_elder(self) -> bool:
-        """Whether there is a watchdog that was called before this one."""
+        """Say whether there is a watchdog that was called before this one."""
         watchdogs = [pid for pid, words in that_name(os.fsencode(self.folder)).items() if b"--watchdog" in words]
         return min((start, pid) for pid, start in map(key_of, [*watchdogs, os.getpid()]))[1] != os.getpid()
 
     def build_lives(self) -> bool:
-        """Whether the command that the supervisor started is still there."""
+        """Say whether the command that the supervisor started is still there."""
         return lives(self.build)
 
     def tree(self) -> list[int]:
-        """The command and all below it; the engine is elsewhere."""
+        """Return the command and all below it; the engine is elsewhere."""
         return [self.build[0], *descendants(self.build[0])] if self.build_lives() else []

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _available_memory() -> int:
-    """Bytes that the demo may plan with: the tightest limit around us."""
+    """Return the bytes that the demo may plan with: the tightest limit around us."""
     from stoker.sense.machine.machine import MachineReader
 
     return MachineReader(os.getpid(), os.getcwd()).read(0.0).memory_available

@@ -67,19 +67,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _nothing_failed(state: BuildState) -> bool:
-    """Whether there is nothing to find the cause of, whatever words the output has."""
+    """Say whether there is nothing to find the cause of, whatever words the output has."""
     return state.outcome == "done" or (not state.over and not progress_of(state).failed)
 
 
 def _nothing_text(state: BuildState) -> str:
-    """What is said of a build for whose failure no cause is known, if it has failed at all."""
+    """Return what is said of a build for whose failure no cause is known, if it has failed at all."""
     if state.outcome == "done":
         return "ended well, there is nothing to diagnose"
     return NOTHING if state.over else "still runs, and nothing has failed so far"
 
 
 def _meant() -> str:
-    """What is meant where nothing is named: a log that comes in, else the build that other commands mean too."""
+    """Return what is meant where nothing is named: a log that comes in, else the build that other commands mean too."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):
@@ -106,7 +106,7 @@ def _causes(name: str, build: BuildPaths | None, state: BuildState) -> Sequence[
 
 
 def _build(name: str) -> BuildPaths | None:
-    """The build that is meant by this, None where it is a log. Raises CliError where it may be one of several.
+    """Return the build that is meant by this, None where it is a log. Raises CliError where it may be one of several.
 
     A folder is no log, and a build is called after its folder unless somebody named it.
     """

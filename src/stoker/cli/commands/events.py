@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The journal, one event a line."""
+    """Print the journal, one event a line."""
     paths = find(args.id)
     seq = 0
     for record in read_journal(paths.journal):

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | None]:
-    """The build and the level among the words: a word that looks like a level is one. Raises CliError."""
+    """Return the build and the level among the words: a word that looks like a level is one. Raises CliError."""
     if len(words) > 2:
         raise CliError("jobs takes a build and a number at most, as in: stoker jobs mybuild 12")
     if not words:
@@ -64,7 +64,7 @@ def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | N
 
 
 def _print_level(paths: BuildPaths) -> int:
-    """The level as the answer to a question, on stdout."""
+    """Print the level on stdout, as the answer to a question."""
     update = asyncio.run(current(paths))
     print(level_text(update.state))
     if distance := distance_of(update):

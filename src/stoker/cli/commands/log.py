@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The output: every byte into a pipe or file, only harmless text and colour onto a terminal."""
+    """Print the output: every byte into a pipe or file, only harmless text and colour onto a terminal."""
     paths = find(args.id)
     terminal = sys.stdout.isatty()
     try:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The builds, newest first."""
+    """Print the builds, newest first."""
     for line in repair_all():
         say(line)
     builds = builds_with_phase()
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _head(build: BuildSummary) -> tuple[str, ...]:
-    """What stands before a build's command in the list."""
+    """Return what stands before a build's command in the list."""
     begun = time.localtime(build.started)
     this_year = begun.tm_year == time.localtime().tm_year
     took = format_duration((build.ended or time.time()) - build.started)
@@ -66,5 +66,5 @@ def _head(build: BuildSummary) -> tuple[str, ...]:
 
 
 def _columns() -> int:
-    """The terminal's; what goes elsewhere is whole."""
+    """Return the terminal's columns; what goes elsewhere is whole."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize

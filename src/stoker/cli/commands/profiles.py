@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def load_or_fail(name: str, values: Mapping[str, str], extra: Sequence[str] = (), faulty: int = FAILURE) -> Profile:
-    """The profile, or one line on why not, with status 2 for bad words and `faulty` for a file with faults."""
+    """Load the profile, or fail in one line: with status 2 for bad words and `faulty` for a file with faults."""
     try:
         return load_profile(name, values, extra)
     except NoSuchProfileError as err:
@@ -95,7 +95,7 @@ def _check(names: Sequence[str]) -> int:
 
 
 def _file(name: str) -> Path:
-    """A file in this folder may be meant as well as a name."""
+    """Find a profile by its name; a file in this folder may be meant as well."""
     try:
         return Path(name) if name.endswith(".yaml") and Path(name).is_file() else find_profile(name)
     except NoSuchProfileError as err:

@@ -96,7 +96,7 @@ def _results(jobs: Sequence[TraceJob], args: argparse.Namespace) -> list[Result]
 
 
 def _as_json(results: list[Result]) -> dict[str, Any]:
-    """The first result; where several were asked for, all of them under `compared`."""
+    """Return the first result; where several were asked for, all of them under `compared`."""
     first = asdict(results[0])
     return first if len(results) == 1 else {**first, "compared": [asdict(r) for r in results]}
 

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """What a build is doing now, or how it ended."""
+    """Print what a build is doing now, or how it ended."""
     update = asyncio.run(current(find(args.id)))
     now = time.time()
     if args.json:
@@ -94,13 +94,13 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
 
 
 def _killed_texts(state: BuildState) -> list[str]:
-    """What was killed and is to run again; of a build that has ended, all that was, and what it cost."""
+    """Return what was killed and is to run again; of a build that has ended, all that was, and what it cost."""
     now = killed_text.outlook_text(state)
     return killed_text.cost_lines(state) if state.over else [now] if now else []
 
 
 def _governed_lines(state: BuildState) -> list[str]:
-    """The level and what is known of the memory, while the build runs."""
+    """Return the level and what is known of the memory, while the build runs."""
     lines, level, machine = [], state.level, state.machine
     if level.target is not None:
         window = "" if level.window is None else f", window {level.window}"
@@ -117,7 +117,7 @@ def _governed_lines(state: BuildState) -> list[str]:
 
 
 def _disk_lines(state: BuildState) -> list[str]:
-    """What went to disks, and what temporary files took of the memory."""
+    """Return what went to disks, and what temporary files took of the memory."""
     lines = [f"  written   {format_bytes(state.disk_written)} to disk"] if state.disk_written else []
     disk = state.machine.ramdisk if state.machine is not None else None
     if disk is not None:
@@ -127,5 +127,5 @@ def _disk_lines(state: BuildState) -> list[str]:
 
 
 def _cache_lines(state: BuildState) -> list[str]:
-    """What a compiler cache did, if one was at work."""
+    """Return what a compiler cache did, if one was at work."""
     return [f"  {title:<9} {text}" for title, text in closing_lines(state.cache)] if state.cache is not None else []
