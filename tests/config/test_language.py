@@ -31,6 +31,7 @@ CLEAN = (
     "launch",
     "model",
     "record",
+    "sense/machine",
     "serve",
     "show",
     "supervisor",

@@ -34,11 +34,11 @@ group's limit was met."""
 
 
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC
-"""Inode of the pid namespace in which the kernel tells pids (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+"""Inode of the pid namespace in which the kernel names pids (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
 
 
 class Victim(NamedTuple):
-    """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not told.
+    """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not known.
 
     The pid is the kernel's own, which in a container is not the one seen there (`pids_are_ours`).
     """
@@ -69,7 +69,7 @@ class OomCounter:
         self._paths = [path for path in inner if _count(path) is not None] or [proc_root / "vmstat"]
 
     def read(self) -> int | None:
-        """The count since the group, or the machine, is there; None where the kernel does not tell."""
+        """The count since the group, or the machine, is there; None where the kernel does not say."""
         counts = [count for path in self._paths if (count := _count(path)) is not None]
         return sum(counts) if counts else None
 
@@ -83,7 +83,7 @@ def _count(path: Path) -> int | None:
 
 
 class KernelLog:
-    """What the kernel's log tells of deaths from now on. Most systems let only root read it: then it tells nothing.
+    """What the kernel's log says of deaths from now on. Most systems let only root read it: then it says nothing.
 
     The log is the whole machine's. With `group`, the path of a memory group as /proc/PID/cgroup gives it, deaths that
     the kernel places in another group are left out.
@@ -91,7 +91,7 @@ class KernelLog:
 
     def __init__(self, path: Path = KERNEL_LOG, group: str = "") -> None:
         self._group = os.fsencode(group.rstrip("/"))
-        self._strangers: set[int] = set()
+        self._of_others: set[int] = set()
         self._fd = -1
         with contextlib.suppress(OSError):
             self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -109,17 +109,17 @@ class KernelLog:
                 break
             if not record:
                 break
-            found += self._told(record)
+            found += self._victims(record)
         return found
 
-    def _told(self, record: bytes) -> list[Victim]:
-        """Whom a record names, if that is one of ours: which group a process was in is told just before its death."""
+    def _victims(self, record: bytes) -> list[Victim]:
+        """Return whom a record names, if that is one of ours: the log names its group just before its death."""
         placed = placed_in(record)
         if placed is not None and not is_within(placed[1], self._group):
-            self._strangers.add(placed[0])
+            self._of_others.add(placed[0])
         victim = victim_of(record)
-        if victim is None or victim.pid in self._strangers:
-            self._strangers -= {victim.pid} if victim is not None else set()
+        if victim is None or victim.pid in self._of_others:
+            self._of_others -= {victim.pid} if victim is not None else set()
             return []
         return [victim]
 
