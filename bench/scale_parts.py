@@ -23,7 +23,8 @@ from bench.scale_stream import START, looks
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import checkpoint_path
-from stoker.record.journal import JournalWriter, load_state, read_journal
+from stoker.record.journal_reader import load_state, read_journal
+from stoker.record.journal_writer import JournalWriter
 from stoker.record.replay import ReplaySource
 from stoker.simulate.runner import simulate as simulated
 from stoker.simulate.synthetic import pytorch

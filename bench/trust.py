@@ -29,7 +29,7 @@ from typing import Any
 from bench.figures import add_arguments, machine, publish, table
 from stoker.config.paths import BuildPaths
 from stoker.model.status import status_of
-from stoker.record.journal import load_state
+from stoker.record.journal_reader import load_state
 from support.grouped import Grouped
 from support.memory_group import MemoryGroup
 from support.procs import Process

@@ -18,7 +18,7 @@ from pathlib import Path
 from stoker.config.themes import load_themes, theme_folders
 from stoker.model.reduce import reduce_all
 from stoker.model.update import Update
-from stoker.record.journal import read_journal
+from stoker.record.journal_reader import read_journal
 from stoker.record.output_log import FileLog
 from stoker.show.tui.app import StokerApp
 

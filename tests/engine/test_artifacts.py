@@ -16,7 +16,7 @@ from stoker.engine.aftermath.artifacts import MAX_CANDIDATES, Written, find_writ
 from stoker.engine.aftermath.verification import announcement, verify_written
 from stoker.model import events as ev
 from stoker.model.tool import Tool
-from stoker.record.journal import JournalWriter
+from stoker.record.journal_writer import JournalWriter
 from support.program import until
 
 BEGAN = 1_700_000_000.0

@@ -10,7 +10,7 @@ import pytest
 from stoker.config.paths import BuildPaths
 from stoker.engine.loop.event_store import EventStore
 from stoker.model import events as ev
-from stoker.record.journal import load_state
+from stoker.record.journal_reader import load_state
 
 BEGUN = ev.BuildStarted("b-1", "b", ("make",), "/src", "/log", "host", 2, 24 << 30, "0.1.0")
 

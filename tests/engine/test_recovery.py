@@ -19,7 +19,8 @@ from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
-from stoker.record.journal import JournalWriter, load_state
+from stoker.record.journal_reader import load_state
+from stoker.record.journal_writer import JournalWriter
 from stoker.sense.proc.jobs import Job
 from support.jobs import managed_job, use_of
 from support.kernel_log import needs_kernel_log

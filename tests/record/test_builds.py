@@ -28,7 +28,7 @@ from stoker.record.builds import (
     prune_builds,
     resolve,
 )
-from stoker.record.journal import JournalWriter
+from stoker.record.journal_writer import JournalWriter
 
 T0 = 1_700_000_000.0
 

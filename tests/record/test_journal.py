@@ -24,17 +24,16 @@ from stoker.model.codec import decode_record, encode_record
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
-from stoker.record import checkpoint, reader, writer
-from stoker.record.journal import (
-    JournalBusyError,
+from stoker.record import checkpoint, journal_reader, journal_writer
+from stoker.record.journal_reader import (
     JournalError,
     JournalReader,
-    JournalWriter,
     follow_journal,
     load_state,
     offset_after,
     read_journal,
 )
+from stoker.record.journal_writer import JournalBusyError, JournalWriter
 from stoker.record.jsonlines import dump_line
 
 T0 = 1_700_000_000.0
@@ -208,7 +207,7 @@ def test_no_journal_yet_is_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_a_line_beyond_the_limit_is_skipped_without_being_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MAX_LINE", 500)
+    monkeypatch.setattr(journal_reader, "MAX_LINE", 500)
     path = tmp_path / "journal.jsonl"
     records = write(path, [BEGIN, replace(finished(1), output="x" * 5000), finished(2)])
     found = JournalReader(path)
@@ -260,7 +259,7 @@ def test_two_engines_cannot_write_one_journal(tmp_path: Path) -> None:
 def test_a_killed_engine_leaves_the_journal_to_the_next(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     script = (
-        "import sys, time; from pathlib import Path; from stoker.record.journal import JournalWriter;"
+        "import sys, time; from pathlib import Path; from stoker.record.journal_writer import JournalWriter;"
         "from stoker.model.events import Noticed; j = JournalWriter(Path(sys.argv[1]));"
         "j.append(Noticed('info', 'x'), 1.0); j.flush(); print('ready', flush=True); time.sleep(600)"
     )
@@ -291,7 +290,7 @@ def test_at_the_limit_of_processes_a_journal_is_written_and_seen_on_the_disk_lat
     """A thread counts as a process. The limit does not bind root, so root's test runs as somebody else."""
     os.chown(tmp_path, NOBODY, NOBODY)
     script = (
-        "import os, resource; from pathlib import Path; from stoker.record.journal import JournalWriter;"
+        "import os, resource; from pathlib import Path; from stoker.record.journal_writer import JournalWriter;"
         "from stoker.model.events import StopRequested; clock = [0.0];"
         f"os.getuid() or (os.setgid({NOBODY}), os.setuid({NOBODY}));"
         "journal = JournalWriter(Path('journal.jsonl'), lambda: clock[0]);"
@@ -381,7 +380,7 @@ def test_a_short_write_is_cut_back_to_whole_lines(tmp_path: Path) -> None:
 
 
 def test_when_memory_runs_out_too_samples_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "MAX_PENDING", 50_000)
+    monkeypatch.setattr(journal_writer, "MAX_PENDING", 50_000)
     path = tmp_path / "journal.jsonl"
     journal = JournalWriter(path)
     for event in build(50):
@@ -400,7 +399,7 @@ def test_when_memory_runs_out_too_samples_go_first(tmp_path: Path, monkeypatch: 
 
 
 def test_even_without_samples_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "MAX_PENDING", 50_000)
+    monkeypatch.setattr(journal_writer, "MAX_PENDING", 50_000)
     journal = JournalWriter(tmp_path / "journal.jsonl")
     for event in build(5000):
         journal.append(event, T0)
@@ -454,7 +453,7 @@ def test_a_hundred_thousand_records_are_read_once_and_not_held(tmp_path: Path, m
         decoded += 1
         return decode_record(data)
 
-    monkeypatch.setattr(reader, "decode_record", counting)
+    monkeypatch.setattr(journal_reader, "decode_record", counting)
     last = 0
     records = iter(read_journal(path))
     first = next(records)
@@ -481,7 +480,7 @@ def test_reading_on_from_a_record_reads_little_of_what_is_before(tmp_path: Path)
 
 
 def test_a_checkpoint_saves_reading_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "CHECKPOINT_BYTES", 20_000)
+    monkeypatch.setattr(journal_writer, "CHECKPOINT_BYTES", 20_000)
     path = tmp_path / "journal.jsonl"
     journal = JournalWriter(path)
     state = BuildState()

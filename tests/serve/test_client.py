@@ -20,7 +20,8 @@ from stoker.model.reduce import reduce, reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Update
 from stoker.record.builds import LOST_REASON
-from stoker.record.journal import JournalWriter, read_journal
+from stoker.record.journal_reader import read_journal
+from stoker.record.journal_writer import JournalWriter
 from stoker.serve import client as client_module
 from stoker.serve import connection
 from stoker.serve.client import BuildSource, EngineClient

@@ -12,7 +12,7 @@ import pytest
 
 from stoker.contract.spec_file import StepSpec
 from stoker.launch.refusals import LaunchError
-from stoker.record.journal import load_state
+from stoker.record.journal_reader import load_state
 from support.supervisors import (
     GOVERNOR,
     READY,

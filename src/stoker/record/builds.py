@@ -27,7 +27,7 @@ from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepS
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.record.in_words import in_words
-from stoker.record.journal import JournalError, load_state
+from stoker.record.journal_reader import JournalError, load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_BUILDS = 200
@@ -40,7 +40,7 @@ STARTING_SECONDS = 30.0
 LOST_REASON = "the machine or the supervisor went down; the exit status is lost"
 
 _MAX_FIRST_LINE = 16 * 2**20
-"""A command may have megabytes (see journal.MAX_LINE)."""
+"""A command may have megabytes (see journal_reader.MAX_LINE)."""
 
 _HEAD_BYTES = 1 << 13
 _TAIL_BYTES = 1 << 16

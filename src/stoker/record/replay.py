@@ -18,7 +18,7 @@ from stoker.model.events import Record
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
-from stoker.record.journal import JournalReader
+from stoker.record.journal_reader import JournalReader
 from stoker.record.output_log import FileLog
 
 CHECKPOINT_RECORDS = 500

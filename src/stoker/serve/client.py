@@ -14,7 +14,7 @@ from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
 from stoker.record.builds import final_state, is_live, known_state
-from stoker.record.journal import JournalReader, offset_after
+from stoker.record.journal_reader import JournalReader, offset_after
 from stoker.record.output_log import FileLog
 from stoker.serve.connection import EngineClient, StrangerError
 from stoker.serve.protocol import NotLetInError, ProtocolError

@@ -14,7 +14,7 @@ from stoker.model.codec import encode_record
 from stoker.model.events import Record
 from stoker.model.text import clean
 from stoker.record.builds import is_live
-from stoker.record.journal import follow_journal, read_journal
+from stoker.record.journal_reader import follow_journal, read_journal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from stoker.engine.steps import changes
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
-from stoker.record.journal import read_kinds
+from stoker.record.journal_reader import read_kinds
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
 

@@ -14,7 +14,8 @@ from stoker.config.paths import BuildPaths
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
-from stoker.record.journal import JournalWriter, load_state
+from stoker.record.journal_reader import load_state
+from stoker.record.journal_writer import JournalWriter
 
 ROOM_SECONDS, TRY_SECONDS = 20.0, 0.1
 """How long the last records wait where the disk is full, and how often it is tried."""

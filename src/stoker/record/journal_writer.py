@@ -17,8 +17,8 @@ from stoker.model.codec import encode_record
 from stoker.model.events import BuildEnded, BuildStarted, Estimated, Event, FailureFound, Record, Sampled, StopRequested
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import save_checkpoint
+from stoker.record.journal_reader import JournalError, last_seq
 from stoker.record.jsonlines import dump_line
-from stoker.record.reader import JournalError, last_seq
 
 MAX_PENDING = 8 * 2**20
 """Bytes that wait in memory while the disk takes none: about an hour of a build with 30 running jobs."""
