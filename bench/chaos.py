@@ -23,7 +23,7 @@ from support.chaos import FAULTS, Round, play, write_project
 
 
 def measure(rounds: int, seed: int, faults: Sequence[str]) -> list[Round]:
-    """All rounds, each told as it ends."""
+    """All rounds, each printed as it ends. The files of a wrong one are kept."""
     root = Path(tempfile.mkdtemp(prefix="stoker-chaos-"))
     project = write_project(root / "project")
     results = []
@@ -33,13 +33,18 @@ def measure(rounds: int, seed: int, faults: Sequence[str]) -> list[Round]:
             home.mkdir()
             begin = time.monotonic()
             result = play(home, project, random.Random(f"{seed}.{number}"), faults)
-            shutil.rmtree(home, ignore_errors=not result.wrong)
             results.append(result)
             what = ", ".join(result.faults) or "no fault came in time"
-            told = f"WRONG {result}" if result.wrong else f"{result.state} {result.reason}"
-            print(f"{seed}.{number}: {what}: {told} ({time.monotonic() - begin:.1f} s)", flush=True)
+            verdict = f"WRONG, kept in {home}: {result}" if result.wrong else f"{result.state} {result.reason}"
+            print(f"{seed}.{number}: {what}: {verdict} ({time.monotonic() - begin:.1f} s)", flush=True)
+            if result.wrong:
+                shutil.copy(project / ".ninja_log", home)
+            else:
+                shutil.rmtree(home)
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(project)
+        if not any(result.wrong for result in results):
+            shutil.rmtree(root)
     return results
 
 
