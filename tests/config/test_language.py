@@ -36,10 +36,19 @@ CLEAN = (
     "show",
     "supervisor",
     "verify",
+    "engine/aftermath",
+    "engine/loop",
+    "engine/reload",
+    "sense",
 )
 """Rooms without any of them. Add yours when it is; in the end this is the whole of src."""
 
-ALLOWED = {("sense/machine/cpu.py", "guests"), ("verify/python_probe.py", "tell"), ("model/lessons.py", "twin")}
+ALLOWED = {
+    ("sense/machine/cpu.py", "guests"),
+    ("engine/aftermath/diagnosis.py", "tell"),
+    ("verify/python_probe.py", "tell"),
+    ("model/lessons.py", "twin"),
+}
 """Words in another sense: the virtual machines of proc_stat(5), a file's place, a value in journals."""
 
 SHARED_CLASSES = frozenset(

@@ -134,18 +134,18 @@ def test_a_server_that_begins_anew_at_nothing_takes_nothing_away() -> None:
     asked = _Asked(())
     asked.begin(Figures(10, 5))
     asked.take(Figures(14, 6))
-    assert asked.told.counts == (4, 1, 0, 0)
+    assert asked.figures.counts == (4, 1, 0, 0)
     asked.take(Figures(2, 0, size=7))
-    assert asked.told == Figures(6, 1, size=7)
+    assert asked.figures == Figures(6, 1, size=7)
     later = _Asked(asked.base)
     later.take(Figures(3, 0))
-    assert later.told.counts == (7, 1, 0, 0)
+    assert later.figures.counts == (7, 1, 0, 0)
 
 
 def test_of_a_cache_that_is_found_late_only_the_rest_counts() -> None:
     asked = _Asked(())
     asked.late = True
     asked.take(Figures(10, 5))
-    assert asked.told.counts == (0, 0, 0, 0)
+    assert asked.figures.counts == (0, 0, 0, 0)
     asked.take(Figures(11, 5))
-    assert asked.told.counts == (1, 0, 0, 0)
+    assert asked.figures.counts == (1, 0, 0, 0)

@@ -16,7 +16,7 @@ from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
 from stoker.decide.policy.thresholds import Amount, Thresholds
 from stoker.engine.reload import config_reload as following_module
 from stoker.engine.reload.choices_file import NAME
-from stoker.engine.reload.config_reload import Following
+from stoker.engine.reload.config_reload import ConfigReload
 from stoker.engine.steps import Steps
 from stoker.model import events as ev
 
@@ -50,9 +50,9 @@ class Build:
         self.told: list[ev.Event] = []
         self.following = self.engine()
 
-    def engine(self) -> Following:
+    def engine(self) -> ConfigReload:
         """A new engine begins, or takes over."""
-        self.following = Following(BuildPaths(self.root), self.spec, Steps(self.spec))
+        self.following = ConfigReload(BuildPaths(self.root), self.spec, Steps(self.spec))
         return self.following
 
     def start(self) -> None:

@@ -17,7 +17,7 @@ from stoker.contract.process import stat_fields
 from stoker.decide.memory.curves import flat
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor, Precautions
-from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl, Orders, StepLimits
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.user_commands import UserCommands
@@ -55,7 +55,7 @@ class World:
         self.level.limit(StepLimits(2.0))
         memory = MemoryWatch(self.jobs, self.level, lambda _held: self.memory)
         self.gate = GateDriver(self.jobs, lambda job, by: self.killed.append((job.job.output, by)), time.monotonic)
-        slots = Lender(jobserver, self.jobs.living_by_scheduler) if jobserver else None
+        slots = Jobserver(jobserver, self.jobs.living_by_scheduler) if jobserver else None
         self.governor = Governor(self.jobs, self.expected, self.level, memory, self.gate, slots)
         self.commands = UserCommands(self.jobs, self.level, self.gate, self.governor)
         self.processes: list[subprocess.Popen[bytes]] = []

@@ -14,7 +14,7 @@ import pytest
 
 from stoker.contract.process import Key, start_ticks
 from stoker.engine.govern import jobserver as lending
-from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.jobserver import Jobserver
 
 TAKES = """
 import os, signal, subprocess, sys
@@ -38,7 +38,7 @@ class Borrowers:
         self.path.parent.mkdir()
         os.mkfifo(self.path)
         self.living: dict[Key, int] = {}
-        self.lender = Lender(self.path, lambda: self.living)
+        self.lender = Jobserver(self.path, lambda: self.living)
         self.tools: list[subprocess.Popen[bytes]] = []
 
     def take(self, count: int) -> subprocess.Popen[bytes]:

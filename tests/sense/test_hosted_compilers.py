@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.proc.hosted_compilers import STARTING_SECONDS, Client, Guest, Guests, likeness, starts_server
+from stoker.sense.proc.hosted_compilers import STARTING_SECONDS, Client, Hosted, HostedFinder, likeness, starts_server
 from stoker.sense.proc.processes import CLK_TCK, Process, ProcessTable, children_of
 
 
@@ -85,17 +85,17 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def found(bench: Bench, guests: Guests) -> dict[int, list[int]]:
+def found(bench: Bench, guests: HostedFinder) -> dict[int, list[int]]:
     """The guests' processes by their job."""
     told: dict[int, list[int]] = {}
     for guest in guests.find(bench.processes, bench.clients()):
-        assert isinstance(guest, Guest)
+        assert isinstance(guest, Hosted)
         told.setdefault(guest.job[0], []).extend(sorted(p.pid for p in guest.tree))
     return told
 
 
 def test_each_job_has_the_compiler_that_works_for_it_and_what_is_below(bench: Bench) -> None:
-    guests = Guests(bench.root)
+    guests = HostedFinder(bench.root)
     assert found(bench, guests) == {}
     bench.add(60, 50, "c++", "c++", "-x", "c++", "-c", "-o", "b.o", "/s/b.cpp", folder="/b")
     bench.add(61, 60, "cc1plus", "cc1plus", "/s/b.cpp", folder="/b")
@@ -109,7 +109,7 @@ def test_each_job_has_the_compiler_that_works_for_it_and_what_is_below(bench: Be
 
 
 def test_a_child_between_fork_and_exec_is_not_judged_yet(bench: Bench) -> None:
-    guests = Guests(bench.root)
+    guests = HostedFinder(bench.root)
     bench.add(60, 50, "sccache", "/usr/bin/sccache", folder="/")
     assert found(bench, guests) == {}
     (bench.root / "60" / "cmdline").write_bytes(b"c++\0-c\0-o\0a.o\0/s/a.cpp\0")
@@ -119,7 +119,7 @@ def test_a_child_between_fork_and_exec_is_not_judged_yet(bench: Bench) -> None:
 
 
 def test_a_server_outside_of_the_build_is_found_and_what_it_runs(bench: Bench) -> None:
-    guests = Guests(bench.root)
+    guests = HostedFinder(bench.root)
     server = bench.processes.pop(50)
     for process in (server, Process(60, 50, 60, 1, "R", "c++", 60, 1, 0, 2**20, 1)):
         write_stat(bench.root, process)
@@ -139,7 +139,7 @@ def write_stat(root: Path, p: Process) -> None:
 
 
 def test_where_no_job_calls_the_cache_nobody_is_looked_for(bench: Bench) -> None:
-    guests = Guests(bench.root)
+    guests = HostedFinder(bench.root)
     assert guests.find(bench.processes, []) == []
 
 

@@ -1,4 +1,4 @@
-"""The steps of a build: what its specification says of each, and which of them the journal does not tell of yet.
+"""The steps of a build: what its specification says of each, and which of them the journal does not record yet.
 
 Unaware of how a step is run and of what its jobs do.
 """
@@ -78,12 +78,12 @@ class Steps:
         return Roots(top, run.pid, step.cwd, step.command, run.begun)
 
     def started(self, run: Run, oom_kills: int | None) -> ev.StepStarted:
-        """The event that tells of an attempt."""
+        """The event that announces an attempt."""
         step, count = self._spec.step(run.step), len(self._spec.steps)
         return ev.StepStarted(run.step, count, step.name, step.words, run.pid, run.attempt, oom_kills, run.log_start)
 
     def ended(self, state: BuildState, exit_code: int | None) -> list[ev.Event]:
-        """The end of the step that the journal told of last."""
+        """The end of the step that the journal recorded last."""
         number = state.step.index if state.step is not None else self._spec.first
         tools = state.step.tools if state.step is not None else ()
         return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
@@ -126,16 +126,16 @@ def _built_again(count: int) -> str:
 
 
 def changes(runs: list[Run], state: BuildState) -> list[Change]:
-    """The attempts that come after the one which the journal told of last."""
-    return [Change(runs[n - 1] if n else None, runs[n]) for n in range(_told(runs, state) + 1, len(runs))]
+    """The attempts that come after the one which the journal recorded last."""
+    return [Change(runs[n - 1] if n else None, runs[n]) for n in range(_place_of(runs, state) + 1, len(runs))]
 
 
 def known_run(runs: list[Run], state: BuildState) -> Run:
-    """The attempt that the journal told of last."""
-    return runs[_told(runs, state)]
+    """The attempt that the journal recorded last."""
+    return runs[_place_of(runs, state)]
 
 
-def _told(runs: list[Run], state: BuildState) -> int:
-    """Its place in the list, -1 if it told of none."""
+def _place_of(runs: list[Run], state: BuildState) -> int:
+    """Its place in the list, -1 if it records none."""
     known = (state.step.index, state.step.attempt) if state.step is not None else None
     return next((n for n, run in enumerate(runs) if (run.step, run.attempt) == known), -1)

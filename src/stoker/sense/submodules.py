@@ -96,7 +96,7 @@ def _git(folder: str, words: Sequence[str], environ: Mapping[str, str] | None) -
     """What git says, empty where it fails."""
     base = os.environ if environ is None else environ
     try:
-        told = subprocess.run(
+        done = subprocess.run(
             [shutil.which("git") or "git", *_SAFE, "-C", folder, *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -106,6 +106,6 @@ def _git(folder: str, words: Sequence[str], environ: Mapping[str, str] | None) -
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return ""
-    if told.returncode or len(told.stdout) > MAX_ANSWER:
+    if done.returncode or len(done.stdout) > MAX_ANSWER:
         return ""
-    return told.stdout.decode("utf-8", "surrogateescape")
+    return done.stdout.decode("utf-8", "surrogateescape")

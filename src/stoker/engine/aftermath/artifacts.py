@@ -1,6 +1,6 @@
 """The binaries with device code that a build has just written, found from its journal. Unaware of how they are judged.
 
-Reads only what tells whether there is device code at all: section headers.
+Reads only what shows whether there is device code at all: section headers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MAX_LINE = 1 << 16
 _OBJECT = re.compile(r".*\.(?:o|obj|lo)$")
 _CUDA_OUTPUT = re.compile(r".*\.(?:o|obj|lo|a|so|pyd|cubin|fatbin)$|.*\.so\.[\w.]+$")
 _FINISHED, _PLANNED = b'"type":"job_finished"', b'"type":"scheduler_planned"'
-_TELLING = (b'"type":"scheduler_started"', _PLANNED, _FINISHED)
+_RELEVANT = (b'"type":"scheduler_started"', _PLANNED, _FINISHED)
 _TOOLS = (b'"tool":"nvcc"', b'"tool":"link"', b'"tool":"archive"')
 
 
@@ -59,7 +59,7 @@ class Written:
     nvcc: bool
     left_out: int = 0
     by_journal: bool = True
-    """Found by what the journal tells, and looked into; else named by a profile."""
+    """Found by what the journal says, and looked into; else named by a profile."""
     unmatched: tuple[str, ...] = ()
     """The profile's patterns, if they name nothing that the build wrote."""
 
@@ -69,7 +69,7 @@ def find_written(journal: Path, since: float) -> Written:
 
     Objects count only where nothing was linked or archived from them, as they are not what runs.
     """
-    outputs, nvcc = _told(journal)
+    outputs, nvcc = _recorded(journal)
     files = _existing(outputs, since)
     deadline = Deadline(SEARCH_SECONDS)
     # Without nvcc, static libraries are left alone: looking into every member of LLVM's costs a second.
@@ -81,7 +81,7 @@ def find_written(journal: Path, since: float) -> Written:
 
 
 def what_to_verify(journal: Path, spec: BuildSpec, since: float) -> Written:
-    """The files that the build's profile names, where there are such; else what the journal tells of.
+    """The files that the build's profile names, where there are such; else what the journal names.
 
     Of files named, those count too which the builds wrote that this one resumes.
     """
@@ -99,7 +99,7 @@ def find_matching(folder: Path, patterns: Iterable[str], since: float) -> list[P
     return _existing((Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS)), since)
 
 
-def _told(journal: Path) -> tuple[list[Output], bool]:
+def _recorded(journal: Path) -> tuple[list[Output], bool]:
     """Outputs of jobs that may hold device code, and whether nvcc was to run: of a job too short to be seen only the
     plan knows."""
     folders: dict[int, str] = {}
@@ -120,7 +120,7 @@ def _told(journal: Path) -> tuple[list[Output], bool]:
 
 
 def _events(journal: Path) -> Iterator[object]:
-    """What tells of outputs. Most of a journal is samples, which are passed over undecoded."""
+    """Records that name outputs. Most of a journal is samples, which are passed over undecoded."""
     try:
         file = journal.open("rb")
     except OSError:
@@ -131,7 +131,7 @@ def _events(journal: Path) -> Iterator[object]:
 
 
 def _event(line: bytes) -> object:
-    if not any(t in line for t in _TELLING):
+    if not any(t in line for t in _RELEVANT):
         return None
     if _FINISHED in line and not any(t in line for t in _TOOLS):
         return None

@@ -35,12 +35,12 @@ MAX_SKIPPED = 8 * 2**30
 """Output before that part whose lines are counted, at a GB or so a second; beyond it nothing is looked at."""
 
 MARGIN = 2**20
-"""Of a larger output, how much before the first step that failed: a full disk is told of somewhat earlier."""
+"""Of a larger output, how much before the first step that failed: a full disk is reported somewhat earlier."""
 
 MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refused", "kernel-oom")
 """Rules that a death for memory matches, the one that says most first."""
 
-MAX_KILLED_TOLD = 4
+MAX_KILLED_NAMED = 4
 MAX_NAME = 200
 
 TOO_LARGE = "It was killed with nothing beside it: that job by itself needs more memory than the build may hold."
@@ -71,7 +71,7 @@ async def diagnose_build(output: Path, state: BuildState, folder: str, alone: fr
 
 
 def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
-    """The same, waiting for it. An output that cannot be read tells nothing."""
+    """The same, waiting for it. An output that cannot be read says nothing."""
     rules = shipped_rules()
     try:
         with output.open("rb") as file:
@@ -90,7 +90,7 @@ def _rule(rules: Sequence[Rule], name: str) -> Rule:
 
 
 def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[list[Cause], bool]:
-    """What the last attempt's output tells, and whether all of it was looked at."""
+    """What the last attempt's output says, and whether all of it was looked at."""
     size = file.seek(0, 2)
     start = state.step.log_start if state.step is not None else 0
     begin = start if size - start <= MAX_BYTES else max(start, _nearer(state.failures, size))
@@ -144,9 +144,9 @@ def _killed_at_last(state: BuildState) -> list[KilledJob]:
 
 
 def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules: Sequence[Rule]) -> list[Cause]:
-    """The cause that tells of the deaths before all others, made up where the output is silent on them."""
-    told = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
-    first = told[0] if told else _silent(deaths.jobs, state, rules)
+    """The cause that explains the deaths before all others, made up where the output is silent on them."""
+    named = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
+    first = named[0] if named else _silent(deaths.jobs, state, rules)
     killers = {k.by for k in deaths.jobs}
     if "unknown" in killers and "memory" not in killers:
         first = replace(first, title=STRANGER_TITLE, why=STRANGER_WHY)
@@ -187,7 +187,7 @@ def _by(jobs: Sequence[KilledJob], who: str) -> list[KilledJob]:
 
 def _sizes(jobs: Sequence[KilledJob]) -> str:
     """Names without folders, each with the most that it was seen to hold."""
-    told = [clean(job.output.rpartition("/")[2], MAX_NAME) for job in jobs]
-    told = [f"{name} at {format_bytes(job.rss)}" if job.rss else name for name, job in zip(told, jobs, strict=True)]
-    more = f" and {len(told) - MAX_KILLED_TOLD} more" if len(told) > MAX_KILLED_TOLD else ""
-    return ", ".join(told[:MAX_KILLED_TOLD]) + more
+    names = [clean(job.output.rpartition("/")[2], MAX_NAME) for job in jobs]
+    names = [f"{name} at {format_bytes(job.rss)}" if job.rss else name for name, job in zip(names, jobs, strict=True)]
+    more = f" and {len(names) - MAX_KILLED_NAMED} more" if len(names) > MAX_KILLED_NAMED else ""
+    return ", ".join(names[:MAX_KILLED_NAMED]) + more

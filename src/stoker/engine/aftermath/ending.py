@@ -48,7 +48,7 @@ def true_status(failed: FailedAttempt, state: BuildState) -> int | None:
     """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
 
     From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A
-    script around it that hands its status on is told by that status, where nothing of the build's own ended with it.
+    script around it that hands its status on is known by that status, where nothing of the build's own ended with it.
     """
     ours = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and (s.dropped or s.killed)]
     failures = failed_steps(state)

@@ -20,11 +20,11 @@ RECORD_SECONDS = 0.1
 """How long after its words a job that ended well may lack ninja's record: it prints first, and writes then."""
 
 HEARD_SECONDS = 2.0
-"""How long a failure that the output tells waits for a look that finds a job of that name gone."""
+"""Give up on a reported failure if no job of that name has exited within this time."""
 
 SURE_SECONDS = 3.0
 """For how long a ninja must have slept and started nothing before a job that is gone without a record, while one that
-ended later has its own, counts as failed although no output tells of it. What follows cannot be taken back."""
+ended later has its own, counts as failed although no output reports it. What follows cannot be taken back."""
 
 MAX_HEARD = 1000
 """Failures by name that are remembered: so many with -k only, where nothing is dropped."""
@@ -44,7 +44,7 @@ class _Silent:
     """A job that has failed without a word, seen so since `since` (Unix seconds).
 
     `recorded` is how many jobs its ninja had recorded when that was first seen: a log that cannot be read, as that of a
-    ninja in a container, tells of none.
+    ninja in a container, has none.
     """
 
     sid: int
@@ -61,7 +61,7 @@ class Dropped:
         self._commands: set[Words] = set()
 
     def add(self, outputs: Iterable[str], commands: Iterable[Words]) -> None:
-        """Jobs that were dropped: what they make, and their arguments as the kernel tells them."""
+        """Jobs that were dropped: what they make, and their arguments as the kernel shows them."""
         self._outputs.update(outputs)
         self._commands.update(map(said, commands))
 
@@ -103,18 +103,18 @@ class Failures:
         """What the build has written until Unix time `now`; a failure that only ended what was dropped is none."""
         events = self._output.read_all(books) if to_the_end else self._output.read(books)
         kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
-        return [told for event in kept for told in self._heard_of(event, now)]
+        return [known for event in kept for known in self._heard_of(event, now)]
 
     def _heard_of(self, event: ev.Event, now: float) -> list[ev.Event]:
         """The event, and before a failure what is known of it: that it was a kill, or nothing."""
         if not isinstance(event, ev.FailureFound):
             return [event]
-        is_error, told = self._hear(event)
+        is_error, known = self._hear(event)
         if len(self._heard) < MAX_HEARD:
             self._heard[event.output] = None
         if is_error and len(self._errors) < MAX_HEARD:
             self._errors.setdefault(event.output, now)
-        return [*told, event]
+        return [*known, event]
 
     def look(
         self,
@@ -128,7 +128,7 @@ class Failures:
         return [*self._confirmed(books, now), *self._sure(books, processes, now)]
 
     def _confirmed(self, books: Sequence[SchedulerBook], now: float) -> list[ev.Event]:
-        """Errors that the output told, whose job is gone without a record."""
+        """Errors that the output reported, whose job has exited without a record."""
         found: list[ev.Event] = []
         for output, since in list(self._errors.items()):
             if 0 <= now - since < RECORD_SECONDS:
@@ -141,7 +141,7 @@ class Failures:
         return found
 
     def _sure(self, books: Sequence[SchedulerBook], processes: Mapping[int, Process], now: float) -> list[ev.Event]:
-        """Failures of which no output tells, as below pip.
+        """Failures that no output reports, as below pip.
 
         Whether it was an error or a killed compiler is not known then. Neither way will ninja start more, and what it
         says is heard once it has ended.
@@ -173,9 +173,9 @@ class Failures:
                 self._silent[e.jid] = _Silent(e.sid, e.output, now)
 
     def _drop(self, book: SchedulerBook, output: str) -> list[ev.Event]:
-        """One more failure of a scheduler, after which it starts nothing unless it was told to keep going.
+        """One more failure of a scheduler, after which it starts nothing unless it keeps going (-k).
 
-        Not of make: it keeps no log, so that only its words would tell.
+        Not of make: it keeps no log, so that only its words would show it.
         """
         if book.scheduler.failures is None or not book.keeps_log:
             return []

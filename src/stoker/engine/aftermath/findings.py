@@ -25,7 +25,7 @@ async def findings(
     alone: frozenset[str],
     enough: asyncio.Event,
 ) -> AsyncIterator[list[Event]]:
-    """Events as there is something to tell; nothing that an engine before this one has found out already.
+    """Events as there is something to report; nothing that an engine before this one has found out already.
 
     `alone` are the outputs that were made alone in the last attempt. No more is verified once `enough` is set.
     """

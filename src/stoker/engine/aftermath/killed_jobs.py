@@ -1,6 +1,6 @@
-"""The jobs of an attempt that were killed, as far as their processes tell: by stoker, by a person, or by the kernel.
+"""The jobs of an attempt that were killed, as far as their processes show: by stoker, by a person, or by the kernel.
 
-A job may be killed before anybody knows what it makes. Then its command tells it apart, until its name is learnt.
+A job may be killed before anybody knows what it makes. Then its command identifies it, until its name is learnt.
 Unaware of what the build says, and of what follows from a death.
 """
 
@@ -15,7 +15,7 @@ from stoker.model.killed import same_output
 
 
 @dataclass(slots=True)
-class Casualty:
+class KnownKill:
     """One of them. `output` is empty until it is known; `rss` is the most it was seen to hold, bytes, None if nobody
     saw it."""
 
@@ -26,19 +26,19 @@ class Casualty:
     rss: int | None
 
 
-class Casualties:
+class KilledJobs:
     """All of one attempt."""
 
     def __init__(self) -> None:
-        self._all: list[Casualty] = []
-        self._named: list[Casualty] = []
+        self._all: list[KnownKill] = []
+        self._named: list[KnownKill] = []
 
-    def __iter__(self) -> Iterator[Casualty]:
+    def __iter__(self) -> Iterator[KnownKill]:
         return iter(self._all)
 
-    def add(self, casualty: Casualty) -> None:
+    def add(self, killed: KnownKill) -> None:
         """One more. A job that stoker kills may have lost a process to the kernel before: that counts then."""
-        self._all.append(casualty)
+        self._all.append(killed)
 
     def clear(self) -> None:
         """Another attempt begins."""
@@ -47,25 +47,25 @@ class Casualties:
 
     def name(self, jid: int, output: str) -> None:
         """What that job makes has been learnt."""
-        for casualty in self._all:
-            if casualty.jid == jid and not casualty.output:
-                casualty.output = output
+        for killed in self._all:
+            if killed.jid == jid and not killed.output:
+                killed.output = output
 
-    def find(self, output: str, command: str = "") -> Casualty | None:
+    def find(self, output: str, command: str = "") -> KnownKill | None:
         """The one that made this, or ran this command. A nameless one that did has got its name then."""
-        for casualty in self._all:
-            if same_output(casualty.output, output):
-                return casualty
+        for killed in self._all:
+            if same_output(killed.output, output):
+                return killed
         printed = forms(command)
-        for casualty in self._all:
-            if casualty.argv and said(casualty.argv) in printed:
-                if not casualty.output:
-                    self._named.append(casualty)
-                casualty.output = output
-                return casualty
+        for killed in self._all:
+            if killed.argv and said(killed.argv) in printed:
+                if not killed.output:
+                    self._named.append(killed)
+                killed.output = output
+                return killed
         return None
 
-    def take_named(self) -> list[Casualty]:
+    def take_named(self) -> list[KnownKill]:
         """Those that got their name from their command since the last call."""
         named, self._named = self._named, []
         return named

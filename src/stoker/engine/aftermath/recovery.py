@@ -23,7 +23,7 @@ from stoker.decide.recovery.deaths import (
     verdict,
     will_run_again,
 )
-from stoker.engine.aftermath.killed_jobs import Casualties, Casualty
+from stoker.engine.aftermath.killed_jobs import KilledJobs, KnownKill
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
@@ -62,7 +62,7 @@ class Demands:
 
 
 def _demands(state: BuildState, attempt: int) -> Demands:
-    """What the attempts before this one have left, as the journal tells it: an engine that takes over knows no more."""
+    """What earlier attempts have left, as the journal records it: an engine that takes over knows no more."""
     found = Demands()
     for number in range(1, attempt):
         dead = {k.output: k for k in state.killed if k.attempt == number and k.output}
@@ -98,10 +98,10 @@ class Recovery:
         before = state.step.oom_kills if state.step is not None else None
         self._before = self._counted if before is None else before
         self._victims: list[Victim] = []
-        self._killed = Casualties()
+        self._killed = KilledJobs()
         for k in state.killed:
             if k.attempt == attempt and k.by in ("shed", "person"):
-                self._killed.add(Casualty(k.jid, k.output, (), k.by, k.rss))
+                self._killed.add(KnownKill(k.jid, k.output, (), k.by, k.rss))
         self._explained: set[str] = set()
         self._pids_are_ours = pids_are_ours()
         self._owner = owner
@@ -118,7 +118,7 @@ class Recovery:
         self._number, self._spent = 1, 0
 
     def begin_attempt(self, number: int, state: BuildState) -> None:
-        """That attempt at the step runs. The engine that asked for it may be gone: the journal tells what it found."""
+        """That attempt at the step runs. The engine that asked for it may be gone: the journal has what it found."""
         if number == self._number:
             return
         self._begin_attempt()
@@ -150,10 +150,10 @@ class Recovery:
 
     def killed_by_stoker(self, job: ManagedJob, by: ev.KilledBy = "shed") -> None:
         """A job is about to be killed on purpose."""
-        self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
+        self._killed.add(KnownKill(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
 
     def heard(self, events: Iterable[ev.Event]) -> None:
-        """What has been told: it may name jobs that were killed before anybody knew what they make."""
+        """What has been announced: it may name jobs that were killed before anybody knew what they make."""
         for event in events:
             if isinstance(event, ev.JobStarted | ev.JobFinished) and event.jid is not None:
                 self._killed.name(event.jid, event.output)
@@ -171,16 +171,16 @@ class Recovery:
         return events
 
     def _named(self) -> list[ev.Event]:
-        """The names of jobs that stoker or a person killed, where only what the build has said since tells them."""
+        """The names of jobs that stoker or a person killed, where only what the build has said since names them."""
         named = self._killed.take_named()
         return [ev.JobKilled(c.output, c.by, c.rss, c.jid) for c in named if c.by != "memory"]
 
     def _place(self, victim: Victim) -> None:
-        """Whose process the kernel has killed. The job may get over that: its death is told if it fails."""
+        """Whose process the kernel has killed. The job may get over that: its death is announced if it fails."""
         job = self._owner(victim.pid) if self._pids_are_ours else None
         if job is not None:
             held = max(victim.rss, job.peak_rss)
-            self._killed.add(Casualty(job.jid, job.job.output, job.job.argv, "memory", held))
+            self._killed.add(KnownKill(job.jid, job.job.output, job.job.argv, "memory", held))
 
     def _evidence(self, steps: Iterable[FailedStep], *, unplaced: int = 0) -> Evidence:
         """What is known of these steps beside what they said."""
@@ -220,7 +220,7 @@ class Recovery:
         return False, events
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
-        """Whether the step, which has failed, runs again, and what is to be told of that.
+        """Whether the step, which has failed, runs again, and what is to be announced of that.
 
         `state` must hold everything that the output says.
         """

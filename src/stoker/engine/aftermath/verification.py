@@ -33,7 +33,7 @@ NAMED_SECONDS = 120.0
 takes 19 s on two busy cores."""
 
 DRIVER_SHARE = 1 / 3
-"""Of that time, what the driver may take to tell of this machine's GPUs: 5 s wake one or two (1 to 3 s each, where
+"""Of that time, what the driver may take to list this machine's GPUs: 5 s wake one or two (1 to 3 s each, where
 persistence mode is off). A verdict without them, which says so, is more than none."""
 
 NICENESS = 10
@@ -52,7 +52,7 @@ _CHUNK = 1 << 16
 async def verify_build(
     journal: Path, spec: BuildSpec, since: float, enough: asyncio.Event
 ) -> AsyncIterator[list[Event]]:
-    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to tell.
+    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to report.
 
     Ends early when `enough` is set.
     """

@@ -149,7 +149,7 @@ class GateDriver:
             return self._escaped(job, grew)
         if job.life is Life.RUNNING and use.state == "frozen":
             return self._stuck(job)
-        if job.life is Life.ON_DECK and (use.starting or use.guests):
+        if job.life is Life.ON_DECK and (use.starting or use.hosted):
             # Before it was stopped it asked a cache's server for its compilation, which runs; or begun to start one.
             return self.thaw_one(job)
         return []

@@ -16,10 +16,10 @@ from stoker.decide.policy.waits import NO_WAITS
 from stoker.engine.govern.deck import Deck
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.hosted_gate import without_starting
-from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
-from stoker.engine.govern.waiting import reasons_told
+from stoker.engine.govern.waiting import new_reasons
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.table import Expected, JobTable
 from stoker.model import events as ev
@@ -50,7 +50,7 @@ class Governor:
         level: LevelControl,
         memory: MemoryWatch,
         gate: GateDriver,
-        jobserver: Lender | None = None,
+        jobserver: Jobserver | None = None,
     ) -> None:
         self.deck = Deck(jobs, expected)
         self._jobs = jobs
@@ -59,7 +59,7 @@ class Governor:
         self._gate = gate
         self._jobserver = jobserver
         self._precautions = Precautions()
-        self._dear = False
+        self._costly = False
         self._last_freeze = self._last_shed = -math.inf
         self._waits = NO_WAITS
 
@@ -70,9 +70,9 @@ class Governor:
         self._precautions = precautions
         self._level.serialise(one_by_one=precautions.one_by_one)
 
-    def set_dear(self, *, dear: bool) -> None:
+    def set_costly(self, *, costly: bool) -> None:
         """Whether a package builder such as pip runs above a scheduler: it starts anew when a job has been ended."""
-        self._dear = dear
+        self._costly = costly
 
     def name(self, job: ManagedJob) -> None:
         """What the job makes has been learnt: precautions may be for it."""
@@ -126,7 +126,7 @@ class Governor:
             pressure_line=level.pressure_line,
             spare=level.spare,
             lent=lent,
-            dear=self._dear,
+            dear=self._costly,
         )
 
     def step(self) -> list[ev.Event]:
@@ -145,10 +145,10 @@ class Governor:
             if _settled(view, decisions):
                 break
         self._gate.hosted.settle(self._jobs)
-        self._lend()
+        self._offer_slots()
         return events
 
-    def _lend(self) -> None:
+    def _offer_slots(self) -> None:
         """Slots are spare only while nobody on deck wants them."""
         if self._jobserver is not None:
             spare = self._level.level - len(self._jobs.having(Life.RUNNING)) - self._jobserver.used
@@ -213,7 +213,7 @@ class Governor:
 
     def reasons(self) -> list[ev.Event]:
         """Why those wait that are on deck or frozen, by the last decision, as far as that is news."""
-        return [] if self._gate.open else [*reasons_told(self._jobs, self._waits)]
+        return [] if self._gate.open else [*new_reasons(self._jobs, self._waits)]
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:

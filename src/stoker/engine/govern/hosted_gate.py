@@ -20,7 +20,7 @@ from stoker.sense.proc.jobs import JobUse
 
 
 class HostedGate:
-    """Which guests are stopped. `places`: how many may be, at most."""
+    """Which hosted compilers are stopped. `places`: how many may be, at most."""
 
     def __init__(self, places: int | None = None) -> None:
         self._places = (os.cpu_count() or 1) - 1 if places is None else places
@@ -29,35 +29,33 @@ class HostedGate:
         """Grows when somebody who stands in for the engine must know of it."""
 
     def see(self, member: ManagedJob, use: JobUse) -> None:
-        """After a look at a job: note its guests. One that an engine before this one had stopped goes on if its job
-        does.
-        """
-        roots = tuple(guest[0] for guest in use.guests)
+        """Note a job's hosted compilers. One that an engine before this one had stopped goes on if its job does."""
+        roots = tuple(tree[0] for tree in use.hosted)
         if roots == member.target.hosted:
             return
-        for guest in use.guests:
-            if guest[0] not in member.target.hosted and member.life is Life.RUNNING:
-                gate.nudge(guest)
+        for tree in use.hosted:
+            if tree[0] not in member.target.hosted and member.life is Life.RUNNING:
+                gate.nudge(tree)
         member.target = replace(member.target, hosted=roots)
 
     def settle(self, members: Iterable[ManagedJob]) -> None:
-        """After jobs were frozen or thawed, or have ended: so are their guests."""
+        """After jobs were frozen or thawed, or have ended: so are the compilers hosted for them."""
         frozen = [m for m in members if m.life is Life.FROZEN and m.target.hosted and m.lives]
-        wanted = {guest: m.job.key for m in frozen for guest in m.target.hosted}
-        free = [guest for guest in self._held if guest not in wanted]
+        wanted = {hosted: m.job.key for m in frozen for hosted in m.target.hosted}
+        free = [hosted for hosted in self._held if hosted not in wanted]
         if free:
             gate.release_hosted(free)
-        kept = {guest: job for guest, job in self._held.items() if guest in wanted}
-        more = [guest for guest in wanted if guest not in kept][: max(0, self._places - len(kept))]
+        kept = {hosted: job for hosted, job in self._held.items() if hosted in wanted}
+        more = [hosted for hosted in wanted if hosted not in kept][: max(0, self._places - len(kept))]
         if more:
             gate.hold_hosted(more)
-        held = {**kept, **{guest: wanted[guest] for guest in more}}
+        held = {**kept, **{hosted: wanted[hosted] for hosted in more}}
         self.version += held != self._held
         self._held = held
 
     @property
     def held(self) -> Mapping[Key, Key]:
-        """The stopped guests, and the job that each of them works for."""
+        """Those that are stopped, and the job that each of them works for."""
         return self._held
 
 

@@ -1,4 +1,4 @@
-"""Lends slots that no candidate wants to tools inside jobs, and tells how many of them are used beside the deck.
+"""Offers slots that no candidate wants to tools inside jobs, and counts how many of them are used beside the deck.
 
 A slot may be one of the deck's jobs already: a ninja or make without a number of its own, as a script calls it, takes
 one for each of its jobs but the first. And a tool that is killed gives none back. Unaware of why a slot is spare.
@@ -21,8 +21,8 @@ CHECK_SECONDS = 5.0
 """How often those who may hold slots are looked for, while some are used: a read of every process's descriptors."""
 
 
-class Lender:
-    """The slots of one build's pool. `living` tells how many of the deck's jobs live, by scheduler.
+class Jobserver:
+    """The slots of one build's pool. `living` counts how many of the deck's jobs live, by scheduler.
 
     Raises OSError where the pool cannot be opened.
     """
@@ -38,8 +38,8 @@ class Lender:
     @property
     def used(self) -> int:
         """Slots that tools use beside the deck's jobs."""
-        lent = self._pool.taken
-        return max(0, lent - self._on_deck(self._living())) if lent else 0
+        taken = self._pool.taken
+        return max(0, taken - self._on_deck(self._living())) if taken else 0
 
     def offer(self, spare: int) -> None:
         """Let `spare` slots be taken. What nobody can hold any more comes back."""

@@ -12,7 +12,7 @@ from stoker.model.samples import MachineSample
 from stoker.model.units import format_bytes
 
 SPACING = 600.0
-"""Seconds until another such stall is told: a neighbour may come and go all day."""
+"""Seconds until another such stall is reported: a neighbour may come and go all day."""
 
 OVER = 0.5
 """Share of the line below which a stall is over."""
@@ -22,7 +22,7 @@ class NeighbourWatch:
     """The stalls of others, from one sample to the next."""
 
     def __init__(self) -> None:
-        self._told_at = -math.inf
+        self._reported_at = -math.inf
         self._lasts = False
 
     def look(self, sample: MachineSample, reserve: float, line: float, now: float) -> list[ev.Noticed]:
@@ -33,8 +33,8 @@ class NeighbourWatch:
             self._lasts = False
         elif stall.some >= line and not self._lasts:
             self._lasts = True
-            if now - self._told_at >= SPACING:
-                self._told_at = now
+            if now - self._reported_at >= SPACING:
+                self._reported_at = now
                 return [_notice(stall.some, sample.memory_available)]
         return []
 

@@ -1,4 +1,4 @@
-"""Tells why jobs wait: once for all that wait for the same, and again only when the reason is another one.
+"""Announces why jobs wait: once for all that wait for the same, and again only when the reason is another one.
 
 Unaware of how reasons come about.
 """
@@ -12,8 +12,8 @@ from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.model import events as ev
 
 
-def reasons_told(jobs: Iterable[ManagedJob], waits: Waits) -> list[ev.JobsWaiting]:
-    """What is news of why these wait; they keep what was told of each."""
+def new_reasons(jobs: Iterable[ManagedJob], waits: Waits) -> list[ev.JobsWaiting]:
+    """What is news of why these wait; they keep what was announced of each."""
     news: dict[Wait, list[int]] = {}
     for job in jobs:
         wait = _reason(job, waits)

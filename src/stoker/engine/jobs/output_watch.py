@@ -1,4 +1,4 @@
-"""What the build's own output adds to what the processes tell: totals, percentages, failed steps.
+"""What the build's own output adds to what the processes show: totals, percentages, failed steps.
 
 Only a help: below pip there is nothing to read until the end. Unaware of processes and of the journal.
 """
@@ -33,7 +33,7 @@ class OutputWatch:
         self._path = path
         self._reader = BuildOutput(path, max(state.output.failures_end, state.output.read))
         self._heard_percent: PercentLine | None = None
-        self._percent_told: dict[int, float] = {}
+        self._percent_announced: dict[int, float] = {}
         self._heard: dict[int, tuple[StatusLine, int]] = {}
 
     @property
@@ -46,7 +46,7 @@ class OutputWatch:
 
     @property
     def settled(self) -> int:
-        """Up to which byte everything has been told."""
+        """Up to which byte everything has been announced."""
         return self._reader.settled
 
     def read(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
@@ -87,7 +87,7 @@ class OutputWatch:
 
         A nested ninja's lines come in the outer one's output. So beside a plan another total is believed when it is
         heard again after another job has finished, by ninja's count and by ours. While ninja renews its manifest it
-        has a total for that alone: so the first plan, which tells the two apart, is waited for.
+        has a total for that alone: so the first plan, which separates the two, is waited for.
         """
         if len(ninjas) != 1:
             return []
@@ -121,9 +121,9 @@ class OutputWatch:
         live = sum(b.present for b in books if not b.keeps_log)
         line, sid = self._heard_percent, tops[0].sid
         percent = float(round(max(0.0, line.percent - live * line.each)))
-        if self._percent_told.get(sid) == percent:
+        if self._percent_announced.get(sid) == percent:
             return []
-        self._percent_told[sid] = percent
+        self._percent_announced[sid] = percent
         return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
 
 

@@ -1,6 +1,6 @@
-"""When a record of ninja's log happened, and so which job it may be of where no name tells.
+"""When a record of ninja's log happened, and so which job it may be of where no name says it.
 
-Ninja's milliseconds count from a moment that it tells nobody: jobs that a name pairs with their records show it. It
+Ninja's milliseconds count from a moment that it keeps to itself: jobs that a name pairs with their records show it. It
 begins anew when ninja has renewed its own manifest. Before any pair is known, a record's length and the time of what it
 made have to do. Pure: unaware of processes and files.
 """

@@ -31,7 +31,7 @@ MAX_SPARE = 200
 """Records kept of jobs that nobody saw, in case one of them is that of a job whose end is noticed later."""
 
 MAX_FIRST = 1000
-"""Jobs remembered from a ninja's start on until its plan tells which of them only renewed its manifest."""
+"""Jobs remembered from a ninja's start on until its plan says which of them only renewed its manifest."""
 
 
 class SchedulerBook:
@@ -65,7 +65,7 @@ class SchedulerBook:
 
     @property
     def keeps_log(self) -> bool:
-        """Whether finished jobs are told by a .ninja_log."""
+        """Whether finished jobs are recorded in a .ninja_log."""
         return self.scheduler.tool != "make"
 
     @property
@@ -99,7 +99,7 @@ class SchedulerBook:
         return events
 
     def recount(self) -> list[JobsUncounted]:
-        """What was counted before the plan told that it only renewed the manifest."""
+        """What was counted before the plan said that it only renewed the manifest."""
         renewing = self.plan.summary.renewing if self.plan is not None else ()
         wrong = Counter[str](tool for output, tool in self._first if output in renewing)
         self._first.clear()
@@ -189,7 +189,7 @@ class SchedulerBook:
         return exited or next((job for job in jobs if job.life is Life.RUNNING), None)
 
     def _by_times(self, entry: Entry) -> ManagedJob | None:
-        """An exited job whose output nothing told, or told in other words. What the plan calls by name is none."""
+        """An exited job whose output nothing named, or named in other words. What the plan calls by name is none."""
         fits = [(fit, job.jid, job) for job in self._nameless() if (fit := self._misfit(entry, job)) is not None]
         return min(fits)[2] if fits else None
 

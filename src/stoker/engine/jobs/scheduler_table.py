@@ -1,6 +1,6 @@
 """The schedulers at work, each with its book, its log and its plan.
 
-Two ninjas may write one log one after the other (`ninja a && ninja b`); the starts that its records imply tell them
+Two ninjas may write one log one after the other (`ninja a && ninja b`); the starts that its records imply keep them
 apart. Unaware of how processes are found, of decisions and of the journal.
 """
 
@@ -169,7 +169,7 @@ class SchedulerTable:
         events: list[ev.Event] = []
         for tracked in list(self._tracked.values()):
             if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
-                continue  # The next ninja may write this log already; the tick that finds it tells them apart.
+                continue  # The next ninja may write this log already; the tick that finds it keeps them apart.
             events += self._read(tracked, now, just_scanned=just_scanned)
         return events
 

@@ -30,7 +30,7 @@ ASK_EVERY, ASK_SHARE = 2.0, 0.01
 process of 5 ms, one to a server with a remote cache may take long."""
 
 SIZE_EVERY = 30.0
-"""Seconds between two questions for ccache's size, which its log does not tell."""
+"""Seconds between two questions for ccache's size, which its log does not hold."""
 
 READERS = {"ccache": ccache_figures, "sccache": sccache_figures}
 NOT_FOR_A_SERVER = ("MAKEFLAGS", "MFLAGS", "STOKER_READY_FD")
@@ -47,7 +47,7 @@ class _Asked:
     def __init__(self, base: tuple[int, ...]) -> None:
         self._base = base if len(base) == len(NOTHING) else NOTHING
         self._last = NOTHING
-        self.told = Figures()
+        self.figures = Figures()
         self.late = False
         """Found when the build had begun already: what it has counted until it is asked first is not this build's."""
 
@@ -56,20 +56,20 @@ class _Asked:
         """What this build did not do, in the cache's counts."""
         return self._base
 
-    def begin(self, told: Figures) -> None:
+    def begin(self, figures: Figures) -> None:
         """All that it has counted by now was before this build."""
-        self._base = self._last = told.counts
+        self._base = self._last = figures.counts
 
-    def take(self, told: Figures) -> None:
+    def take(self, figures: Figures) -> None:
         """The figures now. A server that was started anew, or a `--zero-stats`, begins again at nothing."""
         if self.late:
-            self.begin(told)
+            self.begin(figures)
             self.late = False
-        if any(now < before for now, before in zip(told.counts, self._last, strict=True)):
+        if any(now < before for now, before in zip(figures.counts, self._last, strict=True)):
             self._base = tuple(base - last for base, last in zip(self._base, self._last, strict=True))
-        self._last = told.counts
-        mine = (max(0, now - base) for now, base in zip(told.counts, self._base, strict=True))
-        self.told = Figures(*mine)._replace(size=told.size, size_limit=told.size_limit)
+        self._last = figures.counts
+        mine = (max(0, now - base) for now, base in zip(figures.counts, self._base, strict=True))
+        self.figures = Figures(*mine)._replace(size=figures.size, size_limit=figures.size_limit)
 
 
 class CacheMeter:
@@ -83,7 +83,7 @@ class CacheMeter:
         self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.cache_log_start)
         self._own_log = own == ""
         self._known = known
-        self._told = state.cache
+        self._announced = state.cache
         self._before = state.cache
         self._bases = paths.cache_bases
         self._written: dict[CacheTool, tuple[int, ...]] = {}
@@ -106,16 +106,16 @@ class CacheMeter:
         known = self._read_bases()
         for tool in self._to_ask():
             asked = self._asked[tool] = _Asked(known.get(tool, ()))
-            if tool not in known and (told := await self._figures(tool)) is not None:
-                asked.begin(told)
+            if tool not in known and (figures := await self._figures(tool)) is not None:
+                asked.begin(figures)
         self._write_bases()
         return notes
 
     def _read_bases(self) -> dict[str, tuple[int, ...]]:
         """What an engine before this one wrote down of what was counted before the build."""
         try:
-            told = json.loads(self._bases.read_bytes())
-            return {str(tool): tuple(int(count) for count in counts) for tool, counts in told.items()}
+            figures = json.loads(self._bases.read_bytes())
+            return {str(tool): tuple(int(count) for count in counts) for tool, counts in figures.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
@@ -143,11 +143,11 @@ class CacheMeter:
         if program is None or (tool == "sccache" and not await answers(self._env)):
             return None
         text = await ask((program, *ASK[tool]), self._env, self._cwd)
-        told = READERS[tool](text) if text is not None else None
-        if tool == "ccache" and told is not None and told.size_limit is None:  # an older one's figures lack it
+        figures = READERS[tool](text) if text is not None else None
+        if tool == "ccache" and figures is not None and figures.size_limit is None:  # an older one's figures lack it
             limit = await ask((program, "--get-config", "max_size"), self._env, self._cwd)
-            told = told._replace(size_limit=ccache_size(limit or ""))
-        return told
+            figures = figures._replace(size_limit=ccache_size(limit or ""))
+        return figures
 
     # -- looking -----------------------------------------------------------------------------------------------
 
@@ -192,11 +192,11 @@ class CacheMeter:
         """Ask those that are in use; how often depends on how long that takes."""
         began = time.monotonic()
         for tool in self._used():
-            if (told := await self._figures(tool)) is not None:
-                self._asked[tool].take(told)
+            if (figures := await self._figures(tool)) is not None:
+                self._asked[tool].take(figures)
         self._write_bases()
-        if self._log_counts() and began >= self._size_at and (told := await self._figures("ccache")) is not None:
-            self._size, self._size_at = (told.size, told.size_limit), began + SIZE_EVERY
+        if self._log_counts() and began >= self._size_at and (figures := await self._figures("ccache")) is not None:
+            self._size, self._size_at = (figures.size, figures.size_limit), began + SIZE_EVERY
         took = time.monotonic() - began
         self._ask_at = time.monotonic() + max(ASK_EVERY, took / ASK_SHARE)
 
@@ -204,15 +204,15 @@ class CacheMeter:
 
     def _news(self) -> list[ev.Event]:
         use = self._use()
-        if use is None or use == self._told:
+        if use is None or use == self._announced:
             return []
-        self._told = use
+        self._announced = use
         self._known.caching = True
         return [ev.CacheUsed(use)]
 
     def _use(self) -> CacheUse | None:
         """The cache that did the most for this build, None if none did anything."""
-        uses = [CacheUse(tool, *a.told, exact=not any(a.base)) for tool, a in self._asked.items()]
+        uses = [CacheUse(tool, *a.figures, exact=not any(a.base)) for tool, a in self._asked.items()]
         if self._log is not None:
             counts = self._log.figures.counts
             uses.append(CacheUse("ccache", *counts, *self._size, exact=self._own_log))
@@ -222,7 +222,7 @@ class CacheMeter:
         return self._with_saved(max(used, key=lambda use: use.calls))
 
     def _with_saved(self, use: CacheUse) -> CacheUse:
-        """What the hits spared; those of an engine before this one count as it told."""
+        """What the hits spared; those of an engine before this one count as it announced them."""
         before = self._before if self._before is not None and self._before.tool == use.tool else CacheUse(use.tool)
         spared = self._known.saved.by(use.hits - before.hits)
         if spared is None:

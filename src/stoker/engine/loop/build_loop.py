@@ -184,7 +184,7 @@ class BuildLoop:
                 is_inside = outer is not None and outer.key in self._schedulers
                 new.append((book, self._schedulers.book(outer.key).sid if outer is not None and is_inside else None))
         self._parts.planner.make(self._schedulers.books())
-        self._governor.set_dear(dear=self._schedulers.costly)
+        self._governor.set_costly(costly=self._schedulers.costly)
         return new
 
     async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:

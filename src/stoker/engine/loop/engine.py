@@ -25,7 +25,7 @@ from stoker.engine.govern.level_control import StepLimits
 from stoker.engine.learn.forecast import LEARNT_FROM
 from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
-from stoker.engine.loop.ungoverned_warning import ungoverned_told
+from stoker.engine.loop.ungoverned_warning import warn_of_ungoverned
 from stoker.engine.loop.wakeup import LogsPace, Pace, Wakeup
 from stoker.engine.loop.wiring import Wired, wire
 from stoker.engine.reload.people import login_name
@@ -159,7 +159,7 @@ class Engine:
         remarks: list[ev.Event] = [ev.Noticed("warning", note) for note in wired.expectations.notes.take()]
         remarks += wired.steps.lost(self._state, events)
         environment = {**os.environ, **wired.steps.environment(self._supervisor.runs[-1].step)} if whole else {}
-        return [*remarks, *ungoverned_told(self._state, events, environment)]
+        return [*remarks, *warn_of_ungoverned(self._state, events, environment)]
 
     def _estimate(self, now: float) -> list[ev.Event]:
         """The time left, every few seconds."""
@@ -298,7 +298,7 @@ class Engine:
         """The build waits for this: nothing of it shall run unseen."""
         self._ready_at = time.monotonic()
         if ready := os.environ.pop("STOKER_READY_FD", ""):
-            self._parts.governor.step()  # lends slots: a plain ninja asks for some at its start, then not for a while
+            self._parts.governor.step()  # offers slots: a plain ninja asks for some at its start, then not for a while
             with contextlib.suppress(OSError, ValueError):
                 os.close(int(ready))
 

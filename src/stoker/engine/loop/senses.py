@@ -1,6 +1,6 @@
 """What is read of the build's processes: the tree, its schedulers and jobs, who was born, and who has exited.
 
-Gives facts; keeps only what it takes to tell the next facts from the last ones. Stops nobody and decides nothing.
+Gives facts; keeps only what it takes to know the next facts from the last ones. Stops nobody and decides nothing.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class SupervisorLink:
         self._handover.write_gate(places, list(schedulers), stopped, [job.job.key for job in jobs], hosted.held)
 
     def asked(self) -> FailedAttempt | None:
-        """The command has failed, and the supervisor waits to be told what now."""
+        """The command has failed, and the supervisor waits for an answer."""
         return self._handover.asked()
 
     def answer(self, failed: FailedAttempt, *, again: bool, exit_code: int | None) -> None:

@@ -76,7 +76,7 @@ class Pace:
 
 
 class LogsPace:
-    """When ninja's logs are looked at again, by the monotonic clock. While no job ends they tell nothing new."""
+    """When ninja's logs are looked at again, by the monotonic clock. While no job ends they hold nothing new."""
 
     def __init__(self) -> None:
         self._at = self._rested = 0.0
@@ -98,7 +98,7 @@ class LogsPace:
         return max(0.0, self._at - clock) if self._awaited else math.inf
 
     def is_time(self, clock: float) -> bool:
-        """Whether to look now; whoever is told so does."""
+        """Whether to look now; whoever hears so does."""
         if clock < self._at:
             return False
         self._at = self._rested = clock + LOGS_SECONDS

@@ -17,7 +17,7 @@ from stoker.engine.aftermath.failures import Failures
 from stoker.engine.aftermath.recovery import Recovery
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor
-from stoker.engine.govern.jobserver import Lender
+from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.user_commands import UserCommands
@@ -33,7 +33,7 @@ from stoker.engine.loop.event_store import EventStore
 from stoker.engine.loop.sampler import Sampler
 from stoker.engine.loop.senses import Senses
 from stoker.engine.loop.supervisor_link import SupervisorLink
-from stoker.engine.reload.config_reload import Following
+from stoker.engine.reload.config_reload import ConfigReload
 from stoker.engine.steps import Roots, Steps, known_run
 from stoker.model.state import BuildState
 from stoker.record.history import History
@@ -50,7 +50,7 @@ class Wired:
     store: EventStore
     supervisor: SupervisorLink
     steps: Steps
-    reload: Following
+    reload: ConfigReload
     expectations: Expectations
     cache: CacheMeter
     recovery: Recovery
@@ -65,7 +65,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     spec = load_spec(paths.root)
     store, supervisor, steps = EventStore(paths), SupervisorLink(paths), Steps(spec)
     state = store.state
-    reload = Following(paths, spec, steps)
+    reload = ConfigReload(paths, spec, steps)
     expectations = Expectations(reload.priors, History(history_path()))
     forecast = Forecast(expectations.foretell)
     forecast.on_unseen = expectations.unseen
@@ -82,7 +82,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     gate = GateDriver(jobs, recovery.killed_by_stoker, time.monotonic)
     jobserver = None
     with contextlib.suppress(OSError):  # no jobserver: tools inside jobs keep to one slot each
-        jobserver = Lender(paths.jobserver, jobs.living_by_scheduler)
+        jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
     governor = Governor(jobs, expectations, level, memory, gate, jobserver)
     schedulers = SchedulerTable(jobs, state)
     output = OutputWatch(paths.output, state)

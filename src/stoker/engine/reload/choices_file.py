@@ -21,32 +21,32 @@ NAME = "choices.json"
 
 def write_choices(folder: Path, choices: Choices) -> None:
     """Keep them; raises OSError. What was kept before is there until the new ones are whole."""
-    told = {
+    stored = {
         "memory": choices.profile.memory,
         "steps": {name: list(step) for name, step in choices.profile.steps.items()},
-        "profile_classes": [_told(prior) for prior in choices.profile.classes],
-        "classes": [_told(prior) for prior in choices.classes],
+        "profile_classes": [_stored(prior) for prior in choices.profile.classes],
+        "classes": [_stored(prior) for prior in choices.classes],
         "thresholds": asdict(choices.thresholds),
     }
     new = folder / f"{NAME}.new"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="ascii") as file:
-        json.dump(told, file)
+        json.dump(stored, file)
     new.replace(folder / NAME)
 
 
 def read_choices(folder: Path) -> Choices | None:
     """What was kept; None where there is nothing, or nothing that can be used."""
     try:
-        told = json.loads((folder / NAME).read_bytes())
-        steps = {name: StepChoice(level, retries) for name, (level, retries) in told["steps"].items()}
-        profile = ProfileChoices(told["memory"], steps, _classes(told["profile_classes"]))
-        return Choices(profile, _classes(told["classes"]), _thresholds(told["thresholds"]))
+        stored = json.loads((folder / NAME).read_bytes())
+        steps = {name: StepChoice(level, retries) for name, (level, retries) in stored["steps"].items()}
+        profile = ProfileChoices(stored["memory"], steps, _classes(stored["profile_classes"]))
+        return Choices(profile, _classes(stored["classes"]), _thresholds(stored["thresholds"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _told(prior: Prior) -> dict[str, Any]:
+def _stored(prior: Prior) -> dict[str, Any]:
     return {
         "name": prior.name,
         "points": [list(point) for point in prior.curve.points],
@@ -59,14 +59,14 @@ def _told(prior: Prior) -> dict[str, Any]:
     }
 
 
-def _classes(told: list[dict[str, Any]]) -> tuple[Prior, ...]:
-    return tuple(_prior(**each) for each in told)
+def _classes(stored: list[dict[str, Any]]) -> tuple[Prior, ...]:
+    return tuple(_prior(**each) for each in stored)
 
 
 def _prior(points: list[list[Any]], source: str, **rest: Any) -> Prior:
     return Prior(curve=Curve(tuple(Point(*point) for point in points), source=source), **rest)
 
 
-def _thresholds(told: dict[str, Any]) -> Thresholds:
-    amounts = {key: Amount(**told[key]) if told[key] is not None else None for key in ("reserve", "floor")}
-    return Thresholds(**{**told, **amounts})
+def _thresholds(stored: dict[str, Any]) -> Thresholds:
+    amounts = {key: Amount(**stored[key]) if stored[key] is not None else None for key in ("reserve", "floor")}
+    return Thresholds(**{**stored, **amounts})

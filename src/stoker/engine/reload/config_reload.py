@@ -38,7 +38,7 @@ JOIN_SECONDS = 1.0
 """How long the end waits for the thread that reads; it may hang on a file server that does not answer."""
 
 
-class Following:
+class ConfigReload:
     """The choices that count, from the start of the build or from where the engine before left them."""
 
     def __init__(self, paths: BuildPaths, spec: BuildSpec, steps: Steps) -> None:
@@ -51,7 +51,7 @@ class Following:
         self._stop = threading.Event()
         self._sources = list(self._made(profile))
         self._readings: deque[Reading | str] = deque()
-        self._told: dict[Source, str] = {}
+        self._announced: dict[Source, str] = {}
         self._thread: threading.Thread | None = None
         self.faults: list[ConfigError] = []
         """What was wrong when the first engine began; what could be read all the same counts."""
@@ -102,9 +102,9 @@ class Following:
 
     # -- what changes ------------------------------------------------------------------------------------------
 
-    def start(self, ring: Callable[[], None]) -> None:
-        """Watch from now on, in a thread: `ring` is called in this loop when there is news."""
-        run = partial(self._watch, asyncio.get_running_loop(), ring)
+    def start(self, wake: Callable[[], None]) -> None:
+        """Watch from now on, in a thread: `wake` is called in this loop when there is news."""
+        run = partial(self._watch, asyncio.get_running_loop(), wake)
         self._thread = threading.Thread(target=run, name="following", daemon=True)
         self._thread.start()
 
@@ -145,21 +145,21 @@ class Following:
         return changes
 
     def _faulty(self, reading: Reading) -> Iterator[ev.Event]:
-        """The first fault, once; the rest is told when that has been mended."""
+        """The first fault, once; the rest is announced when that has been repaired."""
         fault = reading.faults[0]
         more = f", and {len(reading.faults) - 1} more" if len(reading.faults) > 1 else ""
         place = f"{short(fault.path)}:{fault.line}" if fault.line else short(fault.path)
         text = f"{place}: {fault.message}{more}; the old values stay"
-        known = self._told.get(reading.source)
-        self._told[reading.source] = text
+        known = self._announced.get(reading.source)
+        self._announced[reading.source] = text
         if text != known:
             yield ev.Noticed("warning", text)
 
     def _remaining(self, reading: Reading, *, any_change: bool) -> Iterator[ev.Event]:
-        mended = self._told.pop(reading.source, None) is not None
+        repaired = self._announced.pop(reading.source, None) is not None
         if reading.rest:
             yield ev.Noticed("info", f"{short(reading.changed)}: commands and environment count from the next build on")
-        elif mended and not any_change:
+        elif repaired and not any_change:
             yield ev.Noticed("info", f"{short(reading.changed)} is without fault again; nothing has changed")
 
     def _remark(self, change: Change, *, level_by_hand: bool) -> str:
@@ -177,7 +177,7 @@ class Following:
 
     # -- in the thread -----------------------------------------------------------------------------------------
 
-    def _watch(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+    def _watch(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
         accepted = self.choices
         try:
             for _ in watch_files(self._places, self._stop):
@@ -185,19 +185,19 @@ class Following:
                     reading = source.again(accepted)
                     if reading is not None and not self._stop.is_set():
                         accepted = accepted if reading.faults else reading.choices
-                        self._post(reading, loop, ring)
+                        self._post(reading, loop, wake)
                         self._stop.wait(LEAST_SECONDS)
         except Exception as err:  # noqa: BLE001  (a fault in here must cost the build nothing else)
-            self._post(f"changes of profile and settings are not followed any more: {clean(repr(err))}", loop, ring)
+            self._post(f"changes of profile and settings are not followed any more: {clean(repr(err))}", loop, wake)
 
     def _places(self) -> Iterator[Path]:
         for source in self._sources:
             yield from source.files
 
-    def _post(self, reading: Reading | str, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+    def _post(self, reading: Reading | str, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
         self._readings.append(reading)
         with contextlib.suppress(RuntimeError):  # the loop has just been closed
-            loop.call_soon_threadsafe(ring)
+            loop.call_soon_threadsafe(wake)
 
 
 def short(path: Path) -> str:

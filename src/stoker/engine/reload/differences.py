@@ -16,7 +16,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
 MAX_CLASSES = 8
-"""Changed classes that are told one by one; of a file that was rewritten as a whole the rest is counted."""
+"""Changed classes that are listed one by one; of a file that was rewritten as a whole the rest is counted."""
 
 LEVEL = "automatic level"
 
@@ -50,7 +50,7 @@ def _memory(before: int | None, after: int | None) -> Iterator[str]:
 
 
 def _steps(before: Choices, after: Choices, names: Sequence[str], key: Literal["level", "retries"]) -> Iterator[str]:
-    """Steps that change alike are told together."""
+    """Steps that change alike are listed together."""
     alike: dict[tuple[str, str], list[str]] = {}
     for name in names:
         steps = [choices.profile.steps.get(name) for choices in (before, after)]

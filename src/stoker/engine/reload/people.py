@@ -1,4 +1,4 @@
-"""Who somebody is, by the number that the kernel tells. Unaware of what they asked for."""
+"""Who somebody is, by the number that the kernel gives. Unaware of what they asked for."""
 
 from __future__ import annotations
 

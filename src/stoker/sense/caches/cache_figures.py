@@ -46,7 +46,7 @@ _KIB = 1024
 
 
 class Figures(NamedTuple):
-    """What a cache has counted. Sizes are bytes, None where they are not told."""
+    """What a cache has counted. Sizes are bytes, None where they are not known."""
 
     hits: int = 0
     misses: int = 0

@@ -1,7 +1,7 @@
 """Command line -> what kind of work it is, what it makes, and a few words for a person. Pure.
 
 Unaware of processes and files: response files are not opened, because the program's name and its own arguments
-are enough to tell.
+are enough.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _WEIGHT: dict[Tool, int] = {"nvcc": 4, "cxx": 3, "link": 2, "archive": 1, "other
 
 
 class Work(NamedTuple):
-    """What a command does and the file it makes, None if its arguments do not tell."""
+    """What a command does and the file it makes, None if its arguments do not say."""
 
     tool: Tool
     output: str | None
@@ -158,12 +158,12 @@ def classify_text(command: str) -> Work:
 
 
 def programs_of(argv: Sequence[str]) -> frozenset[str]:
-    """The base names of all programs that a command line starts, as far as it tells."""
+    """The base names of all programs that a command line starts, as far as it shows."""
     return frozenset(os.path.basename(c.argv[0]) for c in simple_commands(argv))
 
 
 def is_helper(argv: Sequence[str]) -> bool:
-    """Whether a recipe's line only tells of progress or tidies files: nobody counts it among the jobs of a build."""
+    """Whether a recipe's line only reports progress or tidies files: nobody counts it among the jobs of a build."""
     commands = simple_commands(argv)
     if not commands:
         return shell_text(argv) is not None  # nothing but what the shell does by itself

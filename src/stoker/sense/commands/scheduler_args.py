@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a scheduler was told. `width` None with `width_given` means no limit.
+    """What a scheduler was asked for. `width` None with `width_given` means no limit.
 
     `builds_nothing` is true for tool runs, dry runs, and questions such as --version. `failures` is how many jobs may
     fail until nothing new is started, None for no limit.
@@ -47,7 +47,7 @@ _MAKE_LONG_VALUES = frozenset(
 
 
 def ninja_arguments(argv: Sequence[str]) -> Arguments:
-    """What `ninja ARGS...` was told (getopt_long of ninja.cc: options and operands in any order)."""
+    """What `ninja ARGS...` asks for (getopt_long of ninja.cc: options and operands in any order)."""
     options = list(_ninja_options(argv[1:]))
     given = dict(options)
     jobs = given.get("j")
@@ -64,7 +64,7 @@ def ninja_arguments(argv: Sequence[str]) -> Arguments:
 
 
 def make_arguments(argv: Sequence[str]) -> Arguments:
-    """What `make ARGS...` was told. Targets are operands that assign no variable."""
+    """What `make ARGS...` asks for. Targets are operands that assign no variable."""
     options = list(_make_options(argv[1:]))
     given = dict(options)
     directories = [value or "" for name, value in options if name in ("C", "directory")]

@@ -85,7 +85,7 @@ class NinjaLog:
 
     @property
     def lost(self) -> bool:
-        """True if the log went with its folder before it was ever open: then it tells nothing about any job."""
+        """True if the log went with its folder before it was ever open: then it says nothing about any job."""
         return self._kept is None and not self.path.parent.is_dir()
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class NinjaLog:
             self._kept = None
 
     def first_read(self, ninja_start: float, now: float, manifest: str = "build.ninja") -> FirstRead:
-        """Read all there is, and tell this run's entries from those of earlier runs.
+        """Read all there is, and separate this run's entries from those of earlier runs.
 
         `ninja_start` and `now` are Unix seconds. This run's entries are at the end of the file; going backwards they
         end where an entry is too old, or where the milliseconds jump although the manifest was not just rebuilt.

@@ -91,7 +91,7 @@ class PercentLine:
 class FailedStep:
     """A step that failed, by the scheduler's own words.
 
-    `command` is empty where make does not tell it. `exit_code` is None where it is not printed (ninja before 1.13).
+    `command` is empty where make does not print it. `exit_code` is None where it is not printed (ninja before 1.13).
     `excerpt` holds the first lines of its output (for make: the last ones before), raw and without line ends.
     `log_start` and `log_end` are bytes of the log, the whole block.
     """
@@ -169,7 +169,7 @@ class BuildOutput:
 
     @property
     def settled(self) -> int:
-        """Up to where everything has been told: whoever goes on with this log may begin there."""
+        """Up to where everything has been reported: whoever goes on with this log may begin there."""
         return self._block.start if self._block is not None else self.offset - len(self._carry)
 
     def skip_to(self, offset: int) -> None:

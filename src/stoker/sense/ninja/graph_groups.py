@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from stoker.sense.ninja.graph_reader import GraphError, Task
 
 MAX_GROUPS = 1_200
-"""Groups told to the engine, which goes through all of them at every forecast: 15 ms for that many."""
+"""Groups given to the engine, which goes through all of them at every forecast: 15 ms for that many."""
 
 MAX_DEPS = 50_000
 """Pairs of groups of which one waits for the other; each costs the forecast 0.1 µs."""

@@ -13,7 +13,7 @@ MAX_ARROWS = 4_000_000
 
 
 class GraphError(Exception):
-    """The graph is not told; the message says why."""
+    """The graph cannot be had; the message says why."""
 
 
 @dataclass(slots=True)

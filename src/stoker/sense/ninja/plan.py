@@ -29,7 +29,7 @@ class PlanSummary:
     """The figures of a plan.
 
     `total` counts this run's edges: `finished` before the plan was made, and `planned` after. With restat rules it is
-    an upper bound. `tools` counts them by kind. `stamp` tells whether the manifest is still the one that was read.
+    an upper bound. `tools` counts them by kind. `stamp` shows whether the manifest is still the one that was read.
     `renewing` are outputs of the edges by which ninja renews the manifest before all others; it counts them apart, and
     they are in none of these figures.
     """
@@ -77,7 +77,7 @@ class Plan:
     def output_of(self, argv: Sequence[str]) -> tuple[str, Tool] | None:
         """The output and tool of a running job, None for a command that is not in the plan.
 
-        The output is empty where several edges have this very command: it does not tell which of them the job is.
+        The output is empty where several edges have this very command: it does not show which of them the job is.
         """
         return self._find(key_of_argv(argv)) if argv else None
 

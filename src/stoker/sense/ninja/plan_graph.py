@@ -33,7 +33,7 @@ _TOOLS: tuple[Tool, ...] = get_args(Tool)
 class PlannedEdge:
     """An edge still to run: its outputs (the first is its name), its tool, its group.
 
-    `seconds` is what it took in an earlier run by ninja's log, UNKNOWN where that does not tell. `command` is the
+    `seconds` is what it took in an earlier run by ninja's log, UNKNOWN where that does not say. `command` is the
     number of a command line like its own: of another object of the same library, perhaps. `size` is that of the source
     which it compiles, in bytes, 0 where there is none.
     """
@@ -49,7 +49,7 @@ class PlannedEdge:
 class PlanGraph:
     """The planned edges by number, and the groups they belong to.
 
-    Edges of one group wait for the same groups and are waited for by the same, so that they need not be told apart;
+    Edges of one group wait for the same groups and are waited for by the same, so that they need not be kept apart;
     a group may be empty (a phony edge that joins others). `deps[g]` are groups with lower numbers: if the grouping is
     `exact`, all their edges must end before any of group `g` begins; else only some, and nobody knows which.
     """

@@ -115,7 +115,7 @@ class _Kinds:
 
 @dataclass(slots=True)
 class _Plan:
-    """What `main` writes: figures, the table's rows, and the edges still to run with the command that tells of them."""
+    """What `main` writes: figures, the table's rows, and the edges still to run with the command that names them."""
 
     summary: PlanSummary
     rows: list[TableRow] = field(default_factory=list)
@@ -224,14 +224,14 @@ def _source_size(command: str, directory: Path) -> int:
 
 
 def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
-    """Write which edge waits for which; a note if that cannot be told. The plan is good without it."""
+    """Write which edge waits for which; a note if that cannot be had. The plan is good without it."""
     by_output = {edge.output: edge for edge in plan.edges if edge.output}
     try:
         tasks = tasks_of(read_dot(_lines(list(plan.graph_command), directory)), by_output)
         groups = grouped(tasks)
         signal.alarm(0)
     except (GraphError, PlanError, OSError) as err:
-        return f"the time left is told by counting jobs, for want of the graph: {err}"
+        return f"the time left is estimated by counting jobs, for want of the graph: {err}"
     edges: list[PlannedEdge] = []
     for task, group in zip(tasks, groups.of_task, strict=True):
         named = next((by_output[o] for o in task.outputs if o in by_output), None)

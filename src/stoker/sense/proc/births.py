@@ -19,7 +19,7 @@ MAX_RANGE = 4096
 class BirthWatch:
     """Children that were born since the last look.
 
-    The kernel lists a process's children where it was built to (CONFIG_PROC_CHILDREN). Elsewhere /proc/loadavg tells
+    The kernel lists a process's children where it was built to (CONFIG_PROC_CHILDREN). Elsewhere /proc/loadavg holds
     the last pid that was given away, and only pids since then are looked at; where that cannot be believed (a
     container's own /proc), /proc is listed.
     """

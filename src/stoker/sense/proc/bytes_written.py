@@ -54,7 +54,7 @@ class WrittenReader:
         return self._elsewhere + here
 
     def go_on_from(self, root: int, known: int) -> None:
-        """The root is gone with what it had been told: from now on count what is below another one."""
+        """The root is gone with what was charged to it: from now on count what is below another one."""
         self._root, self._adopted, self._most = root, known, Io()
 
 

@@ -26,7 +26,7 @@ class ExitWatch:
         self._open: dict[Key, int] = {}
 
     def watch(self, key: Key) -> None:
-        """Wait for the end of the process; one that has ended already is told at the loop's next turn."""
+        """Wait for the end of the process; one that has ended already is reported at the loop's next turn."""
         if key in self._open:
             return
         try:

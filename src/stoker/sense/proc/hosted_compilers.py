@@ -26,7 +26,7 @@ SEARCH_EVERY = 5.0
 read for each of them."""
 
 LEAST_STEM = 3
-"""Characters of a source's name that tell it from others in the passes of nvcc, which work on files of their own."""
+"""Characters of a source's name that distinguish it in the passes of nvcc, which work on files of their own."""
 
 STARTING_SECONDS = 15.0
 """A client that has started a server waits for it for ten seconds, and fails then (sccache 0.16)."""
@@ -44,7 +44,7 @@ class Client:
     folder: str
 
 
-class Guest(NamedTuple):
+class Hosted(NamedTuple):
     """A server's child that works for a job, and all below it."""
 
     job: Key
@@ -52,8 +52,8 @@ class Guest(NamedTuple):
     tree: tuple[Process, ...]
 
 
-class Guests:
-    """The guests of a build's jobs, scan after scan. A process is asked what it compiles until its job is known."""
+class HostedFinder:
+    """The hosted compilers of a build's jobs, scan after scan; each process is examined until its job is known."""
 
     def __init__(self, proc_root: Path = PROC) -> None:
         self._proc = proc_root
@@ -62,8 +62,8 @@ class Guests:
         self._outside: dict[Key, ProcessTable] = {}
         self._search_at = 0.0
 
-    def find(self, processes: Mapping[int, Process], clients: Iterable[tuple[Key, Process]]) -> list[Guest]:
-        """The guests now. `processes` are those of the build, `clients` jobs and processes below them by that name."""
+    def find(self, processes: Mapping[int, Process], clients: Iterable[tuple[Key, Process]]) -> list[Hosted]:
+        """Those of now. `processes` are those of the build, `clients` jobs and processes below them by that name."""
         known = {_key(process): (job, process) for job, process in clients if process.state != "Z"}
         self._clients = {key: client for key, client in self._clients.items() if key in known}
         for key, (host, process) in known.items():
@@ -75,7 +75,7 @@ class Guests:
             return []
         trees = [tree for server in self._servers(processes, set(known)) for tree in server]
         self._hosts = {_key(t[0]): self._hosts.get(_key(t[0])) for t in trees if _key(t[0]) in self._hosts}
-        return [Guest(job, _key(t[0]), tuple(t)) for t in trees if (job := self._job(t[0])) is not None]
+        return [Hosted(job, _key(t[0]), tuple(t)) for t in trees if (job := self._job(t[0])) is not None]
 
     def _client(self, job: Key, process: Process) -> Client | None:
         """None for the server while it detaches itself, which is below its first client for a moment."""

@@ -17,7 +17,7 @@ from typing import Literal
 from stoker.contract.process import Key
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
-from stoker.sense.proc.hosted_compilers import SERVER, Guest, Guests, starts_server
+from stoker.sense.proc.hosted_compilers import SERVER, Hosted, HostedFinder, starts_server
 from stoker.sense.proc.phase import phase_of
 from stoker.sense.proc.processes import (
     CLK_TCK,
@@ -42,7 +42,7 @@ _MAKES = frozenset(("make", "gmake"))
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing tells it."""
+    """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing says it."""
 
     pid: int
     start_ticks: int
@@ -69,7 +69,7 @@ class JobUse:
 
     The program that many jobs run is in memory once, and in none of their figures (`processes.held_by`).
 
-    `guests` are trees of processes elsewhere that work for it: a cache's server runs its compiler. They count in all
+    `hosted` are trees of processes elsewhere that work for it: a cache's server runs its compiler. They count in all
     figures.
     """
 
@@ -80,11 +80,11 @@ class JobUse:
     cpu_seconds: float
     phase: str
     state: Literal["running", "frozen"]
-    guests: tuple[tuple[Key, ...], ...] = ()
+    hosted: tuple[tuple[Key, ...], ...] = ()
     starting: bool = False
     """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
     pids: tuple[int, ...] = ()
-    """Its processes, guests included."""
+    """Its processes, hosted ones included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class JobReport:
     """One scan against the one before: the new jobs, the oldest first, all running ones, and the last known use of
     those gone.
 
-    `nested` tells for each scheduler inside a job which job that is.
+    `nested` says for each scheduler inside a job which job that is.
     """
 
     started: tuple[Job, ...]
@@ -112,7 +112,7 @@ class JobTracker:
         self._wrappers: set[Key] = set()
         self._newborn: set[Key] = set()
         self._held_schedulers: set[Key] = set()
-        self._guests = Guests(proc_root)
+        self._hosted_finder = HostedFinder(proc_root)
         self._hosted: dict[Key, tuple[Key, int]] = {}
         self._spent: dict[Key, int] = {}
         self._still: dict[Key, list[Process]] = {}
@@ -162,9 +162,9 @@ class JobTracker:
                     continue
                 nested.update(dict.fromkeys(inner, key))
                 found[key] = (job, tree, inner)
-        guests = self._guests_of({key: tree for key, (_, tree, _) in found.items()}, processes)
+        hosted = self._hosted_by_job({key: tree for key, (_, tree, _) in found.items()}, processes)
         for key, (job, tree, inner) in found.items():
-            running[key] = self._use(job, tree, inner, now, guests.get(key, []))
+            running[key] = self._use(job, tree, inner, now, hosted.get(key, []))
         self._remember_still(found, running)
         vanished = tuple(use for key, use in self._uses.items() if key not in running)
         self._uses = running
@@ -231,33 +231,33 @@ class JobTracker:
         folder = os.path.dirname(os.path.normpath(script)).rpartition("CMakeFiles/")[0]
         return work._replace(output=os.path.join(folder, work.output or target))
 
-    def _guests_of(
+    def _hosted_by_job(
         self, trees: Mapping[Key, list[Process]], processes: Mapping[int, Process]
-    ) -> dict[Key, list[Guest]]:
+    ) -> dict[Key, list[Hosted]]:
         """What a cache's server runs for each job; what such compilers have used stays with the job they ran for."""
         clients = [(key, p) for key, tree in trees.items() for p in tree if p.comm == SERVER]
-        guests = self._guests.find(processes, clients)
-        now = {guest.key: (guest.job, _ticks(guest)) for guest in guests}
+        hosted = self._hosted_finder.find(processes, clients)
+        now = {each.key: (each.job, _ticks(each)) for each in hosted}
         for key, (job, ticks) in self._hosted.items():
             if key not in now:
                 self._spent[job] = self._spent.get(job, 0) + ticks
         self._hosted = now
-        found: dict[Key, list[Guest]] = {}
-        for guest in guests:
-            found.setdefault(guest.job, []).append(guest)
+        found: dict[Key, list[Hosted]] = {}
+        for each in hosted:
+            found.setdefault(each.job, []).append(each)
         return found
 
-    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float, guests: list[Guest]) -> JobUse:
+    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float, hosted: list[Hosted]) -> JobUse:
         old = self._uses.get(job.key)
         if inner:
             self._held_schedulers.add(job.key)
         ticks = _cpu_ticks(tree, held_scheduler=job.key in self._held_schedulers)
         before, ticks_before = self._ticks.get(job.key, (job.started, 0))
-        ticks = max(ticks + sum(map(_ticks, guests)) + self._spent.get(job.key, 0), ticks_before)
+        ticks = max(ticks + sum(map(_ticks, hosted)) + self._spent.get(job.key, 0), ticks_before)
         elapsed = now - before
         percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
         self._ticks[job.key] = (now, ticks)
-        both = [*tree, *(p for guest in guests for p in guest.tree)]
+        both = [*tree, *(p for each in hosted for p in each.tree)]
         rss = sum(p.held for p in both)
         states = {p.state for p in tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
@@ -270,7 +270,7 @@ class JobTracker:
             ticks / CLK_TCK,
             phase_of(both),
             "frozen" if stopped else "running",
-            tuple(tuple((p.pid, p.start_ticks) for p in guest.tree) for guest in guests),
+            tuple(tuple((p.pid, p.start_ticks) for p in each.tree) for each in hosted),
             starts_server(tree, now),
             tuple(p.pid for p in both),
         )
@@ -307,8 +307,8 @@ def _are_same(tree: Sequence[Process], before: Sequence[Process]) -> bool:
     return len(tree) == len(before) and all(map(is_, tree, before))
 
 
-def _ticks(guest: Guest) -> int:
-    return _cpu_ticks(list(guest.tree), held_scheduler=False)
+def _ticks(each: Hosted) -> int:
+    return _cpu_ticks(list(each.tree), held_scheduler=False)
 
 
 def _cpu_ticks(tree: list[Process], *, held_scheduler: bool) -> int:

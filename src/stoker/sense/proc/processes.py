@@ -72,9 +72,9 @@ def held_by(processes: Iterable[Process]) -> int:
 
 
 def shared_pages(pid: int, proc_root: Path | str = PROC) -> int:
-    """Bytes of file pages that a process maps and others of its program share; 0 where the kernel does not tell.
+    """Bytes of file pages that a process maps and others of its program share; 0 where the kernel does not say.
 
-    /proc/PID/smaps_rollup would tell each page's exact share, but the kernel walks all page tables for it, with the
+    /proc/PID/smaps_rollup would give each page's exact share, but the kernel walks all page tables for it, with the
     memory map locked against the compiler: 5 ms for 400 MiB where this takes 6 µs.
     """
     status = read_once(f"{proc_root}/{pid}/status") or b""

@@ -72,7 +72,7 @@ def read_int(path: str) -> int | None:
 
 
 def read_link(path: str) -> str | None:
-    """Where a symbolic link points, None if it cannot be told."""
+    """Where a symbolic link points, None if it cannot be read."""
     try:
         return os.readlink(path)
     except OSError:

@@ -210,7 +210,7 @@ async def _ask_version(exe: str) -> str:
 
 
 def version_in(text: str) -> str:
-    """The version that `ninja --version` ("1.13.2") or `make --version` ("GNU Make 4.3 ...") tells."""
+    """The version that `ninja --version` ("1.13.2") or `make --version` ("GNU Make 4.3 ...") prints."""
     first = text.strip().splitlines()[:1]
     match = re.search(r"\d[\w.+-]*", first[0]) if first else None
     return match[0] if match else ""
