@@ -83,8 +83,8 @@ def merged(*groups: Sequence[Prior]) -> Priors:
 
 def read_classes(section: Section) -> tuple[Prior, ...]:
     """Return the classes of a mapping from their names; one with a fault is left out, and its fault is noted."""
-    found = (_prior(name, below, section.line_of(name)) for name, below in section.sections())
-    return tuple(prior for prior in found if prior is not None)
+    priors = (_prior(name, below, section.line_of(name)) for name, below in section.sections())
+    return tuple(prior for prior in priors if prior is not None)
 
 
 def _prior(name: str, section: Section, line: int) -> Prior | None:

@@ -210,15 +210,15 @@ class _ThemeReader:
         name = section.text("extends")
         if not name:
             return None
-        found = self._find(layer, name, chain[-1])
-        if found is None and name == chain[-1].stem:
+        parent_file = self._find(layer, name, chain[-1])
+        if parent_file is None and name == chain[-1].stem:
             section.fail("extends", "a theme cannot extend itself, only one of its name that is shipped")
             return None
-        if found is None:
-            known = {name for files in self.layers for name in files}
-            section.fail("extends", f"there is no theme {name!r} to extend{did_you_mean(name, known)}")
+        if parent_file is None:
+            names = {name for files in self.layers for name in files}
+            section.fail("extends", f"there is no theme {name!r} to extend{did_you_mean(name, names)}")
             return None
-        parent_layer, parent_path = found
+        parent_layer, parent_path = parent_file
         if parent_path in chain:
             section.fail("extends", f"{name!r} extends this theme, so this one cannot extend it")
             return None

@@ -43,28 +43,28 @@ class Around:
 def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
     """Return where a line from `begin` on starts; the file's end if there are not so many. Raises OSError."""
     file.seek(begin.offset)
-    offset, left = begin.offset, line - begin.line
-    while left > 0 and (portion := file.read(PORTION)):
+    offset, lines_to_go = begin.offset, line - begin.line
+    while lines_to_go > 0 and (portion := file.read(PORTION)):
         count = portion.count(b"\n")
-        if count < left:
-            left -= count
+        if count < lines_to_go:
+            lines_to_go -= count
             offset += len(portion)
             continue
         at = -1
-        for _ in range(left):
+        for _ in range(lines_to_go):
             at = portion.find(b"\n", at + 1)
         return LineStart(offset + at + 1, line)
-    return LineStart(offset, line - left)
+    return LineStart(offset, line - lines_to_go)
 
 
 def line_at(file: BinaryIO, offset: int) -> LineStart:
     """Return the line that begins at a byte: its number is counted from the start of the file. Raises OSError."""
     file.seek(0)
-    line, left = 1, offset
-    while left > 0 and (portion := file.read(min(left, PORTION))):
+    line, bytes_to_go = 1, offset
+    while bytes_to_go > 0 and (portion := file.read(min(bytes_to_go, PORTION))):
         line += portion.count(b"\n")
-        left -= len(portion)
-    return LineStart(offset - left, line)
+        bytes_to_go -= len(portion)
+    return LineStart(offset - bytes_to_go, line)
 
 
 def around(file: BinaryIO, begin: LineStart, line: int) -> Around:

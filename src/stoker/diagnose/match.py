@@ -27,11 +27,11 @@ class Match:
 
 def in_order(matches: Iterable[Match]) -> list[Match]:
     """Sort matches, the first cause first: by time, but within a step the specific before the general."""
-    known = list(matches)
+    unordered = list(matches)
     begin: dict[int, int] = {}
-    for match in known:
+    for match in unordered:
         begin[match.step] = min(match.line, begin.get(match.step, match.line))
-    return sorted(known, key=lambda match: (begin[match.step], match.rule.rank, match.line))
+    return sorted(unordered, key=lambda match: (begin[match.step], match.rule.rank, match.line))
 
 
 def cause_of(match: Match) -> Cause:

@@ -126,14 +126,14 @@ def _prose(section: Section, key: str) -> str:
 
 
 def _patterns(section: Section) -> tuple[Pattern, ...]:
-    found = []
+    patterns = []
     for words, pattern in section.scalars():
         fault = _fault(words, pattern)
         if fault:
             section.fail(words, fault)
         else:
-            found.append(Pattern(words.encode(), re.compile(pattern)))
-    return tuple(found)
+            patterns.append(Pattern(words.encode(), re.compile(pattern)))
+    return tuple(patterns)
 
 
 def _fault(words: str, pattern: str) -> str:

@@ -109,11 +109,11 @@ class Scanner:
                     self._note(rule, line, step, _shown(text, at))
 
     def _note(self, rule: Rule, line: int, step: int, text: str) -> None:
-        known = self._found.get(rule.id)
-        if known is None:
+        first = self._found.get(rule.id)
+        if first is None:
             self._found[rule.id] = Match(rule, line, text, step)
         else:
-            self._found[rule.id] = replace(known, count=known.count + 1)
+            self._found[rule.id] = replace(first, count=first.count + 1)
 
 
 def scan(

@@ -77,8 +77,8 @@ def _read(descriptor: int, deadline: float) -> bytes:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     said = bytearray()
-    while len(said) < MAX_OUTPUT and (left := deadline - time.monotonic()) > 0:
-        if not poll.poll(left * 1000):
+    while len(said) < MAX_OUTPUT and (remaining := deadline - time.monotonic()) > 0:
+        if not poll.poll(remaining * 1000):
             break
         data = os.read(descriptor, 65536)
         if not data:

@@ -65,13 +65,13 @@ def fail(name: str, why: str, remedy: str = "") -> Check:
     return Check(name, "fail", why, remedy)
 
 
-def to_json(found: Examination) -> dict[str, object]:
+def to_json(examined: Examination) -> dict[str, object]:
     """Return the output of `stoker doctor --json`. A contract: keys may be added, never renamed."""
     return {
-        "ok": found.ok,
-        "what": found.what,
+        "ok": examined.ok,
+        "what": examined.what,
         "checks": [
             {"name": check.name, "status": check.status, "why": check.why, "remedy": check.remedy}
-            for check in found.checks
+            for check in examined.checks
         ],
     }

@@ -24,8 +24,8 @@ _FIGURE = re.compile(r"^(\w+)\t(\d+)$", re.MULTILINE | re.ASCII)
 def find_caches(here: Surroundings) -> tuple[CompilerCache, ...]:
     """Return the compiler caches that are installed. Raises LateError if one hangs."""
     both = [Later(lambda: _ccache(here)), Later(lambda: _sccache(here))]
-    found = [cache.result(3 * here.patience) for cache in both]
-    return tuple(cache for cache in found if cache.command.found)
+    caches = [cache.result(3 * here.patience) for cache in both]
+    return tuple(cache for cache in caches if cache.command.found)
 
 
 def _ccache(here: Surroundings) -> CompilerCache:

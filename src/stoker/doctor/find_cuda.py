@@ -43,15 +43,15 @@ def find_cuda(here: Surroundings) -> Cuda:
     toolkit = Later(lambda: ask_toolkit(first, here) if first else None)
     host = Later(lambda: find_host(here))
     packages = python.result(wait).packages
-    found = devices.result(wait)
+    gpus = devices.result(wait)
     kit = toolkit.result(wait)
     return Cuda(
         toolkit=kit,
         places=tuple(replace(p, version=v.result(wait).version) for p, v in zip(found_places, versions, strict=True)),
         host=host.result(wait) if first else None,
         libraries=tuple(_libraries(here, kit.root if kit else "", packages)),
-        devices=found.devices,
-        device_note=found.why,
+        devices=gpus.devices,
+        device_note=gpus.why,
         packaged=_packaged(packages),
     )
 
@@ -180,10 +180,10 @@ def _libraries(here: Surroundings, root: str, packages: str) -> Iterator[Library
         if name not in _HEADERS:
             continue
         near = [*_named_folders(name, here.env), *_include_folders(root), *system_folders(here.env)]
-        found = _library(name, near, reachable=True)
-        found = found or _library(name, [f"{packages}/nvidia/{name}/include"], reachable=False)
-        if found is not None:
-            yield found
+        library = _library(name, near, reachable=True)
+        library = library or _library(name, [f"{packages}/nvidia/{name}/include"], reachable=False)
+        if library is not None:
+            yield library
 
 
 def _named_folders(name: str, env: Mapping[str, str]) -> list[str]:

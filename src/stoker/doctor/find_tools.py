@@ -140,9 +140,9 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     late = answer.late or trial.late
     problem = answer.problem or (trial.problem if trial.late else "")
     command = Program(label, path, _compiler_version(answer.text), problem, late)
-    found = {line.removeprefix(_FOUND).strip() for line in trial.text.splitlines() if line.startswith(_FOUND)}
+    headers = {line.removeprefix(_FOUND).strip() for line in trial.text.splitlines() if line.startswith(_FOUND)}
     complaint = "" if trial.late or not trial.problem else _first_error(trial.text, trial.problem)
-    return Compiler(command, family, asked, complaint, frozenset(found))
+    return Compiler(command, family, asked, complaint, frozenset(headers))
 
 
 def words_of(text: str) -> list[str]:

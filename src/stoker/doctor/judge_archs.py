@@ -73,10 +73,10 @@ def _own_variable(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Ch
     """Judge a variable with words such as 80: the build passes over those that it does not know, in silence."""
     name, text = need.arch_variable, env.get(need.arch_variable, "") or need.arch_default
     words = [word for word in text.split(";") if word]
-    known = [parse_arch(word) for word in words if word in need.arch_choice]
+    chosen = [parse_arch(word) for word in words if word in need.arch_choice]
     unknown = [word for word in words if word not in need.arch_choice]
-    refused = [a for a in known if cuda.toolkit is not None and not _compiles(a, cuda.toolkit)]
-    kept = [arch for arch in known if arch not in refused]
+    refused = [a for a in chosen if cuda.toolkit is not None and not _compiles(a, cuda.toolkit)]
+    kept = [arch for arch in chosen if arch not in refused]
     left_out = [d for d in cuda.devices if not any(cubin_runs(arch, d.arch) for arch in kept)]
     remedy = f'export {name}="{";".join(need.arch_choice if not kept else (_word(arch) for arch in kept))}"'
     if not kept:
@@ -233,10 +233,10 @@ def _size(archs: Sequence[str], need: Need) -> str:
     cost = need.cost
     if not cost.sizes:
         return ""
-    known = dict(cost.sizes)
+    built = dict(cost.sizes)
     named = ", ".join(f"{arch} {format_bytes(size)}" for arch, size in cost.sizes)
-    new = [arch for arch in archs if arch not in known]
+    new = [arch for arch in archs if arch not in built]
     more = f"; {', '.join(new)} not built here before" if new else ""
-    if not new and len(archs) < len(known):
-        more = f", of which {format_bytes(sum(known[arch] for arch in archs))} are asked for"
+    if not new and len(archs) < len(built):
+        more = f", of which {format_bytes(sum(built[arch] for arch in archs))} are asked for"
     return f"{cost.library} of the last build holds {named}{more}"

@@ -166,9 +166,9 @@ def _host_remedy(host: Compiler, newest: int | None) -> str:
 
 
 def _libraries(cuda: Cuda, need: Need, env: Mapping[str, str]) -> Iterator[Check]:
-    found = {library.name: library for library in cuda.libraries}
+    by_name = {library.name: library for library in cuda.libraries}
     for name in need.libraries:
-        library = found.get(name)
+        library = by_name.get(name)
         upper = name.upper()
         own = name == "nccl" and need.knobs == "pytorch" and not switch(env.get("USE_SYSTEM_NCCL"))
         if library is None or (own and not library.reachable):

@@ -57,7 +57,7 @@ _NVCC_FLAGS = ("TORCH_NVCC_FLAGS", "CUDAFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPE
 
 def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
     """Report everything that is worth a word; one line where there is nothing."""
-    found = [
+    checks = [
         *_job_counts(environment, need),
         *_generator(environment.values, need),
         *_build_type(environment.values, need),
@@ -69,8 +69,8 @@ def judge_switches(environment: Environment, need: Need) -> Iterator[Check]:
         *_threads(environment.values, need),
         *_launchers(environment, need),
     ]
-    yield from found
-    if not found:
+    yield from checks
+    if not checks:
         yield ok("switches", "no variable stands in the build's way")
 
 

@@ -52,5 +52,5 @@ def limits_in(header: str, path: str) -> HostLimits:
 
 def limits_of(version: Version) -> HostLimits:
     """Return what is known of a version without its header; nothing of later ones."""
-    known = _KNOWN.get(version[:2])
-    return HostLimits(*known) if known else HostLimits()
+    newest = _KNOWN.get(version[:2])
+    return HostLimits(*newest) if newest else HostLimits()

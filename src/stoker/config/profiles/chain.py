@@ -39,13 +39,13 @@ def profile_folders() -> tuple[Path, ...]:
 
 def profile_files() -> dict[str, Path]:
     """Return all profiles by name, in the order of their names; of two with one name the person's own."""
-    found: dict[str, Path] = {}
+    profiles: dict[str, Path] = {}
     for folder in profile_folders():
         files = sorted(folder.glob("*.yaml"))[:MAX_PROFILES] if folder.is_dir() else []
         for file in files:
             if file.name != FILE_NAME and NAME.fullmatch(file.stem):
-                found.setdefault(file.stem, file)
-    return dict(sorted(found.items()))
+                profiles.setdefault(file.stem, file)
+    return dict(sorted(profiles.items()))
 
 
 def find_profile(wanted: str) -> Path:

@@ -57,7 +57,7 @@ def read(section: Section, cls: type[_T], **given: Any) -> _T:
     return cls(**given, **{name: value for name, value in values.items() if value is not None})
 
 
-def _value(section: Section, key: str, found: Field[Any], kind: Kind) -> Any:
+def _value(section: Section, key: str, key_field: Field[Any], kind: Kind) -> Any:
     """Return a key's value; None where it is empty or has a fault."""
     if kind.base is tuple:
         return _sequence(section, key, kind.item)
@@ -66,9 +66,9 @@ def _value(section: Section, key: str, found: Field[Any], kind: Kind) -> Any:
     if is_dataclass(kind.base) and isinstance(kind.base, type):
         return read(section.section(key), kind.base)
     if kind.base is Literal:
-        return section.choice(key, kind.note, str(found.default))
+        return section.choice(key, kind.note, str(key_field.default))
     if kind.base is bool:
-        return section.flag(key, default=bool(found.default))
+        return section.flag(key, default=bool(key_field.default))
     text = section.text(key).strip()
     if kind.note is None:
         return text

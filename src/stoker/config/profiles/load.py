@@ -79,10 +79,10 @@ def read_profile(
 def _variables(merged: Section, given: Mapping[str, str], extra: Sequence[str]) -> Variables:
     """Return all values, with those by hand before the defaults."""
     values = dict(merged.section("variables").scalars())
-    known = {*values, HEAVY} if HEAVY in merged else {*values}
+    names = {*values, HEAVY} if HEAVY in merged else {*values}
     for name in given:
-        if name not in known:
-            raise ProfileError(f"this profile has no variable {name!r}{did_you_mean(name, known)}")
+        if name not in names:
+            raise ProfileError(f"this profile has no variable {name!r}{did_you_mean(name, names)}")
     values |= {name: value for name, value in given.items() if name != HEAVY}
     return Variables(values, {EXTRA: tuple(extra), HEAVY: _heavy(merged, given, Variables(values, {}))})
 

@@ -45,7 +45,7 @@ def _object(cls: type) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _of(found: Field[Any], kind: Kind) -> dict[str, Any]:
+def _of(key_field: Field[Any], kind: Kind) -> dict[str, Any]:
     if kind.base is tuple:
         return _sequence(kind.item)
     if kind.base is Mapping:
@@ -53,7 +53,7 @@ def _of(found: Field[Any], kind: Kind) -> dict[str, Any]:
     if is_dataclass(kind.base) and isinstance(kind.base, type):
         return _object(kind.base)
     if kind.base is Literal:
-        return {"anyOf": [{"enum": list(kind.note)}, _REFERENCE], "default": str(found.default)}
+        return {"anyOf": [{"enum": list(kind.note)}, _REFERENCE], "default": str(key_field.default)}
     if kind.base is bool:
         return {"anyOf": [{"type": "boolean"}, _REFERENCE]}
     return _noted(kind.note)

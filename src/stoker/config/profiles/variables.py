@@ -48,11 +48,11 @@ class Variables:
         """Return the names that a text depends on, also through other variables. Raises ValueError."""
         self.text(text)
         names: set[str] = set()
-        left = [text]
-        while left:
-            found = {m[1] for m in _REFERENCE.finditer(left.pop()) if m[1]} - names
-            left += [self._values[name] for name in found if name in self._values]
-            names |= found
+        texts = [text]
+        while texts:
+            new = {m[1] for m in _REFERENCE.finditer(texts.pop()) if m[1]} - names
+            texts += [self._values[name] for name in new if name in self._values]
+            names |= new
         return frozenset(names)
 
     def _replaced(self, text: str, within: tuple[str, ...]) -> str:

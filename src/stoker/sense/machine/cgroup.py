@@ -78,11 +78,11 @@ class Cgroups:
 
     def processes_left(self) -> list[int]:
         """Return how many more processes and threads each limit around the process allows."""
-        found = [
+        pairs = [
             (read_int(f"{folder}/pids.max"), read_int(f"{folder}/pids.current"))
             for folder in (*self.pids_v1, *self.unified)
         ]
-        return [limit - current for limit, current in found if limit is not None and current is not None]
+        return [limit - current for limit, current in pairs if limit is not None and current is not None]
 
 
 def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
@@ -106,11 +106,11 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
 
 def memory_group(pid: int, proc_root: Path = PROC) -> str:
     """Return the path of the process's memory group as seen here; "" if it has none of its own, or it is hidden."""
-    found = ""
+    group = ""
     for controllers, path in _memberships(pid, proc_root):
-        if "memory" in controllers or not (controllers or found):
-            found = path
-    return "" if ".." in found.split("/") else found.rstrip("/")
+        if "memory" in controllers or not (controllers or group):
+            group = path
+    return "" if ".." in group.split("/") else group.rstrip("/")
 
 
 def held_in(folder: Path) -> int | None:
@@ -231,11 +231,11 @@ def _in_use(usage: int, stat: bytes, inactive: bytes) -> int:
 
 
 def _field(stat: bytes, name: bytes, default: int) -> int:
-    found = (b"\n" + stat).find(b"\n" + name + b" ")
-    if found < 0:
+    start = (b"\n" + stat).find(b"\n" + name + b" ")
+    if start < 0:
         return default
     try:
-        return int(stat[found + len(name) + 1 :].partition(b"\n")[0])
+        return int(stat[start + len(name) + 1 :].partition(b"\n")[0])
     except ValueError:
         return default
 

@@ -143,8 +143,8 @@ class MachineReader:
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
     """Return memory and swap of /proc/meminfo in bytes, {} if unreadable. What tmpfs holds is not available."""
-    found = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
-    return {name.decode(): int(kib) * 1024 for name, kib in found}
+    rows = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
+    return {name.decode(): int(kib) * 1024 for name, kib in rows}
 
 
 def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:

@@ -31,8 +31,8 @@ def read_mounts(pid: int | str, proc_root: Path = PROC) -> list[Mount]:
 
 
 def _mount(line: bytes) -> Mount | None:
-    left, dash, right = line.partition(b" - ")
-    before, after = left.split(), right.split()
+    mount_part, dash, right = line.partition(b" - ")
+    before, after = mount_part.split(), right.split()
     if not dash or len(before) < 6 or len(after) < 2:
         return None
     options = after[2].split(b",") if len(after) > 2 else []
