@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from stoker.config.paths import BuildPaths
+from stoker.contract.strict_json import ContractError
 from stoker.engine.loop.engine import Engine
 
 
@@ -17,7 +18,10 @@ def main() -> None:
     """Run one engine until its build has ended."""
     os.umask(0o077)
     faulthandler.register(signal.SIGQUIT)  # `kill -QUIT PID` writes into engine.log where each thread is
-    asyncio.run(Engine(BuildPaths(Path(sys.argv[1]))).run())
+    try:
+        asyncio.run(Engine(BuildPaths(Path(sys.argv[1]))).run())
+    except ContractError as err:  # of a damaged file, as the next engine will say again
+        sys.exit(str(err))
 
 
 if __name__ == "__main__":
