@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from stoker.act.stop import stop_build
+from stoker.contract.spec_file import BuildSpec
 from stoker.launch import start as starting
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
@@ -67,7 +68,7 @@ def trace(jobs: int, seconds: int) -> list[list[str]]:
         engine = (sys.executable, "-P", "-c", code, str(out), str(seconds))
         spec_of = starting._spec_of  # noqa: SLF001
         starting._spec_of = lambda request, log: spec_of(request, log)._replace(engine=engine)  # noqa: SLF001
-        paths = launch(BuildRequest((PYPI_NINJA, f"-j{jobs}"), str(folder), "trace"))
+        paths = launch(BuildRequest(BuildSpec("trace", str(folder), (PYPI_NINJA, f"-j{jobs}"))))
         try:
             give_up_at = time.monotonic() + SETTLE_SECONDS + seconds + PATIENCE
             while not out.exists() and time.monotonic() < give_up_at:

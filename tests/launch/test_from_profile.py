@@ -44,19 +44,19 @@ def tool(folder: Path, name: str) -> str:
 
 def test_schedulers_get_their_width_and_what_was_written_is_shown(own: Path, tmp_path: Path) -> None:
     (own / "mine.yaml").write_text("steps:\n  a: {command: make -j all}\n  b: {command: sh -c true, cwd: sub}\n")
-    spec = made(tmp_path)
-    first, second = spec.steps
+    request = made(tmp_path)
+    first, second = request.spec.steps
     assert first.command == ("make", "-j", "all", "-j16")
     assert first.words == ("make", "-j", "all")
     assert second.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "16", "MAX_JOBS": "16", "NINJAFLAGS": "-j16"}
     assert second.cwd == str(tmp_path / "sub")
-    assert spec.words == ("stoker", "run", "-p", "mine")
+    assert request.spec.words == ("stoker", "run", "-p", "mine")
 
 
 @pytest.mark.parametrize(("profile", "step", "level"), [("8", "2", 2), ("2", "8", 2), ("", "3", 3), ("", "", None)])
 def test_the_smaller_limit_counts(own: Path, tmp_path: Path, profile: str, step: str, level: int | None) -> None:
     (own / "mine.yaml").write_text(f"level: '{profile}'\nsteps: {{a: {{command: sh, level: '{step}'}}}}\n")
-    assert made(tmp_path).steps[0].level == level
+    assert made(tmp_path).spec.steps[0].level == level
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_the_smaller_limit_counts(own: Path, tmp_path: Path, profile: str, step:
 )
 def test_a_compiler_cache_reaches_cmake(own: Path, tmp_path: Path, cache: str, there: str, launcher: str) -> None:
     (own / "mine.yaml").write_text(f"cache: {cache}\nsteps: {{a: {{command: /bin/sh}}}}\n")
-    spec = made(tmp_path, PATH=tool(tmp_path, there).removesuffix(f":{PATH}") if there else str(tmp_path))
-    assert spec.environment == (dict.fromkeys(LAUNCHERS, launcher) if launcher else {})
+    request = made(tmp_path, PATH=tool(tmp_path, there).removesuffix(f":{PATH}") if there else str(tmp_path))
+    assert request.environment == (dict.fromkeys(LAUNCHERS, launcher) if launcher else {})
 
 
 def test_a_cache_that_is_missing_is_told_and_a_launcher_of_ones_own_stays(own: Path, tmp_path: Path) -> None:
     (own / "mine.yaml").write_text("cache: ccache\nsteps: {a: {command: /bin/sh}}\n")
-    assert "ccache is not on PATH: nothing is cached" in made(tmp_path, PATH=str(tmp_path)).note
-    spec = made(tmp_path, PATH=tool(tmp_path, "ccache"), CMAKE_CXX_COMPILER_LAUNCHER="mine")
-    assert set(spec.environment) == LAUNCHERS - {"CMAKE_CXX_COMPILER_LAUNCHER"}
+    assert "ccache is not on PATH: nothing is cached" in made(tmp_path, PATH=str(tmp_path)).spec.note
+    request = made(tmp_path, PATH=tool(tmp_path, "ccache"), CMAKE_CXX_COMPILER_LAUNCHER="mine")
+    assert set(request.environment) == LAUNCHERS - {"CMAKE_CXX_COMPILER_LAUNCHER"}
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_a_persons_environment_stays_unless_they_set_it_here(
     (own / "mine.yaml").write_text(
         "variables: {arch: '8.0', other: y}\nenv: {ARCHS: '${arch}'}\nsteps: {a: {command: sh}}\n"
     )
-    spec = made(tmp_path, settings=settings, **environ)
-    assert spec.environment.get("ARCHS") == value
-    assert ("ARCHS=9.0 is yours and stays" in spec.note) is told
+    request = made(tmp_path, settings=settings, **environ)
+    assert request.environment.get("ARCHS") == value
+    assert ("ARCHS=9.0 is yours and stays" in request.spec.note) is told
 
 
 def test_what_is_left_out_is_told_and_a_profile_without_steps_here_is_refused(own: Path, tmp_path: Path) -> None:
     (own / "mine.yaml").write_text(
         "steps:\n  a: {command: sh, when: {file: gone}}\n  b: {command: sh, when: {no_file: here}}\n"
     )
-    spec = made(tmp_path)
-    assert [step.name for step in spec.steps] == ["b"]
-    assert "step a is left out: there is no gone" in spec.note
+    request = made(tmp_path)
+    assert [step.name for step in request.spec.steps] == ["b"]
+    assert "step a is left out: there is no gone" in request.spec.note
     (tmp_path / "here").touch()
     with pytest.raises(RequestError, match="no step of profile 'mine' takes part in this folder"):
         made(tmp_path)
@@ -118,7 +118,7 @@ def test_what_is_left_out_is_told_and_a_profile_without_steps_here_is_refused(ow
 def test_a_file_anywhere_can_be_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here.yaml").write_text("verify: [out/*.so]\nsteps: {a: {command: sh}}\n")
-    spec = made(tmp_path, "./here.yaml")
-    assert spec.profile is not None
-    assert (spec.profile.name, spec.profile.path) == ("here", str(tmp_path / "here.yaml"))
-    assert spec.verify == ("out/*.so",)
+    request = made(tmp_path, "./here.yaml")
+    assert request.spec.profile is not None
+    assert (request.spec.profile.name, request.spec.profile.path) == ("here", str(tmp_path / "here.yaml"))
+    assert request.spec.verify == ("out/*.so",)

@@ -18,6 +18,7 @@ import pytest
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import descendants
+from stoker.contract.spec_file import BuildSpec
 from stoker.launch import start as start_module
 from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
@@ -211,7 +212,7 @@ def test_a_state_folder_that_cannot_be_written_is_named_before_anything_runs(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(LaunchError, match="set XDG_STATE_HOME"):
-        launch(BuildRequest(("touch", str(tmp_path / "ran")), str(tmp_path), "x"))
+        launch(BuildRequest(BuildSpec("x", str(tmp_path), ("touch", str(tmp_path / "ran")))))
     assert not (tmp_path / "ran").exists()
 
 
@@ -260,7 +261,7 @@ def test_a_supervisor_that_does_not_get_going_leaves_no_build_behind(
     patience = SimpleNamespace(**{**vars(time), "monotonic": lambda: math.inf if len(pids()) == 2 else 0.0})
     monkeypatch.setattr(start_module, "time", patience)  # it is over once both are there
     with pytest.raises(LaunchError, match="supervisor did not start"):
-        launch(BuildRequest(("true",), str(tmp_path), "x"))
+        launch(BuildRequest(BuildSpec("x", str(tmp_path), ("true",))))
     assert len(pids()) == 2
     until(lambda: not any(map(alive, pids())))
 

@@ -126,7 +126,7 @@ class Supervisors:
             lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
             program.write_text(SHORTER.format(source=str(SUPERVISOR.parents[2]), figures=lines))
             self._patch.setattr(program_module, "SUPERVISOR", program)
-        paths = launch(BuildRequest(command, str(self._folder), "test", steps=tuple(steps), first=first))
+        paths = launch(BuildRequest(BuildSpec("test", str(self._folder), command, steps=tuple(steps), first=first)))
         self._started.append(paths)
         return paths
 

@@ -99,6 +99,10 @@ class BuildSpec(NamedTuple):
     engine: tuple[str, ...] = ()
     created: float = 0.0
 
+    def all_steps(self) -> tuple[StepSpec, ...]:
+        """Return the steps; of a build without any its one command."""
+        return self.steps or (StepSpec(self.name, self.command, self.cwd, self.words),)
+
     def step(self, number: int) -> StepSpec:
         """Return a step by its number, from 1. Raises ContractError where there is none."""
         if not 1 <= number <= len(self.steps):

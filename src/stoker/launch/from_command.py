@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from stoker.contract.spec_file import BuildSpec
 from stoker.launch.refusals import CommandNotFoundError, NotExecutableError
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
@@ -27,9 +28,8 @@ def command_build(
     """Return the build of one command. `environ` is its environment if it is not ours."""
     window = window_of(cwd, jobs, memory)
     run = prepared(words, window, jobs, os.environ if environ is None else environ)
-    return BuildRequest(
-        run.words, cwd, name, tuple(words), run.environment, jobs, memory, window, note=run.note, environ=environ
-    )
+    spec = BuildSpec(name, cwd, run.words, tuple(words), jobs=jobs, memory=memory, note=run.note)
+    return BuildRequest(spec, window, run.environment, environ)
 
 
 def check_command(command: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.config.choices import level_of
@@ -14,7 +14,7 @@ from stoker.config.profiles.chain import NoSuchProfileError
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
-from stoker.contract.spec_file import Origin, StepSpec
+from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
 from stoker.launch.from_command import window_of
 from stoker.launch.refusals import CommandNotFoundError, RequestError
 from stoker.launch.request import BuildRequest
@@ -65,35 +65,37 @@ def profile_build(
     plan: ProfilePlan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
 ) -> BuildRequest:
     """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
-    window = window_of(cwd, jobs, memory or plan.profile.memory)
-    base = BuildRequest(plan.words, cwd, name, jobs=jobs, memory=memory, window=window)
     profile, added = plan.profile, added_by(plan.profile, environ)
-    memory = base.memory or profile.memory
+    limit = memory or profile.memory
+    window = window_of(cwd, jobs, limit)
     known, notes = added.to(environ), list(added.notes)
     steps = []
-    for step in _taking_part(plan, Path(base.cwd), known, notes):
-        run = prepared(step.command, base.window, base.jobs, {**known, **step.env})
+    for step in _taking_part(plan, Path(cwd), known, notes):
+        run = prepared(step.command, window, jobs, {**known, **step.env})
         notes += [run.note] if run.note else []
-        steps.append(_step(step, profile, run, base.cwd))
-    disk = ramdisk_for(profile.tmp, known, memory)
+        steps.append(_step(step, profile, run, cwd))
+    disk = ramdisk_for(profile.tmp, known, limit)
     notes += [disk.note] if disk.note else []
-    return replace(
-        base,
-        ramdisk=disk.wish,
-        notices=(*base.notices, *disk.warnings),
-        words=plan.words,
-        environment=added.variables,
+    spec = BuildSpec(
+        name,
+        cwd,
+        plan.words,
+        plan.words,
+        tuple(steps),
+        _first(steps, plan),
+        jobs,
+        limit,
         note="; ".join(dict.fromkeys(notes)),
-        steps=tuple(steps),
-        first=_first(steps, plan),
+        notices=disk.warnings,
         verify=profile.verify,
         arch_list=profile.arch_list,
         since=plan.since,
+        profile=Origin(profile.name, str(profile.path.absolute()), plan.settings, plan.extra, memory is not None),
         earlier=plan.earlier,
+        ramdisk=disk.wish,
         cache=added.cache,
-        memory=memory,
-        profile=Origin(profile.name, str(profile.path.absolute()), plan.settings, plan.extra, base.memory is not None),
     )
+    return BuildRequest(spec, window, added.variables)
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:

@@ -52,8 +52,9 @@ def precheck(plan: ProfilePlan, request: BuildRequest, say: Say) -> list[str]:
 
     `say` gets a line about what is waited for, if it takes a while. Raises LaunchError where one thing fails.
     """
-    folder, steps = request.cwd, [step.name for step in request.steps[request.first - 1 :]]
-    temporary = {"TMPDIR": request.ramdisk.parent} if request.ramdisk is not None else {}
+    spec = request.spec
+    folder, steps = spec.cwd, [step.name for step in spec.steps[spec.first - 1 :]]
+    temporary = {"TMPDIR": spec.ramdisk.parent} if spec.ramdisk is not None else {}
     environ = {**request.base, **request.environment, **temporary}
     began = time.monotonic()
     by_step = {step.name: {**environ, **step.env} for step in plan.profile.steps if step.name in steps}

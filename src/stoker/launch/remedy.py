@@ -29,7 +29,7 @@ def remedied(request: BuildRequest, action: Action, rule: str, folder: str, envi
     if action.kind == "retry-at-lower-level":
         return _at_level(request, action.level or 1, environ)
     if action.kind == "retry-alone":
-        return replace(request, alone=action.names)
+        return replace(request, spec=request.spec._replace(alone=action.names))
     if action.kind == "set-variable":
         return _with_variable(request, action.variable, environ)
     if action.kind == "update-submodules":
@@ -52,11 +52,13 @@ def _check_allowed(action: Action, rule: str) -> None:
 
 def _at_level(request: BuildRequest, level: int, environ: Mapping[str, str]) -> BuildRequest:
     """Lower the level; one that a person has given now goes before."""
-    jobs = level if request.jobs is None else min(level, request.jobs)
-    if request.steps:
-        return replace(request, jobs=jobs)
-    run = prepared(request.words, request.window, jobs, environ)
-    return replace(request, jobs=jobs, command=run.words, environment=run.environment, note=run.note)
+    spec = request.spec
+    jobs = level if spec.jobs is None else min(level, spec.jobs)
+    if spec.steps:
+        return replace(request, spec=spec._replace(jobs=jobs))
+    run = prepared(spec.words, request.window, jobs, environ)
+    spec = spec._replace(jobs=jobs, command=run.words, note=run.note)
+    return replace(request, spec=spec, environment=run.environment)
 
 
 def _with_variable(request: BuildRequest, variable: str, environ: Mapping[str, str]) -> BuildRequest:
@@ -88,6 +90,6 @@ def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> StepSpec:
 
 def _before(request: BuildRequest, step: StepSpec) -> BuildRequest:
     """Return the same build with a step before the one that it begins with."""
-    steps = list(request.all_steps())
-    steps.insert(request.first - 1, step)
-    return replace(request, steps=tuple(steps))
+    steps = list(request.spec.all_steps())
+    steps.insert(request.spec.first - 1, step)
+    return replace(request, spec=request.spec._replace(steps=tuple(steps)))

@@ -63,7 +63,8 @@ def resume(
     _check_ended(paths, state)
     with _claimed(paths) as claim:
         request, decision = _request(wish, paths, state, say, warn)
-        new = start_build(lambda _: replace(request, earlier=paths.id, decided=decision), say)
+        spec = request.spec._replace(earlier=paths.id, decided=decision)
+        new = start_build(lambda _: replace(request, spec=spec), say)
         claim.write(new.id)
     return new, decision
 
@@ -146,7 +147,8 @@ def _noting_what_lacks(kept: Kept | None, earlier: str, request: BuildRequest) -
     """Add a word on what of the `earlier` build's environment is not at hand."""
     if kept is None:
         note = f"{earlier} kept no environment; it is resumed in this one"
-        return replace(request, note="; ".join(n for n in (request.note, note) if n))
+        spec = request.spec
+        return replace(request, spec=spec._replace(note="; ".join(n for n in (spec.note, note) if n)))
     if not kept.missing:
         return request
     more = f" and {len(kept.missing) - MAX_NAMED} more" if len(kept.missing) > MAX_NAMED else ""

@@ -85,9 +85,9 @@ def launch(request: BuildRequest) -> BuildPaths:
     try:
         private_dir(state_dir())
         private_dir(builds_dir())
-        paths = _make_folder(request.name)
+        paths = _make_folder(request.spec.name)
         request = _with_ramdisk(request, paths)
-        log = cache_log_of({**request.base, **request.environment}, request.cwd)
+        log = cache_log_of({**request.base, **request.environment}, request.spec.cwd)
         with open(paths.spec, "wb", opener=private_opener) as file:
             file.write(dump(_spec_of(request, log)))
         with open(paths.socket_note, "wb", opener=private_opener) as file:
@@ -129,26 +129,10 @@ def _make_folder(name: str) -> BuildPaths:
 
 def _spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
     """Return what the supervisor and the engine read."""
-    return BuildSpec(
-        name=request.name,
-        cwd=request.cwd,
-        command=request.command,
-        words=request.words or request.command,
-        steps=tuple(step._replace(words=step.words or step.command) for step in request.all_steps()),
-        first=request.first,
-        jobs=request.jobs,
-        memory=request.memory,
-        note=request.note,
-        notices=request.notices,
-        verify=request.verify,
-        arch_list=request.arch_list,
-        since=request.since,
-        profile=request.profile,
-        alone=request.alone,
-        decided=request.decided,
-        earlier=request.earlier,
-        ramdisk=request.ramdisk,
-        cache=request.cache,
+    spec = request.spec
+    return spec._replace(
+        words=spec.words or spec.command,
+        steps=tuple(step._replace(words=step.words or step.command) for step in spec.all_steps()),
         cache_log=log.path,
         cache_log_start=log.start,
         # -P: the working folder is the user's source tree and must not shadow our modules.
@@ -168,17 +152,17 @@ def _without_strange_modules(base: Mapping[str, str]) -> list[str]:
 
 def _with_ramdisk(request: BuildRequest, paths: BuildPaths) -> BuildRequest:
     """Make the folder for temporary files, and name it to each step that has no TMPDIR of its own."""
-    disk = request.ramdisk
+    spec, disk = request.spec, request.spec.ramdisk
     if disk is None:
         return request
     try:
         folder = ramdisk.make(disk.parent, str(paths.root))
     except OSError as err:
         text = f"no RAM disk in {disk.parent}: {err.strerror}; TMPDIR stays as it is"
-        return replace(request, ramdisk=None).noticing(text)
+        return replace(request, spec=spec._replace(ramdisk=None)).noticing(text)
     own = {"TMPDIR": ramdisk.tmpdir(folder)}
-    steps = tuple(step._replace(environment={**own, **step.environment}) for step in request.steps)
-    return replace(request, steps=steps, ramdisk=disk._replace(folder=folder))
+    steps = tuple(step._replace(environment={**own, **step.environment}) for step in spec.steps)
+    return replace(request, spec=spec._replace(steps=steps, ramdisk=disk._replace(folder=folder)))
 
 
 def _reserve(paths: BuildPaths) -> None:

@@ -103,7 +103,7 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
     def checked(folder: str) -> BuildRequest:
         request = make(folder)
         if not args.again:
-            check_alone(request.words, folder)
+            check_alone(request.spec.words, folder)
         return request
 
     return show_own(start_build(checked, say, early.keep), screen)
