@@ -365,7 +365,7 @@ def test_the_death_of_a_compiler_is_told_at_once_and_only_once(build: Build) -> 
 
 
 def test_nothing_is_promised_where_the_step_may_not_run_again(build: Build) -> None:
-    build.recovery.retries = 0
+    build.recovery.allow(retries=0)
     build.says(KILLED)
     assert build.recovery.hear(build.state.failures[0], build.state) == (False, [])
 
@@ -422,7 +422,7 @@ def test_attempts_have_an_end(build: Build) -> None:
 
 
 def test_a_profile_may_allow_fewer_attempts(build: Build) -> None:
-    build.recovery.retries = 1
+    build.recovery.allow(retries=1)
     build.says(KILLED.replace(b"a.", b"u1."), STOPPED)
     assert isinstance(build.verdict(), Again)
     build.begin(2)

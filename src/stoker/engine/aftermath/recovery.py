@@ -108,8 +108,11 @@ class Recovery:
         self._asked_alone = alone
         self._spent = _spent(state, attempt)
         self._before_now = _demands(state, attempt)
-        self.retries = MAX_RERUNS
-        """How often this step may run again."""
+        self._retries = MAX_RERUNS
+
+    def allow(self, retries: int) -> None:
+        """Run this step again that often at most."""
+        self._retries = retries
 
     def begin_step(self) -> None:
         """Another step runs: what died before is no matter any more."""
@@ -211,7 +214,7 @@ class Recovery:
         events += self._named()
         if death.is_error or (death.by is not None and not self.must_run_alone().isdisjoint(death.outputs)):
             return True, events
-        if death.by in (None, "shed", "person") or self._spent >= min(MAX_RERUNS, self.retries):
+        if death.by in (None, "shed", "person") or self._spent >= min(MAX_RERUNS, self._retries):
             return False, events
         peaks = self._peaks({death.output, *death.outputs}, state)
         events += [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
@@ -231,7 +234,7 @@ class Recovery:
         found = verdict(deaths, attempt)
         if len(state.failures) >= MAX_FAILURES:
             found = GiveUp(f"at least {MAX_FAILURES} steps failed")
-        if isinstance(found, Again) and attempt.spent >= self.retries:
+        if isinstance(found, Again) and attempt.spent >= self._retries:
             # Without the end of the reason, which says how it would have run.
             cause = found.why.rpartition("; ")[0]
             found = GiveUp(f"{cause}; the profile allows no further attempt at this step")

@@ -38,7 +38,8 @@ _END_OF: Mapping[ev.JobOutcome, Life] = {
 class Expected(Protocol):
     """Says how much memory and time a job is expected to take, and learns from what it took."""
 
-    cores: float
+    def set_cores(self, cores: float) -> None:
+        """Note how many cores the build may use."""
 
     @property
     def version(self) -> int:

@@ -141,6 +141,10 @@ class Expectations:
             self._memories.pop(key, None)
         return Foretold(stated, curve.mean)
 
+    def set_cores(self, cores: float) -> None:
+        """Note how many cores the build may use."""
+        self.cores = cores
+
     @property
     def version(self) -> int:
         """Another number since `renew`, if something was learnt: what was answered for jobs may be outdated."""

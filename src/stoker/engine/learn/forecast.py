@@ -106,10 +106,11 @@ class _Places:
 class Forecast:
     """One build's time left. Tell it every event (`heard`) and every plan (`planned`)."""
 
-    def __init__(self, foretell: Foretell | None = None) -> None:
+    def __init__(self, foretell: Foretell | None = None, learn_unseen: Unseen | None = None) -> None:
+        """`learn_unseen` hears of each job that ended well and was too short to be seen; again when a plan has its
+        command."""
         self._foretell = foretell
-        self.on_unseen: Unseen = lambda _output, _tool, _argv, _seconds: None
-        """Told of each job that ended well and was too short to be seen; again when a plan tells its command."""
+        self._learn_unseen = learn_unseen
         self._durations = Durations()
         self._places = _Places()
         self._past = PastEstimates()
@@ -235,7 +236,7 @@ class Forecast:
             self._tell_unseen(event, remaining.graph, edge)
             self._end(remaining, edge, event)
         elif event.jid is None and event.outcome == "ok":
-            self.on_unseen(event.output, event.tool, (), event.seconds)
+            self._report_unseen(event.output, event.tool, (), event.seconds)
 
     def _end(self, remaining: Remaining, edge: int, event: ev.JobFinished) -> None:
         """The edge has ended, unless it was killed."""
@@ -265,9 +266,13 @@ class Forecast:
                 self._edges[jid] = edge
         return remaining, edge
 
+    def _report_unseen(self, output: str, tool: Tool, argv: tuple[str, ...], seconds: float) -> None:
+        if self._learn_unseen is not None:
+            self._learn_unseen(output, tool, argv, seconds)
+
     def _tell_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
         if event.jid is None and event.outcome == "ok":
-            self.on_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
+            self._report_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
 
     # -- the time left -----------------------------------------------------------------------------------------
 

@@ -129,7 +129,7 @@ class BuildLoop:
     def watch_below(self, pid: int) -> None:
         """Go on from another process: another supervisor's or, where there is none, the command's own."""
         self._senses.watch_below(pid)
-        self._parts.machine.pid = pid
+        self._parts.machine.follow(pid)
         self._parts.sampler.go_on_from(pid)
 
     def watch_command(self, roots: Roots) -> None:
@@ -271,7 +271,7 @@ class BuildLoop:
         parts, memory = self._parts, self._parts.memory
         held, busy = self._jobs.held_bytes(), bool(scan.schedulers)
         measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy)
-        parts.expected.cores = measured.machine.cpu_available
+        parts.expected.set_cores(measured.machine.cpu_available)
         parts.level.set_cores(measured.machine.cpu_available)
         memory.see(measured.machine)
         promised, growth = memory.promise(self._governor.snapshot), memory.ramdisk.growth

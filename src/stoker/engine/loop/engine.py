@@ -371,7 +371,8 @@ class Engine:
         """What a person's files say of the step that runs now."""
         number, reload = self._supervisor.runs[-1].step, self._wired.reload
         self._parts.level.limit(StepLimits(reload.limit(number), reload.thresholds))
-        self._recovery.retries, self._parts.machine.own_limit = reload.retries(number), reload.memory
+        self._recovery.allow(reload.retries(number))
+        self._parts.machine.limit(reload.memory)
 
     def _reload(self) -> list[ev.Event]:
         """What a person has changed in their files, and what follows at once."""

@@ -67,8 +67,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     state = store.state
     reload = ConfigReload(paths, spec, steps)
     expectations = Expectations(reload.priors, History(history_path()))
-    forecast = Forecast(expectations.foretell)
-    forecast.on_unseen = expectations.unseen
+    forecast = Forecast(expectations.foretell, expectations.unseen)
     roots = steps.roots(
         supervisor.top, known_run(supervisor.runs, state) if state.step is not None else supervisor.runs[0]
     )

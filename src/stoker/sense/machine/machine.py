@@ -45,8 +45,7 @@ class MachineReader:
         ramdisk: RamDiskReader | None = None,
     ) -> None:
         self.notes = ramdisk.notes if ramdisk is not None else Notes()
-        self.pid = pid
-        """The process whose control groups count; one that is gone has none."""
+        self._pid = pid  # one that is gone has no control groups
         self._proc = proc_root
         self._cpu = CpuReader()
         self._disk = DiskReader(cwd, proc_root, sys_root)
@@ -59,7 +58,7 @@ class MachineReader:
         """Bytes that the build holds beside a RAM disk, as read last: by a group of its own, where it has one."""
         self._cores = 1.0
         self._reads = 0
-        self.own_limit = own_limit
+        self._own_limit = own_limit
         self._ramdisk = ramdisk
         self._in_ramdisk = 0
 
@@ -115,8 +114,8 @@ class MachineReader:
 
     def _binding(self, info: dict[str, int], held: int) -> MemoryLimit:
         limits = self._cgroups.memory_limits()
-        if self.own_limit is not None:
-            limits.append(MemoryLimit("--memory", self.own_limit, held + self._in_ramdisk))
+        if self._own_limit is not None:
+            limits.append(MemoryLimit("--memory", self._own_limit, held + self._in_ramdisk))
         return binding_limit(info, limits)
 
     @property
@@ -126,6 +125,14 @@ class MachineReader:
             self._look_up()
         return self._cores
 
+    def follow(self, pid: int) -> None:
+        """Take the control groups of another process from now on."""
+        self._pid = pid
+
+    def limit(self, own_limit: int | None) -> None:
+        """Allow the build so many bytes of memory from now on, or all that there is."""
+        self._own_limit = own_limit
+
     def close(self) -> None:
         """Let go of the GPU driver."""
         if self._gpu is not None:
@@ -133,12 +140,12 @@ class MachineReader:
 
     def _look_up(self) -> None:
         """Find control groups and cores anew; keep what was known when the process is gone."""
-        cgroups = find_cgroups(self.pid, self._proc)
+        cgroups = find_cgroups(self._pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
-            self._own_pressure = cgroups.own_pressure(self.pid, self._proc)
-            self._own_memory = cgroups.own_memory(self.pid, self._proc)
-        self._cores = cpu_available(self.pid, self._cgroups.cpu_quota())
+            self._own_pressure = cgroups.own_pressure(self._pid, self._proc)
+            self._own_memory = cgroups.own_memory(self._pid, self._proc)
+        self._cores = cpu_available(self._pid, self._cgroups.cpu_quota())
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
