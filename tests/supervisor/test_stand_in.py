@@ -166,7 +166,7 @@ class Watched:
             self._clock += 1.0
             if beats:
                 os.utime(self._heartbeat, (self._clock, self._clock))
-            self._runner.look()
+            self._runner.tick()
 
 
 def test_an_engine_whose_heart_beats_is_left_to_decide(

@@ -31,7 +31,7 @@ class Handover:
         self._jobs = before.jobs if before is not None else ()
 
     def beat(self) -> None:
-        """Say that the engine is not deaf; to be called at every look, at least every few seconds."""
+        """Say that the engine is not deaf; to be called at every tick, at least every few seconds."""
         with contextlib.suppress(OSError):
             self._file("heartbeat").touch(0o600)
 

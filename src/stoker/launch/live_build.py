@@ -17,7 +17,7 @@ from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.record.builds import is_live
 from stoker.serve.client import BuildSource
-from stoker.serve.connection import EngineClient, StrangerError
+from stoker.serve.connection import EngineClient, ForeignSocketError
 from stoker.serve.protocol import NotLetInError, ProtocolError
 
 POLL_SECONDS = 0.3
@@ -45,7 +45,7 @@ async def ask(paths: BuildPaths, verb: str, arguments: Mapping[str, object]) -> 
             async with client:
                 await client.command(verb, dict(arguments))
                 return reduce_all(client.waiting(), client.hello.snapshot)
-    except (StrangerError, NotLetInError) as err:
+    except (ForeignSocketError, NotLetInError) as err:
         raise CommandRefused(str(err)) from err
     except (OSError, ProtocolError) as err:  # TimeoutError is an OSError
         raise SilentEngineError from err

@@ -73,7 +73,7 @@ def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -
     missing = missing_submodules(folder, environ)
     names = [path for path in missing.paths if path in action.names] if missing is not None else []
     if missing is None or not names:
-        raise CannotResumeError("the submodules are there now, or at a commit of your own; go on without --remedy")
+        raise CannotResumeError("the submodules are there now, or at a commit of your own; resume without --remedy")
     command = ("git", "-C", str(missing.top), "submodule", "update", "--init", "--recursive", "--", *names)
     return StepSpec("fetch submodules", command, str(missing.top), environment=QUIET, scheduler="none", remedy=True)
 

@@ -1,6 +1,6 @@
-"""The environment that a build was started in, kept so that the build can be gone on with from another login.
+"""The environment that a build was started in, kept so that the build can be resumed from another login.
 
-What looks like a secret, by its name or value, is not written down: who goes on with the build brings it along. That is
+What looks like a secret, by its name or value, is not written down: who resumes the build brings it along. That is
 best effort. Unaware of builds' contents.
 """
 

@@ -16,7 +16,7 @@ from stoker.model.update import CommandRefused, Link, Update
 from stoker.record.builds import final_state, is_live, known_state
 from stoker.record.journal_reader import JournalReader, offset_after
 from stoker.record.output_log import FileLog
-from stoker.serve.connection import EngineClient, StrangerError
+from stoker.serve.connection import EngineClient, ForeignSocketError
 from stoker.serve.protocol import NotLetInError, ProtocolError
 
 __all__ = ["BuildSource", "EngineClient"]
@@ -86,7 +86,7 @@ class BuildSource:
             return
         try:
             client = await EngineClient.connect(self._paths.socket)
-        except (StrangerError, NotLetInError) as err:
+        except (ForeignSocketError, NotLetInError) as err:
             raise CommandRefused(str(err)) from err
         except (OSError, ProtocolError) as err:
             raise CommandRefused("the engine does not answer; the build goes on, try again in a moment") from err
@@ -126,7 +126,7 @@ class BuildSource:
             )
         except NotLetInError:
             raise
-        except (ProtocolError, StrangerError) as err:
+        except (ProtocolError, ForeignSocketError) as err:
             return str(err)
         except TimeoutError:
             return "the engine does not answer; looking again"

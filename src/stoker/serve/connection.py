@@ -41,7 +41,7 @@ QUEUE_RECORDS = 4096
 """Records that wait for a reader that is busy; beyond that the socket fills up, and the engine drops us."""
 
 
-class StrangerError(OSError):
+class ForeignSocketError(OSError):
     """Another user's process listens where the engine should; the message is one line for the person."""
 
 
@@ -61,7 +61,7 @@ class EngineClient:
 
     @classmethod
     async def connect(cls, path: Path, *, resume: int | None = None, read_only: bool = False) -> Self:
-        """Connect and exchange hellos; raises OSError (TimeoutError and StrangerError too) or ProtocolError."""
+        """Connect and exchange hellos; raises OSError (TimeoutError and ForeignSocketError too) or ProtocolError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(path, limit=MAX_SERVER_FRAME)
             try:
@@ -150,7 +150,7 @@ class EngineClient:
 def _check_owner(path: Path, uid: int) -> None:
     """An engine runs as the user who looks; what another user says is not believed, and gets no answer."""
     if uid != os.getuid():
-        raise StrangerError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
+        raise ForeignSocketError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
 
 
 async def _read_hello(reader: asyncio.StreamReader) -> ServerHello:

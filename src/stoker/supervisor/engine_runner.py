@@ -7,7 +7,7 @@ engine had stopped are let go. It chooses nothing: the engine left behind in whi
 There is always a process that outlives us and will find that out: the kernel sends SIGCONT to the engine when we die,
 which sets a stopped one going, and an engine that rests has a process, too.
 
-Files in FOLDER: reads gate.json, and heartbeat's time, touched at every look.
+Files in FOLDER: reads gate.json, and heartbeat's time, touched at every tick.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ LISTEN_SECONDS = 5.0
 """How often the engine is listened for: one small read, and no reason to wake a machine more often."""
 
 DEAF_SECONDS = 15.0
-"""An engine that was silent for this long hangs or is stopped: it looks about each second."""
+"""An engine that was silent for this long hangs or is stopped: it ticks each second."""
 
 WAKES_ENGINE = (signal.SIGUSR1, signal.SIGCONT)
 
@@ -88,7 +88,7 @@ class EngineRunner:
         """Fork an engine, in a process group of its own; only the first one gets a `ready_fd`, which is ours now.
 
         It begins after `rest` seconds, or when it is woken, or when we have died. Where no process is to be had for it,
-        the level is kept as while one rests, and `look` tries again.
+        the level is kept as while one rests, and `tick` tries again.
         """
         now = time.monotonic()
         self._ready_fd = self._ready_fd if ready_fd is None else ready_fd
@@ -207,12 +207,12 @@ class EngineRunner:
     # -- in its stead ------------------------------------------------------------------------------------------
 
     def patience(self) -> float:
-        """Seconds until the next look is due, if nothing happens before."""
+        """Seconds until the next tick is due, if nothing happens before."""
         if self._stands_in:
             return STAND_IN_SECONDS
         return LISTEN_SECONDS if self.pid else RETRY_SECONDS
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Listen for the engine; while it is away, let jobs go in its stead."""
         self._listen()
         self._start_if_missing()
@@ -224,7 +224,7 @@ class EngineRunner:
         self._stands_in = gate is not None and self._let_go(gate)
 
     def _rouse(self) -> None:
-        """The engine came to nothing in its first look, at which a wide scheduler's jobs are held: nobody knows whom.
+        """The engine came to nothing in its first tick, at which a wide scheduler's jobs are held: nobody knows whom.
 
         It is woken, if it was stopped. Should that not help, all that is stopped goes on.
         """
@@ -246,7 +246,7 @@ class EngineRunner:
         """Count for how long no heartbeat came.
 
         By changes of the file's time, as clocks jump; and what we slept through ourselves, as a machine that was
-        suspended does, counts as one look.
+        suspended does, counts as one tick.
         """
         try:
             beat = os.stat(self.path("heartbeat")).st_mtime_ns

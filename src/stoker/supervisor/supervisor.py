@@ -111,7 +111,7 @@ class Supervisor:
             self.reap()
             self.press_stop()
             self.hear_verdict()
-            self.engine.look()
+            self.engine.tick()
             self.rouse_standbys()
         self.remember()
         self.engine.set_all_going()

@@ -40,7 +40,7 @@ class Watchdog:
             time.sleep(min(POLL_SECONDS, self.engine.patience()))
             if self.engine.reap() is not None:
                 self.engine.ended()
-            self.engine.look()
+            self.engine.tick()
         self.engine.set_all_going()
         self.engine.await_last_words()
 

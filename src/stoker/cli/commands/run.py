@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="go on with the last build of this folder, or of -p, or with build ID, at the step where it stopped",
+        help="resume the last build of this folder, or of -p, or build ID, at the step where it stopped",
     )
     parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
     parser.add_argument(
