@@ -54,7 +54,6 @@ ALLOWED = {
 SHARED_CLASSES = frozenset(
     [
         "Change",
-        "Decision",
         "Deck",
         "Expected",
         "FailedStep",

@@ -9,7 +9,7 @@ import pytest
 from stoker.model.cache_use import CacheUse
 from stoker.model.report import DeviceReport, FileReport, HeldArch, Problem, Report, RequestedArch
 from stoker.model.samples import RamDisk
-from stoker.model.state import BuildState, Decision, Failure, Job, Level, Notice, RamDiskUse, Step
+from stoker.model.state import BuildState, DecisionEntry, Failure, Job, Level, Notice, RamDiskUse, Step
 from stoker.model.update import Link, Update
 from stoker.show.plain import MAX_BURST, PlainRenderer
 from stoker.show.verification_text import headline
@@ -118,7 +118,7 @@ def test_steps_notices_decisions_and_failures_are_told_once() -> None:
     news = state(
         step=Step("compile", 2, 3),
         notices=(Notice(START, "warning", "no pidfd here"), Notice(START, "info", "hello")),
-        decisions=(Decision(START, "governor", "12→11", "hold x (needs 9 GiB)"),),
+        decisions=(DecisionEntry(START, "governor", "12→11", "hold x (needs 9 GiB)"),),
         failures=(Failure(START, "a.o", "g++ a.cpp", 1, (), 0, 0),),
     )
     assert tell(renderer, news) == [
@@ -129,11 +129,11 @@ def test_steps_notices_decisions_and_failures_are_told_once() -> None:
         "FAILED a.o (exit 1)",
     ]
     assert tell(renderer, news) == []
-    more = replace(news, decisions=(*news.decisions, Decision(START + 1, "ada", "stop the build", "asked for")))
+    more = replace(news, decisions=(*news.decisions, DecisionEntry(START + 1, "ada", "stop the build", "asked for")))
     assert tell(renderer, more) == ["ada: stop the build (asked for)"]
 
 
-def governed(level: Level = LEVEL, *, later: float = 0.0, decisions: tuple[Decision, ...] = ()) -> BuildState:
+def governed(level: Level = LEVEL, *, later: float = 0.0, decisions: tuple[DecisionEntry, ...] = ()) -> BuildState:
     kinds: tuple[Literal["running", "on_deck"], ...] = ("running", "on_deck", "on_deck")
     jobs = {i: Job(i, 1, i, f"o{i}", "cxx", START, state=kind) for i, kind in enumerate(kinds, 1)}
     return state(level=level, jobs=jobs, time=START + later, decisions=decisions)
@@ -154,7 +154,7 @@ def test_the_level_and_pauses_are_told_when_they_change() -> None:
 def test_what_a_person_set_is_told_once_and_with_the_name() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
-    word = Decision(START + 5, "ada", "level 16 → 12", "asked for; 1 run, 2 on deck")
+    word = DecisionEntry(START + 5, "ada", "level 16 → 12", "asked for; 1 run, 2 on deck")
     changed = governed(Level("manual", 12, 128), later=5, decisions=(word,))
     assert tell(renderer, changed) == ["ada: level 16 → 12 (asked for; 1 run, 2 on deck)"]
     later = replace(changed, level=Level("manual", 8, 128), time=START + 60)
@@ -164,12 +164,14 @@ def test_what_a_person_set_is_told_once_and_with_the_name() -> None:
 def test_routine_is_summed_up_once_a_minute_and_what_is_grave_is_told_each_time() -> None:
     renderer = PlainRenderer(interval=10**6)
     tell(renderer, governed())
-    decisions: list[Decision] = []
+    decisions: list[DecisionEntry] = []
     told: list[str] = []
     for i in range(600):  # ten minutes of a build short of memory: three decisions each second
-        decisions += [Decision(START + i, "governor", f"{verb} o{i}", "9 GiB") for verb in ("hold", "admit", "thaw")]
+        decisions += [
+            DecisionEntry(START + i, "governor", f"{verb} o{i}", "9 GiB") for verb in ("hold", "admit", "thaw")
+        ]
         if i % 200 == 0:
-            decisions.append(Decision(START + i, "governor", f"freeze big{i}", "1.1 GiB left"))
+            decisions.append(DecisionEntry(START + i, "governor", f"freeze big{i}", "1.1 GiB left"))
         told += tell(renderer, governed(later=i, decisions=tuple(decisions[-500:])), after=i)
     freezes = [line for line in told if "freeze" in line]
     assert freezes == [f"governor: freeze big{i} (1.1 GiB left)" for i in (0, 200, 400)]
@@ -182,7 +184,7 @@ def test_routine_is_summed_up_once_a_minute_and_what_is_grave_is_told_each_time(
 def test_a_single_hold_is_told_whole() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
-    hold = Decision(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB free above the reserve")
+    hold = DecisionEntry(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB free above the reserve")
     line = "governor: hold flash.o (needs ~9.1 GiB, 6.2 GiB free above the reserve)"
     assert tell(renderer, governed(decisions=(hold,))) == [line]
 
@@ -190,7 +192,7 @@ def test_a_single_hold_is_told_whole() -> None:
 def test_a_person_who_freezes_or_starts_a_job_is_always_told() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
-    words = tuple(Decision(START + i, "ada", f"{verb} o1", "asked for") for i, verb in enumerate(("thaw", "hold")))
+    words = tuple(DecisionEntry(START + i, "ada", f"{verb} o1", "asked for") for i, verb in enumerate(("thaw", "hold")))
     assert tell(renderer, governed(decisions=words)) == ["ada: thaw o1 (asked for)", "ada: hold o1 (asked for)"]
 
 
@@ -206,7 +208,7 @@ def test_a_step_that_runs_again_is_told_and_its_failures_afresh() -> None:
 def test_decisions_that_push_older_ones_out_are_still_told_once() -> None:
     renderer = PlainRenderer()
     tell(renderer, state())
-    all_of_them = [Decision(START + i, "governor", f"d{i}", "r") for i in range(20)]
+    all_of_them = [DecisionEntry(START + i, "governor", f"d{i}", "r") for i in range(20)]
     told: list[str] = []
     for i in range(1, 21):
         told += tell(renderer, state(decisions=tuple(all_of_them[max(0, i - 5) : i])))
@@ -214,7 +216,7 @@ def test_decisions_that_push_older_ones_out_are_still_told_once() -> None:
 
 
 def test_a_late_viewer_is_not_flooded() -> None:
-    decisions = tuple(Decision(START + i, "governor", f"d{i}", "r") for i in range(300))
+    decisions = tuple(DecisionEntry(START + i, "governor", f"d{i}", "r") for i in range(300))
     lines = [
         line for line in tell(PlainRenderer(), state(decisions=decisions)) if "governor" in line or "earlier" in line
     ]
@@ -224,7 +226,7 @@ def test_a_late_viewer_is_not_flooded() -> None:
 
 
 def test_one_line_left_out_is_one_decision() -> None:
-    decisions = tuple(Decision(START + i, "governor", f"d{i}", "r") for i in range(MAX_BURST + 1))
+    decisions = tuple(DecisionEntry(START + i, "governor", f"d{i}", "r") for i in range(MAX_BURST + 1))
     assert "1 earlier decision" in tell(PlainRenderer(), state(decisions=decisions))
 
 
@@ -232,7 +234,10 @@ def test_lines_come_in_the_order_of_their_times() -> None:
     renderer = PlainRenderer()
     late = governed(
         later=50,
-        decisions=(Decision(START + 20, "governor", "freeze a.o", "r"), Decision(START + 45, "ada", "pause", "r")),
+        decisions=(
+            DecisionEntry(START + 20, "governor", "freeze a.o", "r"),
+            DecisionEntry(START + 45, "ada", "pause", "r"),
+        ),
     )
     failures = (Failure(START + 30, "b.o", "g++ b.cpp", 1, (), 0, 0),)
     late = replace(late, failures=failures, notices=(Notice(START + 40, "info", "hello"),))
@@ -307,7 +312,7 @@ def test_hostile_names_do_no_harm() -> None:
         command=(evil, "x" * 10_000),
         failures=(Failure(START, evil, evil, 1, (evil,), 0, 0),),
         notices=(Notice(START, "error", evil),),
-        decisions=(Decision(START, evil, evil, evil),),
+        decisions=(DecisionEntry(START, evil, evil, evil),),
         reason=evil,
         log_path=evil,
         outcome="failed",
@@ -318,7 +323,7 @@ def test_hostile_names_do_no_harm() -> None:
 
 
 def test_colour_only_where_it_is_wanted() -> None:
-    news = state(1, decisions=(Decision(START, "governor", "12→11", "größer"),), name="größer")
+    news = state(1, decisions=(DecisionEntry(START, "governor", "12→11", "größer"),), name="größer")
     lines = PlainRenderer(interval=0).update(Update(news, "live"), START + 1)
     assert not any("\x1b" in line for line in lines)
     assert any("\x1b[" in line for line in PlainRenderer(colour=True).update(Update(news, "live"), START + 1))

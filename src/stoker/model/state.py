@@ -190,7 +190,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionEntry:
     """A line of the decisions panel."""
 
     time: float
@@ -338,7 +338,7 @@ class BuildState:
     output: OutputUse = field(default_factory=OutputUse)
     estimate: Estimate | None = None
     timeline: Timeline = field(default_factory=Timeline)
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[DecisionEntry, ...] = ()
     failures: tuple[Failure, ...] = ()
     killed: tuple[KilledJob, ...] = ()
     """Of the present step, all its attempts."""

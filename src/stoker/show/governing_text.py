@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
-from stoker.model.state import BuildState, Decision, Level
+from stoker.model.state import BuildState, DecisionEntry, Level
 from stoker.model.text import clean
 from stoker.show.level_text import level_text
 
@@ -32,10 +32,10 @@ class GoverningReporter:
     """Remembers what was said. Each line comes with the Unix time that it is about."""
 
     def __init__(self) -> None:
-        self._last: Decision | None = None
+        self._last: DecisionEntry | None = None
         self._level: Level | None = None
         self._routine: Counter[str] = Counter()
-        self._newest: Decision | None = None
+        self._newest: DecisionEntry | None = None
         self._summary_at = 0.0
 
     def level(self, state: BuildState) -> list[tuple[float, str]]:
@@ -83,7 +83,7 @@ def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
     return items
 
 
-def is_person(decision: Decision) -> bool:
+def is_person(decision: DecisionEntry) -> bool:
     """Whether a person decided, and not stoker itself."""
     return decision.who not in ("governor", "engine")
 
@@ -98,16 +98,16 @@ def _same(level: Level, said: Level | None) -> bool:
     )
 
 
-def is_routine(decision: Decision) -> bool:
+def is_routine(decision: DecisionEntry) -> bool:
     """Whether it is one of the many that a build short of memory takes."""
     return not is_person(decision) and decision.what.split(" ", 1)[0] in ROUTINE
 
 
-def _line(decision: Decision) -> str:
+def _line(decision: DecisionEntry) -> str:
     return f"{_name(decision.who)}: {_what(decision)}"
 
 
-def _what(decision: Decision) -> str:
+def _what(decision: DecisionEntry) -> str:
     return f"{_name(decision.what)} ({_name(decision.why)})"
 
 

@@ -6,7 +6,7 @@ from stoker.model import events as ev
 from stoker.model.attempts import with_broken_off
 from stoker.model.evolve import evolve
 from stoker.model.reducers import Reducers
-from stoker.model.state import MAX_DECISIONS, MAX_NOTICES, BuildState, Decision, Estimate, Notice, Phase, Step
+from stoker.model.state import MAX_DECISIONS, MAX_NOTICES, BuildState, DecisionEntry, Estimate, Notice, Phase, Step
 
 _PHASES: dict[ev.Paused, Phase] = {"no": "running", "soft": "paused", "hard": "frozen"}
 
@@ -88,7 +88,7 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:
-    decision = Decision(time, e.who, e.what, e.why)
+    decision = DecisionEntry(time, e.who, e.what, e.why)
     return evolve(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
 
 

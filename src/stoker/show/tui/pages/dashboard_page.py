@@ -9,7 +9,7 @@ import math
 
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
-from stoker.model.state import BuildState, Decision, FinishedJob
+from stoker.model.state import BuildState, DecisionEntry, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show import killed_text
@@ -251,7 +251,7 @@ def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> l
     return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]
 
 
-def _decision_mark(decision: Decision, g: Glyphs) -> tuple[str, str]:
+def _decision_mark(decision: DecisionEntry, g: Glyphs) -> tuple[str, str]:
     if is_person(decision):
         return g.person, "person"
     if decision.what.startswith("freeze "):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from rich.cells import cell_len
 
 from stoker.model.progress import Progress, progress_of
-from stoker.model.state import BuildState, Decision, Notice
+from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.status import time_left
 from stoker.model.text import clean
 from stoker.model.units import format_duration, format_left, format_rough, format_share
@@ -171,7 +171,7 @@ def _plain_dashes(text: str, g: Glyphs) -> str:
     return text.replace("–", g.en_dash)
 
 
-def entries(state: BuildState) -> list[Decision | Notice]:
+def entries(state: BuildState) -> list[DecisionEntry | Notice]:
     """Decisions and notices in order of time."""
     return sorted([*state.decisions, *state.notices], key=lambda e: e.time)
 
@@ -188,7 +188,7 @@ def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = Fals
     return [*lines, *[BLANK] * (rows - len(lines))]
 
 
-def entry_line(entry: Decision | Notice, width: int, g: Glyphs) -> Line:
+def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
     """A decision (person and governor differ by mark and ink) or a notice, on one line.
 
     Of a decision's reason the numbers matter most: names give way to it, in their middle. Where there is little room
@@ -228,7 +228,7 @@ def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
     return what, elide_end(why, max(0, left - cell_len(what)), g.ellipsis)
 
 
-def entry_lines(entry: Decision | Notice, width: int, g: Glyphs) -> list[Line]:
+def entry_lines(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> list[Line]:
     """An entry whole: as one line if it fits, else with its text wrapped below."""
     text = clean(entry.text) if isinstance(entry, Notice) else clean(entry.why)
     room = width - ENTRY_INDENT
