@@ -13,7 +13,7 @@ from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
 from stoker.show.tui.input.pending import Act, Pending
-from stoker.show.tui.pages import dashboard_page, meters, overview
+from stoker.show.tui.pages import dashboard_page, decision_lines, header, meters
 from stoker.show.tui.pages.job_table import of_expected, ordered, table
 from stoker.show.tui.pages.lines import text_of, width_of
 from stoker.show.tui.terminal.glyphs import UNICODE
@@ -92,31 +92,31 @@ def test_a_pause_stands_in_the_header_and_says_what_it_means(paused: str, word: 
 
 
 def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
-    def header(state: BuildState, wish: Paused) -> str:
-        return text(overview.header(replace(at(state), pending=Pending(paused=wish)), 80, UNICODE))
+    def shown(state: BuildState, wish: Paused) -> str:
+        return text(header.title(replace(at(state), pending=Pending(paused=wish)), 80, UNICODE))
 
-    assert "pausing…" in header(governed(), "soft")
-    assert "freezing…" in header(governed(), "hard")
-    assert "resuming…" in header(governed("auto", 16, "hard"), "no")
-    assert "PAUSED" in header(governed("auto", 16, "soft"), "soft")
+    assert "pausing…" in shown(governed(), "soft")
+    assert "freezing…" in shown(governed(), "hard")
+    assert "resuming…" in shown(governed("auto", 16, "hard"), "no")
+    assert "PAUSED" in shown(governed("auto", 16, "soft"), "soft")
 
 
 def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
     story = builds.governed()
-    assert "attempt" not in text(overview.header(at(story.state), 80, UNICODE))
+    assert "attempt" not in text(header.title(at(story.state), 80, UNICODE))
     story.add(3724, ev.StepStarted(1, 1, "build", ("ninja",), 99, attempt=2))
-    assert "attempt 2  running" in text(overview.header(at(story.state), 80, UNICODE))
+    assert "attempt 2  running" in text(header.title(at(story.state), 80, UNICODE))
 
 
 def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
-    hold, freeze = (text(line) for line in overview.decisions(at(governed()), 80, 2, UNICODE))
+    hold, freeze = (text(line) for line in decision_lines.decisions(at(governed()), 80, 2, UNICODE))
     assert "hold flash_bwd…sm80.cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB" in hold
     assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in freeze
 
 
 @given(texts, texts, st.integers(0, 120))
 def test_a_decision_fits_its_line(what: str, why: str, room: int) -> None:
-    first, second = overview.fitted(what, why, room, UNICODE)
+    first, second = decision_lines.fitted(what, why, room, UNICODE)
     assert cell_len(first) + cell_len(second) <= max(0, room - 2)
 
 

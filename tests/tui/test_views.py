@@ -15,7 +15,7 @@ from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.ascii import to_ascii
 from stoker.show.plain import PlainRenderer
-from stoker.show.tui.pages import dashboard_page, failure_page, meters, overview
+from stoker.show.tui.pages import dashboard_page, decision_lines, failure_page, header, meters
 from stoker.show.tui.pages.chart import sample
 from stoker.show.tui.pages.job_table import details, moved, ordered
 from stoker.show.tui.pages.lines import (
@@ -73,7 +73,7 @@ def test_the_time_left_stands_still_while_a_build_is_paused(paused: ev.Paused) -
     estimate = Estimate(400.0, 300.0, 900.0, START + 100)
     for level, still in ((ev.LevelSet("manual", 12, paused), True), (ev.LevelSet("manual", 12), False)):
         state = replace(builds.governed(level=level).state, estimate=estimate)
-        page = [text_of(overview.progress(at(state, now), 80, UNICODE)) for now in (100, 340)]
+        page = [text_of(header.progress(at(state, now), 80, UNICODE)) for now in (100, 340)]
         told = [status_of(state, START + now)["eta"] for now in (100, 340)]
         update = Update(state, "live", "")
         plain = [" ".join(PlainRenderer(interval=0).update(update, START + now)) for now in (100, 340)]
@@ -172,12 +172,12 @@ def text(line: object) -> str:
 
 
 def test_progress_with_a_known_total() -> None:
-    line = text(overview.progress(at(builds.running(3).state), 80, UNICODE))
+    line = text(header.progress(at(builds.running(3).state), 80, UNICODE))
     assert line.endswith("1204/6579  18 %  ETA 27 min (24–31 min)")
 
 
 def test_in_a_narrow_terminal_the_middle_of_the_remaining_time_stays_and_its_band_goes() -> None:
-    line = text(overview.progress(at(builds.stopped_some().state), 60, UNICODE))
+    line = text(header.progress(at(builds.stopped_some().state), 60, UNICODE))
     assert line.endswith("† 3 to run again  ETA 27 min")
     assert line.startswith("━")
 
@@ -185,7 +185,7 @@ def test_in_a_narrow_terminal_the_middle_of_the_remaining_time_stays_and_its_ban
 def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 9, "/b", "1.11.1", 8))
     story.add(6, ev.JobFinished(None, 1, "a.o", "cxx", 1, "ok"))
-    line = text(overview.progress(at(story.state), 80, UNICODE))
+    line = text(header.progress(at(story.state), 80, UNICODE))
     assert line.endswith("1 done")
     assert "%" not in line
     assert "━" not in line
@@ -194,17 +194,17 @@ def test_progress_without_a_total_shows_no_percent_and_no_total() -> None:
 def test_progress_of_make_shows_its_percent_and_no_total() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "make", 9, "/b", "4.3", 8))
     story.add(6, ev.SchedulerPlanned(1, None, "percent", percent=37.0))
-    line = text(overview.progress(at(story.state), 80, UNICODE))
+    line = text(header.progress(at(story.state), 80, UNICODE))
     assert line.endswith("0 done  37 %")
 
 
 def test_a_nearly_full_bar_is_not_full_and_100_percent_is_not_rounded_up_to() -> None:
-    bar = text(overview.progress_bar(0.9999, 40, UNICODE))
+    bar = text(header.progress_bar(0.9999, 40, UNICODE))
     assert bar.endswith("─")
 
 
 def test_failures_are_counted_with_a_mark() -> None:
-    assert "✗ 2 failed" in text(overview.progress(at(builds.failed().state), 80, UNICODE))
+    assert "✗ 2 failed" in text(header.progress(at(builds.failed().state), 80, UNICODE))
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,11 @@ def test_failures_are_counted_with_a_mark() -> None:
 )
 def test_the_remaining_time_and_its_band_run_down(estimate: Estimate | None, now: float, words: str) -> None:
     state = replace(builds.running(3).state, estimate=estimate)
-    assert words in text(overview.progress(at(state, now), 80, UNICODE))
+    assert words in text(header.progress(at(state, now), 80, UNICODE))
 
 
 def test_no_remaining_time_once_it_is_over() -> None:
-    assert "ETA" not in text(overview.progress(at(builds.done().state), 80, UNICODE))
+    assert "ETA" not in text(header.progress(at(builds.done().state), 80, UNICODE))
 
 
 def meter_lines(machine: MachineSample, width: int = 80, rows: int = 6) -> str:
@@ -286,11 +286,11 @@ def test_the_end_tells_what_went_to_disk_and_what_was_in_memory() -> None:
 
 
 def test_a_person_and_the_governor_are_told_apart_by_a_mark() -> None:
-    lines = [text(line) for line in overview.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
+    lines = [text(line) for line in decision_lines.decisions(at(builds.running(3).state), 80, 3, UNICODE)]
     assert lines[0].startswith("15:14:10 · 12→11 hold")
     assert "▸ ann  level 16" in lines[1]
     assert lines[2].startswith("15:14:50 ! pidfd_open")
-    wide = [text(line) for line in overview.decisions(at(builds.running(3).state), 100, 3, UNICODE)]
+    wide = [text(line) for line in decision_lines.decisions(at(builds.running(3).state), 100, 3, UNICODE)]
     assert "· governor  12→11 hold" in wide[0]
 
 

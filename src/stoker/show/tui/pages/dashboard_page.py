@@ -15,10 +15,22 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show import killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.governing_text import is_person, is_routine
-from stoker.show.tui.pages import meters, overview
+from stoker.show.tui.pages import decision_lines, header, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
 from stoker.show.tui.pages.job_table import TOOL_INKS, TOOL_NAMES, lately, soloist, table
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, pad, width_of
+from stoker.show.tui.pages.lines import (
+    BLANK,
+    GAP,
+    Line,
+    Part,
+    elide_end,
+    elide_middle,
+    elide_path,
+    fit,
+    pad,
+    section,
+    width_of,
+)
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -46,7 +58,7 @@ TALL = 36
 
 def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
     """All lines of the dashboard; `tail` is the end of the build's output, shown while no job runs."""
-    lines = [overview.header(m, width, g), overview.progress(m, width, g)]
+    lines = [header.title(m, width, g), header.progress(m, width, g)]
     roomy = height >= 22
     rows = meters.meter_rows(m.state, height)
     lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
@@ -56,21 +68,24 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     rest = max(0, height - len(lines))
     if width >= WIDE:
         main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
-        side = [decisions_heading(SIDE_WIDTH, g), *overview.decisions(m, SIDE_WIDTH, max(0, rest - 1), g, whole=True)]
+        side = [
+            decisions_heading(SIDE_WIDTH, g),
+            *decision_lines.decisions(m, SIDE_WIDTH, max(0, rest - 1), g, whole=True),
+        ]
         return lines + _beside(main, side, width - SIDE_WIDTH - 3)
     rows = decision_rows(m.state, height)
     if rows:
-        lines += [decisions_heading(width, g), *overview.decisions(m, width, rows, g)]
+        lines += [decisions_heading(width, g), *decision_lines.decisions(m, width, rows, g)]
         lines += [BLANK] * (height >= 36)
     return lines + work_panel(m, width, max(0, height - len(lines)), g, cursor, tail)
 
 
 def decisions_heading(width: int, g: Glyphs) -> Line:
     """The heading of the decisions, which says whose marks they bear where names are left out."""
-    if width >= overview.NAMED_WIDTH:
-        return overview.section("decisions", width, g)
+    if width >= decision_lines.NAMED_WIDTH:
+        return section("decisions", width, g)
     marks = (Part(f" {g.governor} stoker", "text_dim"), Part(f"  {g.person} a person", "person"))
-    return overview.section("decisions", width, g, marks)
+    return section("decisions", width, g, marks)
 
 
 def decision_rows(state: BuildState, height: int) -> int:
@@ -136,11 +151,11 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
         below = rows // 4 if rows >= TALL and tail else 0
         lines = _jobs_panel(m, width, rows - below - bool(below), cursor, g)
         lines += [BLANK] * (rows - below - len(lines))
-        return [*lines, *([overview.section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
+        return [*lines, *([section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
     activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
     if m.state.over:
         activity = "the build has ended"
-    head = overview.section("output", width, g)
+    head = section("output", width, g)
     lines = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
     return [*lines, *_last(tail, rows - 2, width)][:rows]
 
@@ -175,7 +190,7 @@ def _last(tail: list[Line], rows: int, width: int) -> list[Line]:
 def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     """Memory, running jobs and CPU over the build's whole life, with the decisions marked."""
     state = m.state
-    lines = [overview.header(m, width, g), BLANK] if height >= 18 else [overview.header(m, width, g)]
+    lines = [header.title(m, width, g), BLANK] if height >= 18 else [header.title(m, width, g)]
     points = state.timeline.points
     columns = width - AXIS_WIDTH
     if len(points) < 2 or columns < 10 or height < 12:
@@ -288,7 +303,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ("memory", meters.most_memory(state)),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
-        ("command", overview.shown_command(state)),
+        ("command", header.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
     ]
     for label, value in facts:
@@ -298,7 +313,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     failures = failed_steps(state)
     if failures and room >= 4:
         shown = failures[: max(1, min(len(failures), room // 3))]
-        lines += [BLANK, overview.section(f"failures {len(failures)}", width, g)]
+        lines += [BLANK, section(f"failures {len(failures)}", width, g)]
         for f in shown:
             status = "" if f.exit_code is None else f"  exit {f.exit_code}"
             text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
@@ -336,7 +351,7 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
 
 def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
-    lines = [overview.section(title, width, g, tail)]
+    lines = [section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:
         peak = format_bytes(job.peak_rss) if job.peak_rss else g.dash
         cells = [

@@ -8,8 +8,7 @@ from __future__ import annotations
 from stoker.model.diagnosis import Cause, Diagnosis, words_of
 from stoker.model.text import clean
 from stoker.show.closing_text import place_of
-from stoker.show.tui.pages import overview
-from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_middle, fit, pad, width_of, wrap
+from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_middle, fit, pad, section, width_of, wrap
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL = 8
@@ -100,7 +99,7 @@ def _explanation(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, in
 
 def _place_line(cause: Cause, width: int, g: Glyphs) -> Line:
     place = elide_middle(place_of(cause), max(0, width - 24), g.ellipsis)
-    return overview.section("in the output", width, g, (Part(f" {place}", "text_dim"),) if place else ())
+    return section("in the output", width, g, (Part(f" {place}", "text_dim"),) if place else ())
 
 
 def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from stoker.model.text import Ink, Span
+from stoker.show.tui.terminal.glyphs import Glyphs
 
 
 class Part(NamedTuple):
@@ -154,3 +155,10 @@ def wrap(text: str, width: int, limit: int) -> list[str]:
 def from_spans(spans: Iterable[Span]) -> Line:
     """A line of the build's own output, in the build's own colours."""
     return tuple(Part(span.text, span.ink) for span in spans)
+
+
+def section(title: str, width: int, g: Glyphs, tail: Sequence[Part] = ()) -> Line:
+    """A heading inside a thin rule; the only frame there is."""
+    head = Part(f"{title} ", "accent")
+    room = width - cell_len(head.text) - width_of(tail)
+    return fit((head, Part(g.rule * max(0, room), "rule"), *tail), width)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from stoker.model.report import DeviceReport, FileReport, Report, RequestState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.pages.lines import Line, Part, pad, wrap
-from stoker.show.tui.pages.overview import section
+from stoker.show.tui.pages.lines import Line, Part, pad, section, wrap
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.verification_text import (
     SEVERITIES,

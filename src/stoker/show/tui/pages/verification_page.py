@@ -13,8 +13,7 @@ from stoker.model.report import DeviceReport, FileReport, HeldArch, Report
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, width_of, wrap
-from stoker.show.tui.pages.overview import section
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, section, width_of, wrap
 from stoker.show.tui.pages.verification_details import ArchRow, DeviceRow, Picked, details
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.verification_text import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import overview
-from stoker.show.tui.pages.lines import Line, Part
+from stoker.show.tui.pages import decision_lines, header
+from stoker.show.tui.pages.lines import Line, Part, section
 from stoker.show.tui.screens.page_screen import PageScreen
 
 
@@ -27,13 +27,13 @@ class DecisionsScreen(PageScreen):
         """The newest entries that fit, or earlier ones after scrolling up."""
         g = self.glyphs
         lines: list[Line] = []
-        for entry in overview.entries(self.moment.state):
-            lines += overview.entry_lines(entry, width, g)
+        for entry in decision_lines.entries(self.moment.state):
+            lines += decision_lines.entry_lines(entry, width, g)
         room = max(1, height - 2)
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
         shown = lines[max(0, end - room) : end] or [(Part("none yet", "text_dim"),)]
-        return [overview.header(self.moment, width, g), overview.section("decisions and notices", width, g), *shown]
+        return [header.title(self.moment, width, g), section("decisions and notices", width, g), *shown]
 
     def action_move(self, by: int) -> None:
         """So many lines towards the newest."""

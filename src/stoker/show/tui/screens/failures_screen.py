@@ -14,8 +14,8 @@ from stoker.model.text import clean
 from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import failure_page, overview
-from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_path, fit, wrap
+from stoker.show.tui.pages import failure_page, header
+from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_path, fit, section, wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -45,7 +45,7 @@ class FailuresScreen(PageScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """A list on top, the chosen cause or failure below."""
         state, g = self.moment.state, self.glyphs
-        head = overview.header(self.moment, width, g)
+        head = header.title(self.moment, width, g)
         items = self._items()
         if not items:
             return [head, BLANK, *self._nothing(width)]
@@ -108,15 +108,15 @@ class FailuresScreen(PageScreen):
 
     def _heading(self, item: Item, width: int) -> Line:
         if isinstance(item, Failure):
-            return overview.section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
+            return section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
         if isinstance(item, KilledJob):
             state = self.moment.state
             title = "killed" if any(is_last_word(state, death) for death in state.killed) else "killed, not failed"
-            return overview.section(f"{title} {len(state.killed)}", width, self.glyphs)
+            return section(f"{title} {len(state.killed)}", width, self.glyphs)
         diagnosis = self.moment.state.diagnosis
         partly = diagnosis is not None and not diagnosis.complete
         tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
-        return overview.section("cause", width, self.glyphs, tail)
+        return section("cause", width, self.glyphs, tail)
 
     def _keys(self) -> tuple[str, str]:
         """The keys of the remedy and of going on, as far as they do something."""
@@ -178,7 +178,7 @@ def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g
     texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", _what_came_of(death, state)]
     if death.output and any(same_output(f.output, death.output) for f in state.failures):
         texts.append("The build tool calls it FAILED in the output, since it sees a command that was killed.")
-    lines = [overview.section("killed", width, g)]
+    lines = [section("killed", width, g)]
     lines += [(Part(piece),) for text in texts if text for piece in wrap(text, width, 6)]
     return lines[: max(0, rows)]
 
@@ -193,10 +193,10 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
 
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
     """The command and the first lines of output of one failure."""
-    lines = [overview.section("command", width, g)]
+    lines = [section("command", width, g)]
     command = wrap(clean(failure.command) or "not known", width, min(COMMAND_LINES, max(1, rows // 3)))
     lines += [(Part(piece, "text_dim"),) for piece in command]
-    lines.append(overview.section("its output", width, g))
+    lines.append(section("its output", width, g))
     for text in failure.excerpt:
         ink = "error" if "error" in text.lower() or text.startswith("FAILED") else "text"
         lines.append((Part(elide_end(clean(text), width, g.ellipsis), ink),))

@@ -19,8 +19,7 @@ from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import overview
-from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, spread, text_of
+from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
@@ -152,7 +151,7 @@ class OutputScreen(PageScreen):
         title = "errors only" if self.only_errors else "output"
         if self.left:
             title += f", from column {self.left + 1}"
-        return spread(overview.section(title, width, self.glyphs), [Part(" "), *right], width)
+        return spread(section(title, width, self.glyphs), [Part(" "), *right], width)
 
     # Moving about. Any move upwards ends following; only the end begins it again.
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import overview, verification_page
-from stoker.show.tui.pages.lines import BLANK, Line
+from stoker.show.tui.pages import header, verification_page
+from stoker.show.tui.pages.lines import BLANK, Line, section
 from stoker.show.tui.screens.page_screen import PageScreen
 
 
@@ -26,12 +26,12 @@ class VerificationScreen(PageScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The report, or why there is none."""
         state, g = self.moment.state, self.glyphs
-        head = overview.header(self.moment, width, g)
+        head = header.title(self.moment, width, g)
         report = state.verification
         if report is None:
             return [
                 head,
-                overview.section("verification", width, g),
+                section("verification", width, g),
                 BLANK,
                 *verification_page.no_report(state, width, g),
             ]

@@ -1,49 +1,20 @@
-"""The dashboard's upper half as lines: header, progress, decisions. Pure: moment and width in, lines out.
+"""The first lines of a page: what is built, in which phase, and how far. Pure: moment and width in, lines out.
 
 Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from rich.cells import cell_len
 
 from stoker.model.progress import Progress, progress_of
-from stoker.model.state import BuildState, DecisionEntry, Notice
+from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
 from stoker.model.units import format_duration, format_left, format_rough, format_share
-from stoker.show.governing_text import is_person
-from stoker.show.tui.pages.lines import (
-    BLANK,
-    GAP,
-    Line,
-    Part,
-    elide_end,
-    elide_middle,
-    fit,
-    spread,
-    width_of,
-    wrap,
-)
-from stoker.show.tui.pages.moment import Moment, time_of_day
+from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, spread, width_of
+from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
-
-ENTRY_INDENT = 11
-"""Cells before the text of a decision or notice: the time of day, a mark and the blanks between."""
-
-MAX_ENTRY_LINES = 8
-
-NAMED_WIDTH = 100
-"""Width from which the governor is named, and not only marked, beside what it decided."""
-
-WHAT_LEAST = 24
-"""Cells that what was decided keeps at least: a verb and both ends of a file's name."""
-
-LEAST_NAME = 8
-"""Cells below which a name with its middle cut out says nothing."""
 
 LEAST_BAR = 10
 """Cells that a bar keeps, with the gaps around what follows it; the band of the remaining time gives way to it."""
@@ -65,7 +36,7 @@ def shown_command(state: BuildState) -> str:
     return clean(" ".join(state.command))
 
 
-def header(m: Moment, width: int, g: Glyphs) -> Line:
+def title(m: Moment, width: int, g: Glyphs) -> Line:
     """Name, command, step, phase, elapsed, and the link when it is not simply live."""
     state = m.state
     right = _step(state, width)
@@ -169,82 +140,3 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
 
 def _plain_dashes(text: str, g: Glyphs) -> str:
     return text.replace("–", g.en_dash)
-
-
-def entries(state: BuildState) -> list[DecisionEntry | Notice]:
-    """Decisions and notices in order of time."""
-    return sorted([*state.decisions, *state.notices], key=lambda e: e.time)
-
-
-def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
-    """The newest decisions and notices, newest last: when, who, what, why; on one line each, or `whole` and wrapped."""
-    newest = entries(m.state)[-rows:] if rows else []
-    if whole:
-        lines = [line for entry in newest for line in entry_lines(entry, width, g)][-rows:]
-    else:
-        lines = [entry_line(entry, width, g) for entry in newest]
-    if not lines and rows:
-        lines = [fit((Part("none yet", "text_dim"),), width)]
-    return [*lines, *[BLANK] * (rows - len(lines))]
-
-
-def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
-    """A decision (person and governor differ by mark and ink) or a notice, on one line.
-
-    Of a decision's reason the numbers matter most: names give way to it, in their middle. Where there is little room
-    the governor shows by its mark alone.
-    """
-    when = Part(time_of_day(entry.time) + " ", "text_dim")
-    if isinstance(entry, Notice):
-        mark, ink = {"error": (g.fail, "error"), "warning": (g.warn, "warn"), "info": (g.info, "text_dim")}[
-            entry.severity
-        ]
-        room = width - 11
-        return fit((when, Part(f"{mark} ", f"{ink} bold"), Part(elide_end(clean(entry.text), room, g.ellipsis))), width)
-    person = is_person(entry)
-    who = elide_end(clean(entry.who), 12, g.ellipsis)
-    head = Part(f"{g.person if person else g.governor} ", "person" if person else "text_dim")
-    if person or width >= NAMED_WIDTH:
-        head = head._replace(text=f"{head.text}{who}  ")
-    room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
-    what, why = fitted(clean(entry.what), clean(entry.why), room, g)
-    return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
-
-
-def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
-    """Two texts for one line of `room` cells and a gap: `why` is kept as far as that leaves `what` readable.
-
-    The longest word of `what`, a path as a rule, gives way: first its folders, then the middle of its name.
-    """
-    left = max(0, room - 2)
-    if cell_len(what) + cell_len(why) > left:
-        words = what.split(" ")
-        at = max(range(len(words)), key=lambda i: len(words[i]))
-        words[at] = words[at].rpartition("/")[2] or words[at]
-        around = cell_len(" ".join(words)) - cell_len(words[at])
-        kept = max(WHAT_LEAST, left - cell_len(why))
-        words[at] = elide_middle(words[at], max(LEAST_NAME, kept - around), g.ellipsis)
-        what = elide_end(" ".join(words), min(left, max(kept, WHAT_LEAST)), g.ellipsis)
-    return what, elide_end(why, max(0, left - cell_len(what)), g.ellipsis)
-
-
-def entry_lines(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> list[Line]:
-    """An entry whole: as one line if it fits, else with its text wrapped below."""
-    text = clean(entry.text) if isinstance(entry, Notice) else clean(entry.why)
-    room = width - ENTRY_INDENT
-    used = 0 if isinstance(entry, Notice) else cell_len(clean(entry.who)) + cell_len(clean(entry.what)) + 4
-    if used + cell_len(text) <= room:
-        return [entry_line(entry, width, g)]
-    if isinstance(entry, Notice):
-        head = entry_line(replace(entry, text=""), ENTRY_INDENT, g)
-        first, *rest = wrap(text, room, MAX_ENTRY_LINES)
-        return [(*head, Part(first)), *((Part(" " * ENTRY_INDENT), Part(piece)) for piece in rest)]
-    head = entry_line(replace(entry, why=""), width, g)
-    return [head, *((Part(" " * ENTRY_INDENT), Part(piece, "text_dim")) for piece in wrap(text, room, MAX_ENTRY_LINES))]
-
-
-def section(title: str, width: int, g: Glyphs, tail: Sequence[Part] = ()) -> Line:
-    """A heading inside a thin rule; the only frame there is."""
-    head = Part(f"{title} ", "accent")
-    room = width - cell_len(head.text) - width_of(tail)
-    return fit((head, Part(g.rule * max(0, room), "rule"), *tail), width)
