@@ -52,7 +52,7 @@ def found_in(parent: str) -> Iterator[tuple[str, str]]:
 
 
 def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
-    """Those of the processes (None: of all that live) whose TMPDIR is in there: daemons that the build has started.
+    """Return those of the processes (None: of all) whose TMPDIR is in there: daemons that the build has started.
 
     Not those of other users, whose environment we may not know.
     """

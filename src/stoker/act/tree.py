@@ -54,7 +54,7 @@ class Processes:
         return [self.key(child) for child in self._children.get(pid, ())]
 
     def below(self, root: int, *spared: int) -> list[int]:
-        """Pids of all processes below `root` that are no zombies, leaving out `spared` and what is below them."""
+        """Return the pids of all below `root` that are no zombies, leaving out `spared` and what is below them."""
         found: list[int] = []
         todo = [root]
         while todo:
@@ -73,7 +73,7 @@ class Processes:
         return process is not None and process.start == key[1] and process.state != b"Z"
 
     def job(self, key: Key) -> list[int]:
-        """The processes of a job: its first one, all below that, and the group if it leads one. Empty if it is gone."""
+        """Return the processes of a job: its first, all below, and the group if it leads one. Empty if it is gone."""
         if not self.lives(key):
             return []
         found = {key[0], *self.below(key[0])}
@@ -180,7 +180,7 @@ def _is_stopping(pid: int) -> bool:
 
 
 def descendants(root: int, *spared: int) -> list[int]:
-    """Pids of all processes below `root` that are not zombies, leaving out `spared` and what is below them."""
+    """Return the pids of all below `root` that are not zombies, leaving out `spared` and what is below them."""
     return Processes().below(root, *spared)
 
 

@@ -52,7 +52,7 @@ def call_watchdog(paths: BuildPaths, engine: int) -> Key:
 
 
 def watchdogs_and_engines_of(paths: BuildPaths) -> list[int]:
-    """The watchdogs and engines of a build, as their command lines show; neither the supervisor nor its standbys."""
+    """Return the watchdogs and engines of a build, by their command lines; neither supervisor nor standbys."""
     folder = os.fsencode(paths.root)
     spec = load_or_none(BuildSpec, paths.spec)
     argv = [os.fsencode(word) for word in spec.engine] if spec is not None else []

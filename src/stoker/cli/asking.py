@@ -16,7 +16,7 @@ from stoker.show.level_text import level_text
 
 
 def live_build(name: str | None, unknown: str | None = None) -> BuildPaths:
-    """The build meant, which must run. `unknown` is the word that could have been a level as well. Raises CliError."""
+    """Find the build meant, which must run. `unknown` is the word that might have been a level. Raises CliError."""
     try:
         paths = find(name)
     except CliError as err:

@@ -133,7 +133,7 @@ def _check_command(words: Sequence[str]) -> None:
 
 
 def build_parser(chosen: str) -> argparse.ArgumentParser:
-    """The parser of all sub-commands; only the chosen one gets its arguments, which may need modules of its own."""
+    """Make the parser of all sub-commands; only the chosen one gets its arguments, which may need modules."""
     parser = Parser(
         prog="stoker",
         description=DESCRIPTION,

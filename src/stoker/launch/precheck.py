@@ -73,7 +73,7 @@ def precheck(plan: ProfilePlan, request: BuildRequest, say: Say) -> list[str]:
 
 
 def _need(plan: ProfilePlan, folder: str, env: Mapping[str, str]) -> Need:
-    """What is still to be built may be without the heaviest job that was measured here: that one is only a notice."""
+    """Return the need. What is still to be built may lack the heaviest job measured here: that is only a notice."""
     need = with_history(with_profile(recognise(folder, env), plan.profile, env))
     return replace(need, job=replace(need.job, measured=False)) if need.job is not None else need
 
@@ -86,7 +86,7 @@ def _say_what_is_waited_for(running: Sequence[Examining], until: float, say: Say
 
 
 def _combined(found: Sequence[tuple[Sequence[str], Examination]]) -> Iterator[Check]:
-    """The checks of all environments, each once. What fails in some alone is a warning: the others may be enough."""
+    """Yield the checks of all environments, each once. What fails in some alone is a warning."""
     for name in dict.fromkeys(check.name for _, examination in found for check in examination.checks):
         answers = [(steps, [c for c in examination.checks if c.name == name]) for steps, examination in found]
         statuses = [[check.status for check in checks] for _, checks in answers]

@@ -88,7 +88,7 @@ def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mappi
 
 
 def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """A person's number for tools that run their jobs themselves. Without one they take as many as there are CPUs."""
+    """Return a person's number for tools that run their jobs themselves; without one they take as many as CPUs."""
     if jobs is None:
         return {}
     added = {} if environ.get(CARGO_JOBS) else {CARGO_JOBS: str(jobs)}

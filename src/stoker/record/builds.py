@@ -99,7 +99,7 @@ def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
 
 
 def builds_with_phase() -> list[BuildSummary]:
-    """The same, and of those that live whether they are paused or frozen, which may stand anywhere in a journal."""
+    """Return all builds, those that live with whether they are paused, which may stand anywhere in a journal."""
     return [replace(build, phase=_phase_by_journal(build)) if build.live else build for build in list_builds()]
 
 

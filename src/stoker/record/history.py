@@ -122,7 +122,7 @@ class History:
         return [self._notes.popleft() for _ in range(len(self._notes))]
 
     def find(self, tool: str, output: str, flags: str) -> Remembered | None:
-        """What is remembered of a job: with these flags, else with those that it had last. None if nothing is."""
+        """Return what is known of a job: with these flags, else with those that it had last. None if nothing is."""
         rows = self._ask(
             "SELECT points, runs, log_peak, peak_variance, log_seconds, seconds_variance, flags = ? FROM job"
             " WHERE tool = ? AND output = ? ORDER BY flags = ? DESC, used DESC LIMIT 1",

@@ -98,7 +98,7 @@ def read_journal(path: Path) -> JournalReader:
 
 
 def read_kinds(path: Path, *kinds: type[Event]) -> Iterator[Record]:
-    """The records of these kinds, in order. Most of a journal is samples: other lines are passed over undecoded."""
+    """Yield the records of these kinds, in order. Most lines are samples: others are passed over undecoded."""
     marks = tuple(b'"type":"%b"' % kind.kind.encode() for kind in kinds)
     try:
         file = open_regular(path)

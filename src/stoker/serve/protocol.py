@@ -122,7 +122,7 @@ def parse_command(data: Mapping[str, Any]) -> Command:
 
 
 def parse_server_hello(data: Mapping[str, Any]) -> ServerHello:
-    """An engine's first message; raises ProtocolError, and NotLetInError with its own words if it said bye instead."""
+    """Return an engine's first message; raises ProtocolError, and NotLetInError if it said bye instead."""
     if data.get("type") == "bye":
         raise NotLetInError(str(data.get("reason", "the engine closed the connection")))
     protocol, seq, snapshot = data.get("protocol"), data.get("seq"), data.get("snapshot")

@@ -285,12 +285,12 @@ def running_jobs(processes: Processes, schedulers: Iterable[Key]) -> int:
 
 
 def stopped_jobs(processes: Processes, schedulers: Iterable[Key]) -> list[Key]:
-    """Those that are, the oldest first. An engine that is stopped has had no time to write down the last ones."""
+    """Return those that are, the oldest first. A stopped engine has had no time to write down the last ones."""
     return sorted((k for k in jobs_of(processes, schedulers) if processes.is_stopped(k)), key=lambda k: (k[1], k[0]))
 
 
 def is_settled(before: Processes, schedulers: Iterable[Key]) -> bool:
-    """Whether the schedulers have come to rest since that scan: one that is awake may be about to start a job in place
+    """Say whether the schedulers rest since that scan: one that is awake may be about to start a job in place
     of one that has ended, and both that and one of ours would run."""
     states = [b"".join(stat_fields(pid)[:1]) for pid, _ in schedulers]
     asleep = not any(state in (b"R", b"D") for state in states)

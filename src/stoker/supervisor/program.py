@@ -9,5 +9,5 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
 def supervisor_argv(folder: Path, *words: str) -> list[str]:
-    """The command line for the build in `folder`: isolated and without site-packages, so that no fault reaches it."""
+    """Return the command line for the build in `folder`: isolated and without site-packages, against foreign faults."""
     return [sys.executable, "-I", "-S", str(SUPERVISOR), str(folder), *words]

@@ -221,7 +221,7 @@ class Supervisor:
             self.write_supervisor_file()
 
     def log_size(self) -> int:
-        """Bytes that the build has written so far: what an attempt says comes after what the one before said."""
+        """Return how many bytes the build has written: an attempt's output comes after that of the one before."""
         try:
             return os.stat(self.path("output.log")).st_size
         except OSError:
@@ -357,7 +357,7 @@ class Supervisor:
         return descendants(os.getpid(), self.engine.pid)
 
     def ours(self) -> list[int]:
-        """Those that end with the build: not a compiler cache's server, nor what it does, for whomever that is."""
+        """Return those that end with the build: not a compiler cache's server, nor what it does for anybody."""
         processes = Processes()
         return processes.below(os.getpid(), self.engine.pid, *processes.servers(os.getpid()))
 
