@@ -12,8 +12,9 @@ import types
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
-MAX_BYTES = 16 * 2**20
-"""Of one file. Linux allows a command of up to 6 MiB (execve(2)), and escaping may double it."""
+MAX_BYTES = 64 * 2**20
+"""Of one file. Linux allows a command of up to 6 MiB (execve(2)); a specification has it four times, and escaping may
+double it."""
 
 MAX_WHOLE = 2**63
 MAX_REAL = 1e15
