@@ -1,7 +1,6 @@
-"""Stops jobs and sets them going, whole trees at a time.
+"""Stops jobs and sets them going, whole trees at a time. Unaware of why.
 
-Does not know why. A job is known by its first process; every signal goes out only if that
-is still the same process.
+A job is known by its first process; every signal goes out only if that is still the same process.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only: the supervisor's
-half.
+"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only.
 
 Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
 engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.

@@ -4,14 +4,12 @@ It starts the build and the engine, has the engine restarted when that dies (eng
 tree when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and
 writes the build's exit status: that of the first step that fails. Standbys take its place when it is killed
 (standby.py). It knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker
-it imports its neighbours, which are as plain, so that no fault elsewhere can reach it.
+it imports contract/ and neighbours that are as plain, so that no fault elsewhere can reach it.
 
-Files in FOLDER: reads spec.json {"steps", "first", "engine", "ramdisk"}, a step being {"command", "cwd",
-"environment"}, and "ramdisk" {"folder"} where temporary files go to one, which is removed at the end; writes
-supervisor.json when a step has started, stopping when the build is being stopped, ended.json when its command has
-failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer from verdict.json
-{"attempt", "again", "exit_code"}, the last set where the command's own status is not to count. SIGUSR1 means that there
-is something to read. The build's output goes straight to output.log.
+Files in FOLDER, of which contract/ says what they hold: reads spec.json; writes supervisor.json when a step has
+started, stopping when the build is being stopped, ended.json when its command has failed and the engine is asked what
+to do, and exit.json when the build has ended; reads the answer from verdict.json. SIGUSR1 means that there is something
+to read. The build's output goes straight to output.log.
 """
 
 import contextlib
