@@ -182,7 +182,7 @@ def test_a_number_is_certain_among_equal_gpus(gpus: Ask) -> None:
         ("MIG-11111111-2222", BY_BUS, "part of a GPU"),
         ("0,GPU-5090", BY_BUS, "numbers and names"),
         ("1,1", BY_BUS, "twice"),
-        ("GPU-5090", {"FAKE": "uuid:0=3"}, "tells its name"),
+        ("GPU-5090", {"FAKE": "uuid:0=3"}, "reports its name"),
         ("0", {**BY_BUS, "FAKE": "handle:0=15"}, "not every GPU answers"),
     ],
 )
