@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
@@ -77,6 +77,7 @@ class Engine:
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace, self._logs_pace = Pace(), LogsPace()
         self._asked = False
+        self._steps_version = 0
         self._sample_at = self._listen_until = self._ready_at = self._estimated_at = 0.0
 
     @property
@@ -153,13 +154,16 @@ class Engine:
         """The level, if it is news, and what is decided now."""
         return [*self._parts.level.news(), *self._parts.governor.step()]
 
-    def _remarks(self, events: Iterable[ev.Event], *, whole: bool) -> list[ev.Event]:
+    def _remarks(self, events: Sequence[ev.Event], *, whole: bool) -> list[ev.Event]:
         """What a person should know of what is new."""
         wired = self._wired
         remarks: list[ev.Event] = [ev.Noticed("warning", note) for note in wired.expectations.notes.take()]
-        remarks += wired.steps.lost(self._state, events)
-        environment = {**os.environ, **wired.steps.environment(self._supervisor.runs[-1].step)} if whole else {}
-        return [*remarks, *warn_of_ungoverned(self._state, events, environment)]
+        if any(isinstance(event, ev.SchedulerStarted) for event in events):
+            remarks += wired.steps.lost(self._state, events)
+        if whole and not self._parts.schedulers.keys():
+            environment = {**os.environ, **wired.steps.environment(self._supervisor.runs[-1].step)}
+            remarks += warn_of_ungoverned(self._state, events, environment)
+        return remarks
 
     def _estimate(self, now: float) -> list[ev.Event]:
         """The time left, every few seconds."""
@@ -315,6 +319,8 @@ class Engine:
         """Steps, and attempts at them, that the supervisor has started since; some may be over."""
         steps = self._wired.steps
         self._supervisor.read()
+        if self._supervisor.version == self._steps_version:
+            return
         while todo := changes(self._supervisor.runs, self._state):
             change = todo[0]
             if change.before is not None and change.new_step:
@@ -327,6 +333,7 @@ class Engine:
             self._write([steps.started(change.now, self._recovery.oom_kills())], now)
             self._write(steps.swept(self._state), now)
             self._supervisor.read()  # what was scanned anew may be of the next one
+        self._steps_version = self._supervisor.version
         self._set_limits()
 
     async def _answer(self) -> None:

@@ -39,6 +39,9 @@ class SupervisorLink:
         self._watchdog = WatchdogCall(paths)
         self._gate_version = (-1, -1, -1)
         self._record = load(SupervisorRecord, paths.supervisor)
+        self._stamp: tuple[int, int] | None = None
+        self.version = 0
+        """Grows with what the supervisor has written."""
         self._acting = self._record.acting_supervisor()
 
     @property
@@ -85,8 +88,14 @@ class SupervisorLink:
         return os.path.exists(self._stopping)  # asked at every look
 
     def read(self) -> None:
-        """Learn what the supervisor has written since."""
-        self._record = load_or_none(SupervisorRecord, self._paths.supervisor) or self._record
+        """Learn what the supervisor has written since: always another file, renamed over the last one."""
+        with contextlib.suppress(OSError):
+            found = os.stat(self._paths.supervisor)
+            if (found.st_ino, found.st_mtime_ns) == self._stamp:
+                return
+            if (record := load_or_none(SupervisorRecord, self._paths.supervisor)) is not None:
+                self._record, self._stamp = record, (found.st_ino, found.st_mtime_ns)
+                self.version += 1
 
     def was_killed(self) -> bool:
         """True once for each supervisor that was killed. A standby takes its place, and is set going should it be
