@@ -35,7 +35,7 @@ def steps(name: str, tmp_path: Path) -> list[FailedStep]:
     return [
         FailedStep(f.output, f.command, f.exit_code, tuple(line.decode() for line in f.excerpt))
         for f in found
-        if isinstance(f, build_output.FailedStep)
+        if isinstance(f, build_output.ReportedFailure)
     ]
 
 

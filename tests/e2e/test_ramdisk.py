@@ -14,7 +14,7 @@ import pytest
 
 from stoker.act import ramdisk
 from stoker.contract.process import start_ticks
-from stoker.sense.machine.ramdisk import is_in_memory
+from stoker.sense.machine.tmpfs_use import is_in_memory
 from support.grouped import LONG, Grouped
 from support.memory_group import MemoryGroup, NoMemoryGroupError
 from support.program import PYPI_NINJA, UNIT, Stoker, kill_supervisors, until, write_ninja

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stoker.engine.aftermath import diagnosis
-from stoker.engine.aftermath.diagnosis import NO_ROOM, find_causes
+from stoker.engine.aftermath import find_cause
+from stoker.engine.aftermath.find_cause import NO_ROOM, find_causes
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, MAX_CONTEXT, Action
@@ -84,7 +84,7 @@ def test_nothing_known_and_nothing_to_read_are_told_apart(tmp_path: Path) -> Non
 def test_of_a_large_output_the_part_before_the_first_failure_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(diagnosis, "MAX_BYTES", 2 * MIB)
+    monkeypatch.setattr(find_cause, "MAX_BYTES", 2 * MIB)
     noise = b"[1/9] Building CXX object\n" * 150_000
     data = noise + b"FAILED: a.o \na.cpp:3:1: error: no such name\n" + noise
     found = find_causes(log(tmp_path, data), state_of(failed(data, "a.o", b"FAILED")), str(tmp_path))

@@ -30,15 +30,15 @@ from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.sense.machine.cgroup import MemoryLimit
-from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.proc.processes import parse_stat
 from stoker.sense.proc.procfs import read_once
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 from support.jobs import FixedExpectations, use_of
 from support.program import until
 
 GIB = 2**30
-NINJA = Scheduler(os.getpid(), 1, "ninja", "/", "ninja", ("ninja",), 16, "build.ninja", ())
+NINJA = SchedulerProcess(os.getpid(), 1, "ninja", "/", "ninja", ("ninja",), 16, "build.ninja", ())
 
 
 class World:
@@ -86,7 +86,7 @@ class World:
         self.processes.append(child)
         process = parse_stat(read_once(f"/proc/{child.pid}/stat") or b"")
         assert process is not None
-        job = Job(child.pid, process.start_ticks, NINJA.key, time.time(), ("sleep", "600"), output, "cxx")
+        job = JobProcess(child.pid, process.start_ticks, NINJA.key, time.time(), ("sleep", "600"), output, "cxx")
         return Birth(len(self.processes), 1, use_of(job), process, NINJA)
 
     def end(self, birth: Birth) -> None:

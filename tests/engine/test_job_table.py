@@ -19,17 +19,17 @@ from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.sense.ninja.build_log import Entry
-from stoker.sense.proc.jobs import Job
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.jobs import JobProcess
+from stoker.sense.proc.schedulers import SchedulerProcess
 from support.jobs import FixedExpectations, managed_job, use_of
 
-NINJA = Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 8, "build.ninja", ())
+NINJA = SchedulerProcess(7, 70, "ninja", "/b", "ninja", ("ninja",), 8, "build.ninja", ())
 BEGUN = 1000.0
 OUTPUTS = st.sampled_from(["a.o", "b.o", "c.o", ""])
 
 
 def job_of(jid: int, life: Life, output: str = "a.o") -> ManagedJob:
-    return managed_job(jid, life, use=use_of(Job(jid, jid, NINJA.key, BEGUN, ("c++",), output, "cxx")))
+    return managed_job(jid, life, use=use_of(JobProcess(jid, jid, NINJA.key, BEGUN, ("c++",), output, "cxx")))
 
 
 class Lives(RuleBasedStateMachine):

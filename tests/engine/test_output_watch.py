@@ -13,19 +13,19 @@ from stoker.model.reduce import reduce_all
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState, OutputUse
 from stoker.sense.ninja.plan import Plan, PlanSummary
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 from support.jobs import FixedExpectations
 
 
 def new_book() -> SchedulerBook:
-    ninja = Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ())
+    ninja = SchedulerProcess(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ())
     return SchedulerBook(1, ninja, 0.0, JobTable(FixedExpectations(), BuildState()))
 
 
 def book_with_plan(total: int) -> SchedulerBook:
     book = SchedulerBook(
         1,
-        Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
+        SchedulerProcess(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
         0.0,
         JobTable(FixedExpectations(), BuildState()),
     )
@@ -87,7 +87,7 @@ def test_the_total_of_what_renews_the_manifest_is_not_told_while_a_plan_is_due(t
     watch = OutputWatch(log, BuildState())
     book = SchedulerBook(
         1,
-        Scheduler(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
+        SchedulerProcess(7, 70, "ninja", "/b", "ninja", ("ninja",), 4, "build.ninja", ()),
         0.0,
         JobTable(FixedExpectations(), BuildState()),
     )

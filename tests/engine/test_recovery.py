@@ -21,7 +21,7 @@ from stoker.model.samples import MachineSample
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.record.journal_reader import load_state
 from stoker.record.journal_writer import JournalWriter
-from stoker.sense.proc.jobs import Job
+from stoker.sense.proc.jobs import JobProcess
 from support.jobs import managed_job, use_of
 from support.kernel_log import needs_kernel_log
 from support.memory_group import MemoryGroup
@@ -100,7 +100,7 @@ class Build:
 def member(output: str, *, rss: int = 0, command: str = "", jid: int = 1, pid: int = 9) -> ManagedJob:
     """A live job of the build."""
     argv = ("/bin/sh", "-c", command) if command else ()
-    known = Job(pid, 1, (7, 1), 1000.0, argv, output, "other")
+    known = JobProcess(pid, 1, (7, 1), 1000.0, argv, output, "other")
     job = managed_job(jid, use=use_of(known, rss=rss))
     job.measure(replace(job.seen, pids=(pid,)))
     return job

@@ -14,8 +14,8 @@ from stoker.model.tool import Tool
 from stoker.sense.ninja.build_log import Entry
 from stoker.sense.ninja.plan import Plan, PlanSummary, key_of_argv, table_path, write_table
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph, PlannedEdge, write_graph
-from stoker.sense.proc.jobs import Job, JobUse
-from stoker.sense.proc.schedulers import Scheduler, SchedulerTool
+from stoker.sense.proc.jobs import JobProcess, JobUse
+from stoker.sense.proc.schedulers import SchedulerProcess, SchedulerTool
 from support.jobs import FixedExpectations, managed_job
 
 START = 1000.0
@@ -25,7 +25,7 @@ NUMBERS = count(100)
 class Book(SchedulerBook):
     """A book with the jobs that a test says were seen."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: SchedulerProcess) -> None:
         self.table = JobTable(FixedExpectations(), BuildState())
         super().__init__(1, scheduler, START, self.table)
 
@@ -53,11 +53,11 @@ class Book(SchedulerBook):
 
 
 def book(tool: SchedulerTool = "ninja", width: int | None = 4) -> Book:
-    return Book(Scheduler(7, 70, tool, "/b", "/bin/ninja", ("ninja",), width, "build.ninja", ()))
+    return Book(SchedulerProcess(7, 70, tool, "/b", "/bin/ninja", ("ninja",), width, "build.ninja", ()))
 
 
 def use(output: str, started: float = START + 1, *, tool: Tool = "cxx", peak: int = 500) -> JobUse:
-    job = Job(20, 200, (7, 70), started, ("c++", "-o", output), output, tool)
+    job = JobProcess(20, 200, (7, 70), started, ("c++", "-o", output), output, tool)
     return JobUse(job, 100, peak, 99.0, 1.5, "cc1plus", "running")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stoker.engine.loop.senses import Senses
 from stoker.sense.proc import jobs
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 
 NINJA = ("ninja", "-j9")
 
@@ -36,7 +36,9 @@ async def test_a_newborn_that_is_in_the_midst_of_its_exec_is_met_in_the_next_mom
 
     monkeypatch.setattr(jobs, "read_cmdline", read)
     senses = Senses(os.getpid(), child, lambda _scheduler, _argv: None, lambda: None)
-    schedulers = {os.getpid(): Scheduler(os.getpid(), 1, "ninja", "/b", "/bin/ninja", NINJA, 9, "build.ninja", ())}
+    schedulers = {
+        os.getpid(): SchedulerProcess(os.getpid(), 1, "ninja", "/b", "/bin/ninja", NINJA, 9, "build.ninja", ())
+    }
     for _ in range(2):
         assert child not in [newborn.process.pid for newborn in senses.newborns(schedulers, time.time())]
         assert senses.expecting

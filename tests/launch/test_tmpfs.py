@@ -14,7 +14,7 @@ from stoker.act import ramdisk
 from stoker.config.profiles.profile import Tmp
 from stoker.contract.process import start_ticks
 from stoker.launch.tmpfs import ramdisk_for, sweep
-from stoker.sense.machine.ramdisk import is_in_memory
+from stoker.sense.machine.tmpfs_use import is_in_memory
 
 MIB = 2**20
 GIB = 2**30

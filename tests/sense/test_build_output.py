@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stoker.sense.ninja import build_output
-from stoker.sense.ninja.build_output import BuildOutput, FailedStep, Found, PercentLine, StatusLine
+from stoker.sense.ninja.build_output import BuildOutput, Found, PercentLine, ReportedFailure, StatusLine
 
 NINJA_111 = (
     b"[1/3] CC a.o\nFAILED: b.o b.d \ngcc -c b.c\nb.c:1: error: x\n  | oops\n[2/3] CC c.o\n"
@@ -36,8 +36,8 @@ def _read(log: Path, data: bytes, pieces: int = 1) -> list[Found]:
     return found + reader.finish()
 
 
-def _failures(found: list[Found]) -> list[FailedStep]:
-    return [f for f in found if isinstance(f, FailedStep)]
+def _failures(found: list[Found]) -> list[ReportedFailure]:
+    return [f for f in found if isinstance(f, ReportedFailure)]
 
 
 @pytest.mark.parametrize(("text", "code"), [(NINJA_111, None), (NINJA_113, 7)])

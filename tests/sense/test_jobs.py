@@ -11,7 +11,7 @@ from typing import Any
 
 from stoker.sense.proc.jobs import JobReport, JobTracker
 from stoker.sense.proc.processes import CLK_TCK, Process, ProcessTable
-from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder
+from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
 
 HOG = "data = bytearray(60 << 20); print(len(data))\nwhile True: pass"
 Until = Callable[[Callable[[], object]], None]
@@ -26,7 +26,7 @@ class Watch:
         self.tracker = tracker or JobTracker()
         self.started: list[str] = []
         self.vanished: list[str] = []
-        self.schedulers: dict[int, Scheduler] = {}
+        self.schedulers: dict[int, SchedulerProcess] = {}
 
     def tick(self) -> JobReport:
         processes = self.table.scan()
@@ -85,7 +85,7 @@ def test_the_plan_knows_better_than_the_command_line(
     start(any_ninja, cwd=tmp_path)
     asked: list[tuple[str, ...]] = []
 
-    def resolve(scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, str] | None:
+    def resolve(scheduler: SchedulerProcess, argv: tuple[str, ...]) -> tuple[str, str] | None:
         asked.append(argv)
         return "made/by/plan", "archive"
 
@@ -180,7 +180,7 @@ def _process(pid: int, ppid: int, ticks: int = 0, children: int = 0, state: str 
     return Process(pid, ppid, pid, 1, state, f"p{pid}", 10, ticks, children, rss, 1)
 
 
-NINJA = Scheduler(10, 10, "ninja", "/b", "/usr/bin/ninja", ("ninja",), 4, "build.ninja", ())
+NINJA = SchedulerProcess(10, 10, "ninja", "/b", "/usr/bin/ninja", ("ninja",), 4, "build.ninja", ())
 
 
 def _scan(*processes: Process) -> dict[int, Process]:

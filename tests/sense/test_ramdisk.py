@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from stoker.sense.machine import ramdisk
+from stoker.sense.machine import tmpfs_use
 from stoker.sense.machine.cgroup import find_cgroups
 from stoker.sense.machine.machine import MachineReader
-from stoker.sense.machine.ramdisk import RamDiskReader, choose, places
+from stoker.sense.machine.tmpfs_use import RamDiskReader, choose, places
 from support.memory_group import MemoryGroup, NoMemoryGroupError
 
 MIB = 2**20
@@ -107,7 +107,7 @@ def test_without_a_size_it_is_a_share_of_the_memory(mount: Mount) -> None:
 
 
 def test_a_folder_on_a_disk_is_none(tmp_path: Path) -> None:
-    if ramdisk.is_in_memory(str(tmp_path)):
+    if tmpfs_use.is_in_memory(str(tmp_path)):
         pytest.skip("temporary files are in memory here")
     assert places({"TMPDIR": str(tmp_path)}) == places({"TMPDIR": str(tmp_path / "missing")}) == []
     assert "there is no tmpfs" in choose(MIB, GIB, {"TMPDIR": str(tmp_path)}).why
@@ -116,7 +116,7 @@ def test_a_folder_on_a_disk_is_none(tmp_path: Path) -> None:
 def test_the_machines_own_are_found_and_each_once() -> None:
     found = places({"XDG_RUNTIME_DIR": "/dev/shm"})
     assert len({os.stat(p.path).st_dev for p in found}) == len(found)
-    if os.access("/dev/shm", os.W_OK) and ramdisk.is_in_memory("/dev/shm"):
+    if os.access("/dev/shm", os.W_OK) and tmpfs_use.is_in_memory("/dev/shm"):
         assert "/dev/shm" in [p.path for p in found]
 
 
@@ -182,7 +182,7 @@ def test_of_very_many_files_the_file_systems_own_sum_tells(mount: Mount) -> None
     folder.mkdir()
     reader = RamDiskReader(str(folder), 32 * MIB)
     assert reading(reader) == 0
-    for number in range(ramdisk.MAX_ENTRIES + 10):
+    for number in range(tmpfs_use.MAX_ENTRIES + 10):
         (folder / str(number)).touch()
     (folder / "large").write_bytes(bytes(4 * MIB))
     assert reading(reader) == 4 * MIB

@@ -11,7 +11,7 @@ import pytest
 
 from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments, width_of_makeflags
 from stoker.sense.proc.processes import ProcessTable
-from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder, Versions, default_ninja_width, version_in
+from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess, Versions, default_ninja_width, version_in
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ class Watch:
         self.table = ProcessTable(os.getpid())
         self.finder = SchedulerFinder()
 
-    def find(self) -> list[Scheduler]:
+    def find(self) -> list[SchedulerProcess]:
         return list(self.finder.find(self.table.scan()).values())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from stoker.act.gate import Target
 from stoker.decide.memory.curves import Curve, flat
 from stoker.engine.jobs.managed_job import Life, ManagedJob
-from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.jobs import JobProcess, JobUse
 
 GIB = 2**30
 
@@ -45,14 +45,14 @@ class FixedExpectations:
         self.learnt.append(("lost", False, 0.0))
 
 
-def use_of(job: Job, *, rss: int = 0, cpu_seconds: float = 0.0) -> JobUse:
+def use_of(job: JobProcess, *, rss: int = 0, cpu_seconds: float = 0.0) -> JobUse:
     """What a job uses."""
     return JobUse(job, rss, rss, 0.0, cpu_seconds, "", "running")
 
 
 def managed_job(jid: int, life: Life = Life.RUNNING, *, use: JobUse | None = None, sid: int = 1) -> ManagedJob:
     """A job whose process has the number of the job."""
-    seen = use or use_of(Job(jid, jid, (1, 1), 0.0, ("cc",), f"{jid}.o", "cxx"))
+    seen = use or use_of(JobProcess(jid, jid, (1, 1), 0.0, ("cc",), f"{jid}.o", "cxx"))
     job = replace(seen.job, pid=jid, start_ticks=jid)
     now = time.monotonic()
     return ManagedJob(jid, sid, job, Target(jid, jid, leads=False), life, now, now, now, replace(seen, job=job))

@@ -35,7 +35,7 @@ class Roots:
     begun: float
 
 
-class Change(NamedTuple):
+class StepChange(NamedTuple):
     """An attempt that the journal does not know, and the one before it."""
 
     before: Run | None
@@ -125,9 +125,9 @@ def _built_again(count: int) -> str:
     return f"{jobs} that had finished before {'is' if count == 1 else 'are'} built again"
 
 
-def changes(runs: list[Run], state: BuildState) -> list[Change]:
+def changes(runs: list[Run], state: BuildState) -> list[StepChange]:
     """The attempts that come after the one which the journal recorded last."""
-    return [Change(runs[n - 1] if n else None, runs[n]) for n in range(_place_of(runs, state) + 1, len(runs))]
+    return [StepChange(runs[n - 1] if n else None, runs[n]) for n in range(_place_of(runs, state) + 1, len(runs))]
 
 
 def known_run(runs: list[Run], state: BuildState) -> Run:

@@ -36,7 +36,7 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Pla
     if tmp.kind == "none":
         return Placement()
     from stoker.sense.machine.machine import MachineReader
-    from stoker.sense.machine.ramdisk import choose, is_in_memory
+    from stoker.sense.machine.tmpfs_use import choose, is_in_memory
 
     own = environ.get("TMPDIR", "")
     if own and not (os.path.isdir(own) and is_in_memory(own)):

@@ -38,7 +38,7 @@ async def findings(
             async for events in verify_build(paths.journal, spec, state.started, enough):
                 yield events
         elif ending.outcome == "failed" and ending.exit_code is not None and state.diagnosis is None:
-            from stoker.engine.aftermath.diagnosis import diagnose_build
+            from stoker.engine.aftermath.find_cause import diagnose_build
 
             yield [Diagnosed(await diagnose_build(paths.output, state, _folder(spec, state), alone))]
     except Exception as err:  # noqa: BLE001  (a fault in here must not cost the build its end)

@@ -9,7 +9,7 @@ from itertools import islice
 
 from stoker.decide.policy.snapshot import Candidate, LiveJob
 from stoker.engine.jobs.managed_job import Life, ManagedJob
-from stoker.engine.jobs.table import Expected, JobTable
+from stoker.engine.jobs.table import JobExpectations, JobTable
 
 SHOWN_JOBS = 64
 """The oldest jobs, whose peak is announced again when another one is expected: more than a screen shows."""
@@ -18,10 +18,10 @@ BEGUN = 4 * 2**20
 """Bytes that a job on deck holds if it was stopped only after its compiler had begun; a shell holds far less."""
 
 
-class Deck:
+class DeckView:
     """What the policy is asked about."""
 
-    def __init__(self, jobs: JobTable, expected: Expected) -> None:
+    def __init__(self, jobs: JobTable, expected: JobExpectations) -> None:
         self._jobs = jobs
         self._expected = expected
 

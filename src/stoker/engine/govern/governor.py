@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stoker.decide.policy.decide import level_of, look
 from stoker.decide.policy.snapshot import Decision, View
 from stoker.decide.policy.waits import NO_WAITS
-from stoker.engine.govern.deck import Deck
+from stoker.engine.govern.deck import DeckView
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.hosted_gate import without_starting
 from stoker.engine.govern.jobserver import Jobserver
@@ -21,7 +21,7 @@ from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.waiting import new_reasons
 from stoker.engine.jobs.managed_job import Life, ManagedJob
-from stoker.engine.jobs.table import Expected, JobTable
+from stoker.engine.jobs.table import JobExpectations, JobTable
 from stoker.model import events as ev
 
 MAX_ROUNDS = 200
@@ -46,13 +46,13 @@ class Governor:
     def __init__(
         self,
         jobs: JobTable,
-        expected: Expected,
+        expected: JobExpectations,
         level: LevelControl,
         memory: MemoryWatch,
         gate: GateDriver,
         jobserver: Jobserver | None = None,
     ) -> None:
-        self.deck = Deck(jobs, expected)
+        self.deck = DeckView(jobs, expected)
         self._jobs = jobs
         self._level = level
         self._memory = memory

@@ -17,7 +17,7 @@ from stoker.decide.policy.snapshot import Candidate
 from stoker.decide.policy.waits import Wait
 from stoker.model.events import JobState, MovedBy
 from stoker.model.tool import Tool
-from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.jobs import JobProcess, JobUse
 
 MAX_PIDS = 512
 """Processes of one job that are remembered after their end: the kernel names those that it killed by their pids."""
@@ -77,7 +77,7 @@ class ManagedJob:
 
     jid: int
     sid: int
-    job: Job
+    job: JobProcess
     target: Target
     life: Life
     arrived: float

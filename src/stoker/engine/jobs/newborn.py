@@ -14,10 +14,10 @@ from stoker.act.tree import shows_stop
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.model import state as state_of
 from stoker.model.events import JobState
-from stoker.sense.proc.jobs import Job, JobUse
+from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.proc.processes import CLK_TCK, PROC, Process
 from stoker.sense.proc.procfs import read_link
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 
 YOUNG = 3.0
 """Seconds after its birth in which a job is still held when it is found late: below a ninja that was itself found by
@@ -34,11 +34,11 @@ class Birth(NamedTuple):
     sid: int
     use: JobUse
     process: Process
-    scheduler: Scheduler
+    scheduler: SchedulerProcess
     before: state_of.Job | None = None
 
     @property
-    def job(self) -> Job:
+    def job(self) -> JobProcess:
         """What was found."""
         return self.use.job
 
@@ -101,9 +101,9 @@ def _life(state: JobState, *, newborn: bool) -> Life:
     return Life.FROZEN if state == "frozen" else Life.RUNNING
 
 
-def left_behind(before: state_of.Job, scheduler: Scheduler) -> ManagedJob:
+def left_behind(before: state_of.Job, scheduler: SchedulerProcess) -> ManagedJob:
     """A job that the journal knows, and that ended while no engine was looking, as far as the journal says."""
-    job = Job(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
+    job = JobProcess(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
     use = JobUse(job, before.rss, before.peak_rss, before.cpu, 0.0, before.phase, "running")
     target = Target(job.pid, job.start_ticks, leads=False)
     clock = time.monotonic()

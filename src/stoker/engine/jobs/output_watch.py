@@ -13,7 +13,7 @@ from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 from stoker.model.text import plain
-from stoker.sense.ninja.build_output import BuildOutput, FailedStep, PercentLine, StatusLine
+from stoker.sense.ninja.build_output import BuildOutput, PercentLine, ReportedFailure, StatusLine
 
 READ_SECONDS = 0.1
 """How long a look may go on reading where a build writes faster than 2 MiB a look: some 20 MiB."""
@@ -70,11 +70,11 @@ class OutputWatch:
         return events + self._events(self._reader.finish(), books)
 
     def _events(
-        self, found: Iterable[StatusLine | PercentLine | FailedStep], books: Sequence[SchedulerBook]
+        self, found: Iterable[StatusLine | PercentLine | ReportedFailure], books: Sequence[SchedulerBook]
     ) -> list[ev.Event]:
         events: list[ev.Event] = []
         for item in found:
-            if isinstance(item, FailedStep):
+            if isinstance(item, ReportedFailure):
                 events.append(_failure(item))
             elif isinstance(item, StatusLine):
                 events += self._total(item, [b for b in books if b.keeps_log])
@@ -127,7 +127,7 @@ class OutputWatch:
         return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
 
 
-def _failure(step: FailedStep) -> ev.FailureFound:
+def _failure(step: ReportedFailure) -> ev.FailureFound:
     return ev.FailureFound(
         step.output,
         step.command,

@@ -20,7 +20,7 @@ from stoker.sense.commands.output_tool import tool_of_output
 from stoker.sense.ninja.build_files import is_manifest
 from stoker.sense.ninja.build_log import Entry
 from stoker.sense.ninja.plan import Plan
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 
 PATIENCE_TICKS = 3
 """For how many readings of the log of a ninja that sleeps an exited job waits for its record. Ninja writes it in the
@@ -40,7 +40,7 @@ class SchedulerBook:
     def __init__(
         self,
         sid: int,
-        scheduler: Scheduler,
+        scheduler: SchedulerProcess,
         started: float,
         jobs: JobTable,
         counted: Mapping[str, int] | None = None,

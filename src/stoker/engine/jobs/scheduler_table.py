@@ -22,7 +22,7 @@ from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.ninja.build_files import log_path
 from stoker.sense.ninja.build_log import CLOCK_SLACK, Entry, NinjaLog
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class SchedulerTable:
         """The books of all that run."""
         return [tracked.book for tracked in self._tracked.values()]
 
-    def by_pid(self) -> dict[int, Scheduler]:
+    def by_pid(self) -> dict[int, SchedulerProcess]:
         """All that run, by pid."""
         return {book.scheduler.pid: book.scheduler for book in self.books()}
 
@@ -89,7 +89,7 @@ class SchedulerTable:
 
     # -- coming and going --------------------------------------------------------------------------------------
 
-    def open(self, scheduler: Scheduler, started: float, *, costly: bool = False) -> tuple[SchedulerBook, bool]:
+    def open(self, scheduler: SchedulerProcess, started: float, *, costly: bool = False) -> tuple[SchedulerBook, bool]:
         """Open the book of a scheduler that began at Unix time `started`, and say whether the journal knows it not."""
         before = self._predecessors.get(scheduler.pid)
         if before is not None and before.start_ticks in (None, scheduler.start_ticks):
@@ -100,7 +100,7 @@ class SchedulerTable:
         tracked.costly = costly
         return tracked.book, before is None
 
-    def _track(self, scheduler: Scheduler, before: state_of.Scheduler | None, started: float) -> Tracked:
+    def _track(self, scheduler: SchedulerProcess, before: state_of.Scheduler | None, started: float) -> Tracked:
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
         self.met_any = True
@@ -158,7 +158,7 @@ class SchedulerTable:
 
     # -- what they say -----------------------------------------------------------------------------------------
 
-    def resolve(self, scheduler: Scheduler, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
+    def resolve(self, scheduler: SchedulerProcess, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
         """What the plan of a scheduler says of a command line: output and tool; None if it says nothing."""
         tracked = self._tracked.get(scheduler.key)
         plan = tracked.book.plan if tracked is not None else None
@@ -201,9 +201,11 @@ class SchedulerTable:
         return [note for t in self._tracked.values() if t.log is not None for note in t.log.notes.take()]
 
 
-def _left_behind(before: state_of.Scheduler) -> Scheduler:
+def _left_behind(before: state_of.Scheduler) -> SchedulerProcess:
     """A scheduler of the journal that has ended meanwhile, as far as the journal says."""
-    return Scheduler(before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ())
+    return SchedulerProcess(
+        before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ()
+    )
 
 
 def _end_of_run(entries: Sequence[Entry], next_start: float, now: float) -> int:

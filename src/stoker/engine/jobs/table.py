@@ -35,7 +35,7 @@ _END_OF: Mapping[ev.JobOutcome, Life] = {
 }
 
 
-class Expected(Protocol):
+class JobExpectations(Protocol):
     """Says how much memory and time a job is expected to take, and learns from what it took."""
 
     def set_cores(self, cores: float) -> None:
@@ -69,7 +69,7 @@ class Expected(Protocol):
 class JobTable:
     """All jobs whose process or whose end is still open."""
 
-    def __init__(self, expected: Expected, state: BuildState) -> None:
+    def __init__(self, expected: JobExpectations, state: BuildState) -> None:
         """`state` is what engines before this one have announced."""
         self._expected = expected
         self._jobs: dict[int, ManagedJob] = {}

@@ -23,7 +23,7 @@ from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.planner import Planner
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.engine.jobs.scheduler_table import SchedulerTable
-from stoker.engine.jobs.table import Expected, JobTable
+from stoker.engine.jobs.table import JobExpectations, JobTable
 from stoker.engine.learn.forecast import Forecast
 from stoker.engine.loop.sampler import Sampler
 from stoker.engine.loop.senses import Newborn, Scan, Senses
@@ -34,14 +34,14 @@ from stoker.sense.commands.scheduler_args import ninja_arguments
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.proc.jobs import JobReport, JobUse
 from stoker.sense.proc.processes import Process, again, start_wall
-from stoker.sense.proc.schedulers import Scheduler, Versions
+from stoker.sense.proc.schedulers import SchedulerProcess, Versions
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a turn of the loop works with, one owner for each thing; `wiring` puts them together."""
 
-    expected: Expected
+    expected: JobExpectations
     machine: MachineReader
     senses: Senses
     sampler: Sampler
@@ -148,7 +148,7 @@ class BuildLoop:
         """The build is over: the last records, and the failure of every job that exited without one."""
         return self._last_of_command({}, now)
 
-    def _last_of_command(self, living: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+    def _last_of_command(self, living: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
         self.take_exits()
         events = self._plans()
         if not self._schedulers.met_any:
@@ -164,7 +164,7 @@ class BuildLoop:
             return []
         arguments = ninja_arguments(argv)
         directory = str(Path(self._roots.cwd, arguments.directory or "."))
-        scheduler = Scheduler(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
+        scheduler = SchedulerProcess(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
         book, _ = self._schedulers.open(scheduler, self._roots.begun)
         return [_scheduler_started(book, "", None)]
 
@@ -190,7 +190,7 @@ class BuildLoop:
     async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:
         return _scheduler_started(book, await self._versions.read(book.scheduler.exe), parent)
 
-    def _schedulers_ended(self, schedulers: Mapping[int, Scheduler], now: float) -> list[ev.Event]:
+    def _schedulers_ended(self, schedulers: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
         """Close the books of those that are gone, also of those that went while no engine was there."""
         events = self._lost_between_engines()
         alive = {s.key for s in schedulers.values()}
@@ -303,7 +303,7 @@ class BuildLoop:
 def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
     """Jobs that a scan has found first."""
     uses: dict[Key, JobUse] = {use.job.key: use for use in report.running} if report.started else {}
-    by_key: dict[Key, Scheduler] = {scheduler.key: scheduler for scheduler in scan.schedulers.values()}
+    by_key: dict[Key, SchedulerProcess] = {scheduler.key: scheduler for scheduler in scan.schedulers.values()}
     processes: Mapping[int, Process] = scan.processes
     return [Newborn(uses[job.key], processes[job.pid], by_key[job.scheduler]) for job in report.started]
 

@@ -16,7 +16,7 @@ from stoker.sense.proc.births import BirthWatch
 from stoker.sense.proc.exits import ExitWatch
 from stoker.sense.proc.jobs import JobReport, JobTracker, JobUse, Resolve
 from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
-from stoker.sense.proc.schedulers import Scheduler, SchedulerFinder
+from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
 
 UNREADY_SECONDS = 5.0
 """For how long a newborn is waited for that has not executed its command; one that shows none for longer has none."""
@@ -26,9 +26,9 @@ class Scan(NamedTuple):
     """The build's processes at one moment, and the schedulers among them, both by pid."""
 
     processes: Mapping[int, Process]
-    schedulers: Mapping[int, Scheduler]
+    schedulers: Mapping[int, SchedulerProcess]
 
-    def is_in_package_build(self, scheduler: Scheduler) -> bool:
+    def is_in_package_build(self, scheduler: SchedulerProcess) -> bool:
         """Whether pip or its like runs above a scheduler."""
         above = self.processes.get(scheduler.pid)
         while above is not None and (above := self.processes.get(above.ppid)) is not None:
@@ -49,7 +49,7 @@ class Newborn(NamedTuple):
 
     use: JobUse
     process: Process
-    scheduler: Scheduler
+    scheduler: SchedulerProcess
 
 
 class Senses:
@@ -99,7 +99,7 @@ class Senses:
 
     # -- between two scans -------------------------------------------------------------------------------------
 
-    def newborns(self, schedulers: Mapping[int, Scheduler], now: float) -> list[Newborn]:
+    def newborns(self, schedulers: Mapping[int, SchedulerProcess], now: float) -> list[Newborn]:
         """Jobs that were born since the last call, at Unix time `now`: the price of this is a small read."""
         unready, self._unready = self._unready, {}
         born = [*(p for p in map(again, unready.values()) if p is not None), *self._births.look(schedulers.keys())]

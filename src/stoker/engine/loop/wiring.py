@@ -39,7 +39,7 @@ from stoker.model.state import BuildState
 from stoker.record.history import History
 from stoker.sense.machine.gpu import GpuReader
 from stoker.sense.machine.machine import MachineReader
-from stoker.sense.machine.ramdisk import RamDiskReader
+from stoker.sense.machine.tmpfs_use import RamDiskReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from stoker.contract.spec_file import BuildSpec
 from stoker.decide.memory.prior_classes import Priors
 from stoker.decide.policy.thresholds import Thresholds
 from stoker.engine.reload.choices_file import read_choices, write_choices
-from stoker.engine.reload.differences import Change, differences
+from stoker.engine.reload.differences import ChoiceChange, differences
 from stoker.engine.reload.people import login_name
 from stoker.engine.reload.sources import Reading, Source
 from stoker.engine.steps import Steps
@@ -135,7 +135,7 @@ class ConfigReload:
                 events += self._remaining(reading, any_change=bool(changes))
         return events
 
-    def _accept(self, reading: Reading) -> list[Change]:
+    def _accept(self, reading: Reading) -> list[ChoiceChange]:
         changes = differences(self.choices, reading.choices, self._names)
         if reading.choices != self.choices:
             self.choices = reading.choices
@@ -162,7 +162,7 @@ class ConfigReload:
         elif repaired and not any_change:
             yield ev.Noticed("info", f"{short(reading.changed)} is without fault again; nothing has changed")
 
-    def _remark(self, change: Change, *, level_by_hand: bool) -> str:
+    def _remark(self, change: ChoiceChange, *, level_by_hand: bool) -> str:
         if change.about == "memory" and self._memory_by_hand:
             return "; --memory goes before it"
         return "; the level that was set by hand goes before it" if change.about == "level" and level_by_hand else ""

@@ -24,22 +24,22 @@ _WORD = 60
 """Characters of a name or a pattern that are shown."""
 
 
-class Change(NamedTuple):
+class ChoiceChange(NamedTuple):
     """One change in a few words, and what it is about."""
 
     about: Literal["memory", "level", "retries", "threshold", "class"]
     what: str
 
 
-def differences(before: Choices, after: Choices, steps: Sequence[str]) -> list[Change]:
+def differences(before: Choices, after: Choices, steps: Sequence[str]) -> list[ChoiceChange]:
     """Every change, for a build that has these steps."""
     return [
-        *(Change("memory", what) for what in _memory(before.profile.memory, after.profile.memory)),
-        *(Change("level", what) for what in _steps(before, after, steps, "level")),
-        *(Change("retries", what) for what in _steps(before, after, steps, "retries")),
+        *(ChoiceChange("memory", what) for what in _memory(before.profile.memory, after.profile.memory)),
+        *(ChoiceChange("level", what) for what in _steps(before, after, steps, "level")),
+        *(ChoiceChange("retries", what) for what in _steps(before, after, steps, "retries")),
         *_thresholds(before.thresholds, after.thresholds),
-        *(Change("class", what) for what in _bounded(_classes(before.profile.classes, after.profile.classes))),
-        *(Change("class", what) for what in _bounded(_classes(before.classes, after.classes))),
+        *(ChoiceChange("class", what) for what in _bounded(_classes(before.profile.classes, after.profile.classes))),
+        *(ChoiceChange("class", what) for what in _bounded(_classes(before.classes, after.classes))),
     ]
 
 
@@ -71,11 +71,11 @@ def _names(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _thresholds(before: Thresholds, after: Thresholds) -> Iterator[Change]:
+def _thresholds(before: Thresholds, after: Thresholds) -> Iterator[ChoiceChange]:
     old, new = _words(before), _words(after)
     for name, word in old.items():
         if word != new[name]:
-            yield Change("level" if name == LEVEL else "threshold", f"{name} {_from_to(word, new[name])}")
+            yield ChoiceChange("level" if name == LEVEL else "threshold", f"{name} {_from_to(word, new[name])}")
 
 
 def _words(thresholds: Thresholds) -> dict[str, str]:

@@ -16,7 +16,7 @@ from stoker.sense.machine.cpu import CpuReader, CpuUse, cpu_available
 from stoker.sense.machine.disk import SYS, DiskReader
 from stoker.sense.machine.gpu import GpuReader
 from stoker.sense.machine.pressure import read_pressure
-from stoker.sense.machine.ramdisk import RamDiskReader
+from stoker.sense.machine.tmpfs_use import RamDiskReader
 from stoker.sense.proc.processes import PROC
 from stoker.sense.proc.procfs import Notes, read_all
 

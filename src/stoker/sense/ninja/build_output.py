@@ -88,7 +88,7 @@ class PercentLine:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedStep:
+class ReportedFailure:
     """A step that failed, by the scheduler's own words.
 
     `command` is empty where make does not print it. `exit_code` is None where it is not printed (ninja before 1.13).
@@ -104,7 +104,7 @@ class FailedStep:
     log_end: int
 
 
-Found = StatusLine | PercentLine | FailedStep
+Found = StatusLine | PercentLine | ReportedFailure
 
 
 class _Block:
@@ -127,9 +127,9 @@ class _Block:
             elif len(self.lines) < EXCERPT_LINES:
                 self.lines.append(_plain(line, self.indent)[:EXCERPT_LINE])
 
-    def step(self) -> FailedStep:
+    def step(self) -> ReportedFailure:
         """What the block says so far."""
-        return FailedStep(self.output, self.command or "", self.code, tuple(self.lines), self.start, self.end)
+        return ReportedFailure(self.output, self.command or "", self.code, tuple(self.lines), self.start, self.end)
 
 
 class _Recipes:
@@ -247,12 +247,12 @@ class BuildOutput:
         outputs = line[code.end() if code else 0 :]
         self._block = _Block(os.fsdecode(outputs.split(b" ")[0]), int(code[1]) if code else None, start, indent)
 
-    def _end_block(self) -> Iterator[FailedStep]:
+    def _end_block(self) -> Iterator[ReportedFailure]:
         block, self._block = self._block, None
         if block is not None and self._counted():
             yield block.step()
 
-    def _make_error(self, match: re.Match[bytes], text: bytes, base: int) -> Iterator[FailedStep]:
+    def _make_error(self, match: re.Match[bytes], text: bytes, base: int) -> Iterator[ReportedFailure]:
         """Each make around a failed one says `Error 2` for it again: only the innermost is the failure."""
         error = _MAKE_ERROR.match(match["make"])
         if error is None or b"(ignored)" in match["make"]:
@@ -269,7 +269,7 @@ class BuildOutput:
         end = base + (text.find(b"\n", match.end()) + 1 or len(text))
         word = (error["word"] or b"").removesuffix(b" (core dumped)")
         code = int(error["code"]) if error["code"] else _SIGNALLED.get(word)
-        yield FailedStep(os.fsdecode(error["target"]), "", code, lines, max(0, start), end)
+        yield ReportedFailure(os.fsdecode(error["target"]), "", code, lines, max(0, start), end)
 
     def _counted(self) -> bool:
         self._failures += 1
@@ -283,4 +283,4 @@ def _plain(line: bytes, indent: bytes) -> bytes:
 def _last_progress(found: list[Found]) -> list[Found]:
     """Failures all stay; of the rest the last of each kind is news enough."""
     last = {type(f): f for f in found}
-    return [f for f in found if isinstance(f, FailedStep) or f is last[type(f)]]
+    return [f for f in found if isinstance(f, ReportedFailure) or f is last[type(f)]]

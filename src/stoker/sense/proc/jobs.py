@@ -29,9 +29,9 @@ from stoker.sense.proc.processes import (
     start_wall,
 )
 from stoker.sense.proc.procfs import read_link
-from stoker.sense.proc.schedulers import Scheduler
+from stoker.sense.proc.schedulers import SchedulerProcess
 
-Resolve = Callable[[Scheduler, tuple[str, ...]], tuple[str, Tool] | None]
+Resolve = Callable[[SchedulerProcess, tuple[str, ...]], tuple[str, Tool] | None]
 """What a scheduler's plan says about a command line: output and tool, None if it says nothing."""
 
 MAX_SCRIPT = 64 * 1024
@@ -41,7 +41,7 @@ _MAKES = frozenset(("make", "gmake"))
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobProcess:
     """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing says it."""
 
     pid: int
@@ -73,7 +73,7 @@ class JobUse:
     figures.
     """
 
-    job: Job
+    job: JobProcess
     rss: int
     peak_rss: int
     cpu_percent: float
@@ -95,7 +95,7 @@ class JobReport:
     `nested` says for each scheduler inside a job which job that is.
     """
 
-    started: tuple[Job, ...]
+    started: tuple[JobProcess, ...]
     running: tuple[JobUse, ...]
     vanished: tuple[JobUse, ...]
     nested: Mapping[Key, Key]
@@ -117,7 +117,7 @@ class JobTracker:
         self._spent: dict[Key, int] = {}
         self._still: dict[Key, list[Process]] = {}
 
-    def command_of(self, process: Process, scheduler: Scheduler) -> tuple[str, ...]:
+    def command_of(self, process: Process, scheduler: SchedulerProcess) -> tuple[str, ...]:
         """What a scheduler's child executes; nothing while it has not come so far: ask again in a moment.
 
         Between vfork and exec it has its parent's memory and command line, and the parent waits in the kernel: then it
@@ -126,7 +126,7 @@ class JobTracker:
         argv = read_cmdline(process.pid, self._proc)
         return () if argv == scheduler.argv else argv
 
-    def meet(self, process: Process, scheduler: Scheduler, argv: tuple[str, ...], now: float) -> JobUse | None:
+    def meet(self, process: Process, scheduler: SchedulerProcess, argv: tuple[str, ...], now: float) -> JobUse | None:
         """A scheduler's child that was born between two scans, at Unix time `now`; None if it is known or no job."""
         key = (process.pid, process.start_ticks)
         if key in self._uses or key in self._wrappers:
@@ -137,12 +137,14 @@ class JobTracker:
         use = self._uses[key] = JobUse(job, process.held, process.held, 0.0, 0.0, process.comm, "running")
         return use
 
-    def update(self, processes: Mapping[int, Process], schedulers: Mapping[int, Scheduler], now: float) -> JobReport:
+    def update(
+        self, processes: Mapping[int, Process], schedulers: Mapping[int, SchedulerProcess], now: float
+    ) -> JobReport:
         """What this scan, made at Unix time `now`, says about jobs."""
         children = children_of(processes.values())
         boottime = time.clock_gettime(time.CLOCK_BOOTTIME)
-        started: list[Job] = []
-        found: dict[Key, tuple[Job, list[Process], list[Key]]] = {}
+        started: list[JobProcess] = []
+        found: dict[Key, tuple[JobProcess, list[Process], list[Key]]] = {}
         nested: dict[Key, Key] = {}
         running: dict[Key, JobUse] = {}
         for scheduler in schedulers.values():
@@ -177,7 +179,9 @@ class JobTracker:
         """The pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
         return [process.pid for process in self._still.get(key, ())]
 
-    def _remember_still(self, found: Mapping[Key, tuple[Job, list[Process], list[Key]]], alive: Container[Key]) -> None:
+    def _remember_still(
+        self, found: Mapping[Key, tuple[JobProcess, list[Process], list[Key]]], alive: Container[Key]
+    ) -> None:
         """Jobs that are stopped: as long as the scans give the very same processes, nothing has changed.
 
         But a cache's client may have asked its server for something that has yet to begin.
@@ -187,7 +191,7 @@ class JobTracker:
             if not inner and all(p.state == "T" and p.comm != SERVER for p in tree):
                 self._still[key] = tree
 
-    def _new_job(self, key: Key, process: Process, scheduler: Scheduler, started: float) -> Job | None:
+    def _new_job(self, key: Key, process: Process, scheduler: SchedulerProcess, started: float) -> JobProcess | None:
         """None while the child still shows its scheduler's command line (between fork and exec), or is none."""
         argv = read_cmdline(process.pid, self._proc)
         if (not argv or argv == scheduler.argv) and key not in self._newborn:
@@ -195,7 +199,7 @@ class JobTracker:
             return None
         return self._job(key, argv, scheduler, started)
 
-    def _job(self, key: Key, argv: tuple[str, ...], scheduler: Scheduler, started: float) -> Job | None:
+    def _job(self, key: Key, argv: tuple[str, ...], scheduler: SchedulerProcess, started: float) -> JobProcess | None:
         """None for what make starts only to run another make, to say and tidy what belongs to a recipe, or to read.
 
         What it reads, by `$(shell ...)`, is part of its makefile.
@@ -212,7 +216,7 @@ class JobTracker:
             script = link_script(argv)
             if script:
                 tool, output = self._linked(key[0], script)
-        return Job(*key, scheduler.key, started, argv, output or "", tool)
+        return JobProcess(*key, scheduler.key, started, argv, output or "", tool)
 
     def _is_read(self, pid: int, make: int) -> bool:
         """Whether it writes into a pipe that is not make's own output: then that make reads it."""
@@ -247,7 +251,7 @@ class JobTracker:
             found.setdefault(each.job, []).append(each)
         return found
 
-    def _use(self, job: Job, tree: list[Process], inner: list[Key], now: float, hosted: list[Hosted]) -> JobUse:
+    def _use(self, job: JobProcess, tree: list[Process], inner: list[Key], now: float, hosted: list[Hosted]) -> JobUse:
         old = self._uses.get(job.key)
         if inner:
             self._held_schedulers.add(job.key)
@@ -287,7 +291,7 @@ class JobTracker:
 
 
 def _tree(
-    root: Process, children: Mapping[int, list[Process]], schedulers: Mapping[int, Scheduler]
+    root: Process, children: Mapping[int, list[Process]], schedulers: Mapping[int, SchedulerProcess]
 ) -> tuple[list[Process], list[Key]]:
     """A job's processes, down to the schedulers inside it, whose own jobs are counted for themselves."""
     tree: list[Process] = []

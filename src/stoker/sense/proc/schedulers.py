@@ -43,7 +43,7 @@ _PROBE_FOLDERS = ("/CMakeFiles/CMakeScratch", "/CMakeFiles/CMakeTmp")
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class SchedulerProcess:
     """A ninja, samurai or make at work.
 
     `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new.
@@ -74,13 +74,13 @@ class SchedulerFinder:
 
     def __init__(self, proc_root: Path = PROC) -> None:
         self._proc = proc_root
-        self._known: dict[Key, Scheduler | None] = {}
+        self._known: dict[Key, SchedulerProcess | None] = {}
         self._comm: dict[Key, str] = {}
         self._first_seen: dict[Key, float] = {}
 
-    def find(self, processes: Mapping[int, Process]) -> Mapping[int, Scheduler]:
+    def find(self, processes: Mapping[int, Process]) -> Mapping[int, SchedulerProcess]:
         """The schedulers of this scan by pid, each with its parent among them."""
-        found: dict[int, Scheduler] = {}
+        found: dict[int, SchedulerProcess] = {}
         keys: set[Key] = set()
         for process in processes.values():
             if process.state == "Z" or not _NAME.fullmatch(process.comm) or _is_inside_job(process, processes):
@@ -93,7 +93,7 @@ class SchedulerFinder:
         self._forget_all_but(keys)
         return {pid: replace(s, parent=_enclosing(pid, processes, found)) for pid, s in found.items()}
 
-    def _examined(self, key: Key, process: Process, parent: Process | None) -> Scheduler | None:
+    def _examined(self, key: Key, process: Process, parent: Process | None) -> SchedulerProcess | None:
         if key in self._known and self._comm.get(key) == process.comm:
             return self._known[key]
         argv = read_cmdline(process.pid, self._proc)
@@ -144,11 +144,11 @@ class SchedulerFinder:
         arguments: Arguments,
         directory: str,
         exe: str,
-    ) -> Scheduler:
+    ) -> SchedulerProcess:
         width = arguments.width
         if not arguments.width_given:
             width = self._default_width(process.pid, tool)
-        return Scheduler(
+        return SchedulerProcess(
             process.pid,
             process.start_ticks,
             tool,
@@ -228,7 +228,7 @@ def _cores_of(pid: int) -> int:
         return os.cpu_count() or 1
 
 
-def _enclosing(pid: int, processes: Mapping[int, Process], found: Mapping[int, Scheduler]) -> int | None:
+def _enclosing(pid: int, processes: Mapping[int, Process], found: Mapping[int, SchedulerProcess]) -> int | None:
     process = processes.get(pid)
     while process is not None and process.ppid != process.pid:
         if process.ppid in found:
