@@ -22,7 +22,7 @@ from pathlib import Path
 from stoker.simulate.drivers import KillAndRestart
 from support.memory_group import Group, own_folder
 
-LOOK_SECONDS = KillAndRestart.LOOK / 10
+LOOK_SECONDS = KillAndRestart.TICK / 10
 PAUSE_SECONDS = KillAndRestart.PAUSE / 10
 
 

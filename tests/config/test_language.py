@@ -25,6 +25,7 @@ CLEAN = (
     "cli",
     "config",
     "contract",
+    "decide",
     "demo",
     "diagnose",
     "doctor",
@@ -34,6 +35,7 @@ CLEAN = (
     "sense/machine",
     "serve",
     "show",
+    "simulate",
     "supervisor",
     "verify",
     "engine/aftermath",
@@ -47,6 +49,7 @@ ALLOWED = {
     ("sense/machine/cpu.py", "guests"),
     ("engine/aftermath/find_cause.py", "tell"),
     ("verify/python_probe.py", "tell"),
+    ("decide/time_left/durations.py", "twin"),
     ("model/lessons.py", "twin"),
 }
 """Words in another sense: the virtual machines of proc_stat(5), a file's place, a value in journals."""

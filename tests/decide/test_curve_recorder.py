@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.memory.curve_recorder import BASE, CLIMB, KEPT, CurveRecorder
+from stoker.decide.memory.curve_recorder import BASE, GROWTH, KEPT, CurveRecorder
 from stoker.decide.memory.curves import MAX_POINTS, Curve, Point
 
 MIB = 2**20
@@ -90,11 +90,11 @@ def test_a_job_between_two_samples_was_small() -> None:
     never_seen = recorded([], seconds=0.5)
     assert never_seen is not None
     assert Curve(never_seen).duration == 0.5
-    assert BASE < Curve(never_seen).peak <= BASE + CLIMB
+    assert BASE < Curve(never_seen).peak <= BASE + GROWTH
     waited_on_deck = recorded([(0.0, MIB)] * 300, seconds=300.0)
     assert waited_on_deck is not None
     assert Curve(waited_on_deck).duration <= 1.0
-    assert Curve(waited_on_deck).peak <= BASE + CLIMB
+    assert Curve(waited_on_deck).peak <= BASE + GROWTH
 
 
 def test_one_sample_is_not_the_end_of_a_climb() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.recovery.death_messages import told_by
+from stoker.decide.recovery.death_messages import said_by
 from stoker.decide.recovery.deaths import (
     MAX_RERUNS,
     Again,
@@ -149,8 +149,8 @@ def test_what_stoker_killed_needs_no_text(by: KilledBy, tmp_path: Path) -> None:
     ],
 )
 def test_words_of_tools_that_were_killed(line: str) -> None:
-    assert told_by(line) == "killed"
-    assert told_by(line + "  ") == "killed"
+    assert said_by(line) == "killed"
+    assert said_by(line + "  ") == "killed"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_words_of_tools_that_were_killed(line: str) -> None:
     ],
 )
 def test_words_of_tools_that_were_refused_memory(line: str) -> None:
-    assert told_by(line) == "exhausted"
+    assert said_by(line) == "exhausted"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_words_of_tools_that_were_refused_memory(line: str) -> None:
     ],
 )
 def test_words_of_real_errors(line: str) -> None:
-    assert told_by(line) == "error"
+    assert said_by(line) == "error"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_words_of_real_errors(line: str) -> None:
     ],
 )
 def test_words_that_tell_nothing(line: str) -> None:
-    assert told_by(line) == ""
+    assert said_by(line) == ""
 
 
 @pytest.mark.parametrize(
@@ -358,4 +358,4 @@ def test_a_step_runs_again_only_if_all_was_killed_and_nothing_of_it_alone(
 @given(st.text(max_size=300), st.integers(0, 9000))
 def test_any_line_is_taken(text: str, more: int) -> None:
     """Whatever a build writes, however long."""
-    assert told_by(text + "a: " * more) in ("", "killed", "exhausted", "error")
+    assert said_by(text + "a: " * more) in ("", "killed", "exhausted", "error")

@@ -8,7 +8,7 @@ import pytest
 
 from decide.builds import GIB, acts, asked, candidate, curve, kernel, light, live, view
 from stoker.decide.policy.admission import PATIENCE
-from stoker.decide.policy.decide import level_of, look
+from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.waits import Wait
 
 
@@ -238,7 +238,7 @@ class TestEmergency:
         own = replace(view([], waiting), pressure=90.0, pressure_own=True)
         assert acts(asked(own), "admit") == [2], "one always runs"
         short = replace(view(running, waiting, available=1.9), pressure=40.0)
-        assert look(short, 100.0).waits.on_deck == Wait(
+        assert rule(short, 100.0).waits.on_deck == Wait(
             "pressure",
             "1.9 GiB left, less than the reserve of 2.0 GiB, and the machine stalls on memory 40 % of the time, "
             "from 20 % on nothing new starts",
@@ -303,11 +303,11 @@ class TestEmergency:
     def test_where_a_job_that_is_ended_costs_the_others_too_all_wait_first(self) -> None:
         """Below pip, which starts anew when ninja fails."""
         oldest, frozen = live(1, kernel(), 20), [live(n, kernel(), 30) for n in (2, 3)]
-        sinking = replace(view([oldest], [], frozen, available=0.15), dear=True)
+        sinking = replace(view([oldest], [], frozen, available=0.15), costly=True)
         assert [(d.action, d.jid) for d in asked(sinking)] == [("freeze", 1)]
-        waiting = replace(view([], [], [oldest, *frozen], available=0.15, last_freeze=100.0), dear=True)
+        waiting = replace(view([], [], [oldest, *frozen], available=0.15, last_freeze=100.0), costly=True)
         assert asked(waiting, now=101.0) == asked(waiting, now=129.0) == ()
-        assert look(waiting, 101.0).waits.frozen == Wait(
+        assert rule(waiting, 101.0).waits.frozen == Wait(
             "memory", "no memory is left, and ending a job would cost what the others have built"
         )
         assert [(d.action, d.jid) for d in asked(waiting, now=131.0)] == [("shed", 3)]
@@ -318,15 +318,15 @@ class TestEmergency:
         oldest, ends, frozen = live(1, kernel(), 20), live(2, kernel(), 119), live(3, kernel(), 30)
         sinking = view([oldest, ends], [], [frozen], available=0.15)
         assert acts(asked(sinking), "shed") == [3]
-        assert [(d.action, d.jid) for d in asked(replace(sinking, dear=True))] == [("freeze", 1)]
-        rest = replace(sinking, running=(ends,), frozen=(oldest, frozen), dear=True, last_freeze=100.0)
+        assert [(d.action, d.jid) for d in asked(replace(sinking, costly=True))] == [("freeze", 1)]
+        rest = replace(sinking, running=(ends,), frozen=(oldest, frozen), costly=True, last_freeze=100.0)
         assert asked(rest, now=101.0) == asked(rest, now=200.0) == ()
 
     def test_below_pip_one_that_runs_alone_waits_too_and_one_of_the_others_is_given_up(self) -> None:
         """It must not go on at once with nothing left, for what waits for it holds the memory."""
         alone = replace(live(1, kernel(), 20), alone=True)
         others = [replace(live(n, kernel(), 30), by_word=True) for n in (2, 3)]
-        waiting = replace(view([], [], [alone, *others], available=0.15, last_freeze=100.0), dear=True)
+        waiting = replace(view([], [], [alone, *others], available=0.15, last_freeze=100.0), costly=True)
         assert asked(waiting, now=101.0) == ()
         assert [(d.action, d.jid) for d in asked(waiting, now=131.0)] == [("shed", 3)]
         by_hand = replace(waiting, frozen=(live(1, kernel(), 20), replace(others[0], by_word=False, by_person=True)))

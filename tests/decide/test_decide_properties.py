@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from decide.builds import GIB, acts, candidate, curve
 from stoker.decide.memory.curves import Curve
-from stoker.decide.policy.decide import decide, level_of, look
+from stoker.decide.policy.decide import decide, level_of, rule
 from stoker.decide.policy.situation import age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.decide.policy.turn import soloist
@@ -102,7 +102,7 @@ def test_any_view_gets_sane_decisions(seen: View) -> None:
 @settings(max_examples=200)
 @given(views())
 def test_whoever_is_not_let_go_has_a_reason(seen: View) -> None:
-    decisions, waits = look(seen, 100.0)
+    decisions, waits = rule(seen, 100.0)
     if any(d.action in ("freeze", "shed") for d in decisions):
         return  # carried out first, and asked again
     gone = {d.jid for d in decisions if d.action in ("admit", "thaw")}

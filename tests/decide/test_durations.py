@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, kind_of, weight
+from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, kind_of, weight
 from stoker.model.lessons import Stated
 
 
 def expected(durations: Durations, tool: str, output: str, size: int = 0) -> float:
     stated = weight(tool, output, size)
-    durations.look(())
-    return durations.seconds(Expected(stated.amount, class_of(stated, tool, output)))
+    durations.update(())
+    return durations.seconds(ExpectedJob(stated.amount, class_of(stated, tool, output)))
 
 
 def ended(durations: Durations, tool: str, output: str, seconds: float, times: int = 1) -> None:
@@ -77,8 +77,8 @@ def test_running_jobs_count_as_what_they_will_come_to() -> None:
     ended(durations, "cxx", "d/a.o", 1.0, 4)
     alone = expected(durations, "cxx", "d/b.o")
     stated = weight("cxx", "d/b.o")
-    job = Expected(stated.amount, class_of(stated, "cxx", "d/b.o"))
-    durations.look([(job, 10.0)] * 60)
+    job = ExpectedJob(stated.amount, class_of(stated, "cxx", "d/b.o"))
+    durations.update([(job, 10.0)] * 60)
     assert durations.seconds(job) > 10 * alone
 
 
@@ -89,8 +89,8 @@ def test_what_was_stated_is_corrected_and_what_was_long_ago_fades() -> None:
         durations.add(stated, "cxx", "a.o", 10.0)
     for _ in range(100):
         durations.add(stated, "cxx", "a.o", 40.0)
-    durations.look(())
-    assert durations.seconds(Expected(1.0, class_of(stated, "cxx", "b.o"))) > 3.3
+    durations.update(())
+    assert durations.seconds(ExpectedJob(1.0, class_of(stated, "cxx", "b.o"))) > 3.3
 
 
 def test_sizes_count_only_as_far_as_they_say_something_in_this_build() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.time_left.durations import Class, Durations, Expected, weight
+from stoker.decide.time_left.durations import Class, Durations, ExpectedJob, weight
 from stoker.decide.time_left.estimate import Left, PastEstimates, counted, longest_path, remainder, time_left
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
@@ -113,7 +113,7 @@ def test_past_estimates_are_thinned_out() -> None:
 
 
 def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
-    job = Expected(10.0, KNOWN)
+    job = ExpectedJob(10.0, KNOWN)
     assert remainder(job, 4.0, Durations()) == pytest.approx(6.0)
     assert 0.0 < remainder(job, 30.0, Durations()) < 30.0
 
@@ -170,8 +170,8 @@ def test_a_scheduler_inside_a_job_of_another_is_a_part_of_that() -> None:
 
 def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:
     durations = Durations()
-    assert durations.seconds(Expected(10.0, KNOWN)) == 10.0
+    assert durations.seconds(ExpectedJob(10.0, KNOWN)) == 10.0
     for _ in range(10):
         durations.add(Stated("history", 10.0), "cxx", "a.o", 30.0)
-    durations.look(())
-    assert durations.seconds(Expected(10.0, KNOWN)) == pytest.approx(30.0, rel=0.1)
+    durations.update(())
+    assert durations.seconds(ExpectedJob(10.0, KNOWN)) == pytest.approx(30.0, rel=0.1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decide.builds import GIB, curve, kernel, light
-from stoker.decide.memory.outlook import EDGES, SLOTS, Promise, Standing, from_birth, outlook
+from stoker.decide.memory.outlook import EDGES, SLOTS, PromisedMemory, Standing, from_birth, outlook
 
 
 def test_the_outlook_of_a_sure_job_is_its_curve() -> None:
@@ -40,7 +40,7 @@ SHAPE = ((0.0, 0.1), (10.0, 0.8), (60.0, 6.0), (62.0, 2.0), (180.0, 2.0))
 
 
 def test_two_kernels_fit_one_after_the_other_where_they_do_not_fit_together() -> None:
-    promise = Promise(9 * GIB, caution=1)
+    promise = PromisedMemory(9 * GIB, caution=1)
     promise.add(from_birth(kernel(peak=6, tail=2)))
     second = from_birth(kernel(peak=6, tail=2))
     assert not promise.fits(second)
@@ -51,12 +51,12 @@ def test_two_kernels_fit_one_after_the_other_where_they_do_not_fit_together() ->
 
 
 def test_a_job_larger_than_the_capacity_never_fits() -> None:
-    promise = Promise(4 * GIB, caution=1)
+    promise = PromisedMemory(4 * GIB, caution=1)
     assert promise.earliest(from_birth(kernel(peak=6))) is None
 
 
 def test_what_is_held_until_a_slot_is_given_back_there() -> None:
-    promise = Promise(10 * GIB, caution=1)
+    promise = PromisedMemory(10 * GIB, caution=1)
     promise.hold(8 * GIB, until=5)
     assert not promise.fits(from_birth(light(4)))
     assert promise.earliest(from_birth(light(4))) == 5
@@ -69,7 +69,7 @@ jobs = st.lists(st.tuples(st.floats(0.1, 8), st.floats(1, 300), st.floats(0, 0.4
 def test_a_job_that_fits_keeps_every_slot_within_the_capacity(
     shapes: list[tuple[float, float, float]], gib: float
 ) -> None:
-    promise = Promise(gib * GIB, caution=1.4)
+    promise = PromisedMemory(gib * GIB, caution=1.4)
     for peak, seconds, spread in shapes:
         job = from_birth(
             curve((0, peak / 4), (seconds / 2, peak), (seconds, peak / 2), spread=spread, time_spread=spread)

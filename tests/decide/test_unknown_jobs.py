@@ -9,9 +9,9 @@ import pytest
 from decide.builds import GIB, acts, asked, candidate, curve, light, live, view
 from stoker.config.priors import load_priors, shipped_priors
 from stoker.decide.memory.alert import is_sudden, reading_pause
-from stoker.decide.policy.decide import look
+from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import View
-from stoker.decide.policy.unknown_jobs import WATCHED_SECONDS, is_strange
+from stoker.decide.policy.unknown_jobs import WATCHED_SECONDS, is_unknown
 
 GUESS = curve((0, 0.05), (5, 0.1), spread=1.0, time_spread=1.0)
 
@@ -29,7 +29,7 @@ def test_of_many_only_one_starts() -> None:
 
 
 def test_the_others_wait_until_it_has_been_watched_and_know_why() -> None:
-    found = look(strangers(3, running=1), 100.0)
+    found = rule(strangers(3, running=1), 100.0)
     assert acts(found.decisions, "admit") == []
     waits = [found.waits.of[jid] for jid in (10, 11, 12)]
     assert {wait.cause for wait in waits} == {"unknown"}
@@ -52,7 +52,7 @@ def test_where_memory_is_plenty_nobody_waits_for_anybody() -> None:
 def test_a_compiler_is_no_stranger_before_anything_was_measured(tool: str) -> None:
     priors, _ = load_priors([shipped_priors()])
     prior = priors.of("some/unit.o", tool)
-    assert not is_strange(prior.curve.widened(prior.spread, prior.time_spread))
+    assert not is_unknown(prior.curve.widened(prior.spread, prior.time_spread))
 
 
 def test_what_was_killed_before_starts_first() -> None:

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from decide.builds import GIB, candidate, kernel, light, live, view
-from stoker.decide.policy.decide import look
+from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import View
 from stoker.decide.policy.waits import Wait
 
 
 def reason(seen: View, jid: int, now: float = 100.0) -> Wait:
     """Why that job waits."""
-    waits = look(seen, now).waits
+    waits = rule(seen, now).waits
     found = waits.of.get(jid) or (waits.frozen if jid in {j.jid for j in seen.frozen} else waits.on_deck)
     assert found is not None
     return found
@@ -23,8 +23,8 @@ def reason(seen: View, jid: int, now: float = 100.0) -> Wait:
 def test_where_all_places_are_taken_that_is_the_reason() -> None:
     busy = [live(n, light(), 1) for n in range(4)]
     assert reason(view(busy, [candidate(9, light())], cores=4), 9).why == "all 4 places are taken"
-    lent = replace(view(busy, [candidate(9, light())], cores=4), lent=2)
-    assert reason(lent, 9).why == "all 4 places are taken, 2 more lent to tools inside jobs"
+    lent = replace(view(busy, [candidate(9, light())], cores=4), tokens=2)
+    assert reason(lent, 9).why == "all 4 places are taken, 2 more used by tools inside jobs"
     assert reason(view(busy[:1], [candidate(9, light())], level=1), 9).why == "the only place is taken"
 
 
@@ -41,7 +41,7 @@ def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     big = candidate(2, light(28, seconds=50), passed_over=64)
     waiting = [big, candidate(3, light(3, seconds=400))]
     seen = view([live(1, light(26, seconds=100), 80)], waiting)
-    assert look(seen, 100.0).decisions[0].jid == 2
+    assert rule(seen, 100.0).decisions[0].jid == 2
     wait = reason(seen, 3)
     assert (wait.cause, wait.key) == ("room", "job2.o")
     assert wait.why == "4.0 GiB free above the reserve, kept for what runs and for job2.o"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stoker.config.config_error import ConfigError
-from stoker.decide.recovery.death_messages import told_by
+from stoker.decide.recovery.death_messages import said_by
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
 
@@ -68,7 +68,7 @@ def test_a_rule_says_all_that_a_person_needs(rule: Rule) -> None:
 
 @pytest.mark.parametrize("line", [example for _, example in EXAMPLES])
 def test_what_the_governor_runs_again_for_memory_is_called_so_here(line: str) -> None:
-    if told_by(line) in ("killed", "exhausted"):
+    if said_by(line) in ("killed", "exhausted"):
         assert set(rules_in(line)) <= MEMORY
 
 

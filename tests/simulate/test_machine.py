@@ -22,7 +22,7 @@ def box(name: str, size: float = 1, seconds: float = 10, deps: tuple[str, ...] =
 def finish(machine: Machine, level: int = 99) -> Machine:
     driver = Fixed(level)
     while not machine.over:
-        machine.advance(driver.look(machine))
+        machine.advance(driver.tick(machine))
     return machine
 
 

@@ -25,8 +25,8 @@ LARGEST = 10.0
 class Watched(Stoker):
     """The driver under test, with a look at each of its acts."""
 
-    def look(self, machine: Machine) -> float:
-        following = super().look(machine)
+    def tick(self, machine: Machine) -> float:
+        following = super().tick(machine)
         left = machine.deck or machine.frozen
         assert machine.running or not left, "nothing runs though jobs wait"
         assert len(machine.running) <= (self._level or machine.cores + spare_places(machine.cores))
@@ -62,7 +62,7 @@ def run(build: list[TraceJob], prediction: Prediction, seed: int, level: int | N
     machine = Machine(build, cores, RAM)
     driver = Watched(oracle(prediction, seed), level)
     while not machine.over:
-        machine.advance(driver.look(machine))
+        machine.advance(driver.tick(machine))
     assert machine.tally.finished == len(build), "a job starved or was given up"
     return machine
 

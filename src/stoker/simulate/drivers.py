@@ -1,6 +1,6 @@
 """Who decides on paper: stoker's own policy, and what people use without it.
 
-Each driver looks at a machine as it could look at a real one, and acts on it. Unaware of true curves.
+Each driver sees a machine as it could see a real one, and acts on it. Unaware of true curves.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from stoker.simulate.simulated_machine import NEVER, Live, Machine
 WINDOW_FACTOR = 8
 """Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""
 
-LOOK = 1.0
-"""Seconds between two looks, if nothing happens in between."""
+TICK = 1.0
+"""Seconds between two ticks, if nothing happens in between."""
 
-TIGHT_LOOK = 0.25
+TIGHT_TICK = 0.25
 """The same while memory is in play, as TIGHT says."""
 
 TIGHT = 0.5
 """Share of the memory from which on it is in play: what is in use, or the peaks of what runs."""
 
 MAX_ROUNDS = 200
-"""Rounds of asking and acting in one look; more than any machine has jobs to freeze one by one."""
+"""Rounds of asking and acting in one tick; more than any machine has jobs to freeze one by one."""
 
 
 def reserve_of(ram: float) -> float:
@@ -40,8 +40,8 @@ def reserve_of(ram: float) -> float:
 class Driver(Protocol):
     """Decides on a machine on paper."""
 
-    def look(self, machine: Machine) -> float:
-        """Act on what is there now; the time of the next look unless something happens before."""
+    def tick(self, machine: Machine) -> float:
+        """Act on what is there now; return the time of the next tick unless something happens before."""
 
 
 class Stoker:
@@ -56,7 +56,7 @@ class Stoker:
         self.asked = 0
         self.counts: Counter[str] = Counter()
 
-    def look(self, machine: Machine) -> float:
+    def tick(self, machine: Machine) -> float:
         """Ask and act until nothing more is decided, reading the machine anew each time."""
         self._learn(machine)
         for _ in range(MAX_ROUNDS):
@@ -68,7 +68,7 @@ class Stoker:
                 self._act(machine, decision)
             if all(d.action == "hold" for d in decisions) or self._full(machine, decisions):
                 break
-        return machine.now + (TIGHT_LOOK if self._tight(machine) else LOOK)
+        return machine.now + (TIGHT_TICK if self._tight(machine) else TICK)
 
     def _tight(self, machine: Machine) -> bool:
         peaks = sum(self._expected[jid].peak for jid in machine.running if jid in self._expected)
@@ -120,7 +120,7 @@ class Stoker:
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:
         rss, age = machine.size(live), machine.age(live)
-        (live.climb.rest if live.frozen else live.climb.note)(age, rss)
+        (live.growth.rest if live.frozen else live.growth.note)(age, rss)
         if rss > live.seen_peak:
             live.seen_peak, live.seen_peak_at = rss, age
         curve = self._expected.get(live.jid)
@@ -136,11 +136,11 @@ class Stoker:
             live.seen_peak,
             live.seen_peak_at,
             machine.phase(live),
-            live.climb.rise,
+            live.growth.rise,
             live.job.width,
             live.jid in machine.alone,
             early=live.early,
-            stale=live.climb.stale,
+            stale=live.growth.stale,
         )
 
     def _act(self, machine: Machine, decision: Decision) -> None:
@@ -175,12 +175,12 @@ class Stoker:
 
 
 class Fixed:
-    """Plain ninja with `-j N`: no gate, no look at memory."""
+    """Plain ninja with `-j N`: no gate, blind to memory."""
 
     def __init__(self, level: int) -> None:
         self._level = level
 
-    def look(self, machine: Machine) -> float:
+    def tick(self, machine: Machine) -> float:
         """Start what the window holds."""
         machine.ended.clear()
         machine.offer(self._level)
@@ -199,9 +199,9 @@ class PressureLimited:
 
     RECLAIM = 0.10
     THRESHOLD = 10.0
-    LOOK = 1.0
+    TICK = 1.0
 
-    def look(self, machine: Machine) -> float:
+    def tick(self, machine: Machine) -> float:
         """Start jobs up to the number of cores while the pressure allows."""
         machine.ended.clear()
         machine.offer(machine.cores)
@@ -209,7 +209,7 @@ class PressureLimited:
             if machine.running and self._pressure(machine) > self.THRESHOLD:
                 break
             machine.start(live)
-        return machine.now + self.LOOK if machine.deck else NEVER
+        return machine.now + self.TICK if machine.deck else NEVER
 
     def _pressure(self, machine: Machine) -> float:
         free = (machine.ram - machine.used) / machine.ram
@@ -221,7 +221,7 @@ class KillAndRestart:
 
     As the best-known script of this kind does: levels 32 16 8 4 2; used memory above THRESHOLD of the machine means
     one level down and PAUSE seconds of sleep; after UPSHIFT_AFTER finished jobs at a reduced level it goes up if the
-    use scaled by the ratio of the levels stays below the threshold. It looks when a job ends, or every LOOK seconds.
+    use scaled by the ratio of the levels stays below the threshold. It wakes when a job ends, or every TICK seconds.
     That it also deletes objects finished just before, good ones too, is left out: on paper it might never end.
     """
 
@@ -229,14 +229,14 @@ class KillAndRestart:
     THRESHOLD = 50 / 64
     PAUSE = 30.0
     UPSHIFT_AFTER = 5
-    LOOK = 15.0
+    TICK = 15.0
 
     def __init__(self) -> None:
         self._index = 0
         self._finished = 0
         self._asleep_until = 0.0
 
-    def look(self, machine: Machine) -> float:
+    def tick(self, machine: Machine) -> float:
         """Start what the level allows; shift by killing."""
         self._finished += len(machine.ended)
         machine.ended.clear()
@@ -248,7 +248,7 @@ class KillAndRestart:
         machine.offer(self.LEVELS[self._index])
         for live in tuple(machine.deck.values()):
             machine.start(live)
-        return machine.now + self.LOOK
+        return machine.now + self.TICK
 
     def _shift(self, machine: Machine) -> None:
         used, limit = machine.used, self.THRESHOLD * machine.ram

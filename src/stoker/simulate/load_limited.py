@@ -1,4 +1,4 @@
-"""Ninja that is told to mind the load of the machine (`-l N`), on paper. Blind to memory, as the real one is."""
+"""Ninja that minds the load of the machine (`-l N`), on paper. Blind to memory, as the real one is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stoker.simulate.simulated_machine import NEVER, Machine
 class LoadLimited:
     """Ninja with `-l N` at its own default level, two more than there are cores.
 
-    It looks when a job ends, and starts as many as the last minute's load average lies below the limit
+    It wakes when a job ends, and starts as many as the last minute's load average lies below the limit
     (CanRunMore in ninja's build.cc); one always. The load is Linux's: every 5 s it moves by 1 - exp(-5/60) towards
     the number of jobs that run, so a minute of jobs may start before it says anything.
     """
@@ -23,7 +23,7 @@ class LoadLimited:
         self._stepped = 0.0
         self._ran = 0
 
-    def look(self, machine: Machine) -> float:
+    def tick(self, machine: Machine) -> float:
         """Start what load and level leave room for."""
         machine.ended.clear()
         self._follow(machine.now)
@@ -35,7 +35,7 @@ class LoadLimited:
         return NEVER
 
     def _follow(self, now: float) -> None:
-        """The load average up to now; since the last look the same jobs have run."""
+        """The load average up to now; since the last tick the same jobs have run."""
         keep = math.exp(-self.STEP / self.MINUTE)
         while self._stepped + self.STEP <= now:
             self._stepped += self.STEP

@@ -1,4 +1,4 @@
-"""What a policy on paper is told to expect of jobs: the truth, the truth with noise, or only what it learns as it goes.
+"""What a policy on paper may expect of jobs: the truth, the truth with noise, or only what it learns as it goes.
 
 Knows the true curves, so that it can hand out wrong ones. No policy sees them.
 """
@@ -27,20 +27,20 @@ EXACT_SPREAD = 0.02
 
 
 class Oracle(Protocol):
-    """Tells what to expect of a job, and hears what it really took."""
+    """Says what to expect of a job, and hears what it really took."""
 
     learns: bool
     """Whether what is expected of one job changes when another ends."""
 
     def expect(self, job: TraceJob) -> Curve:
-        """The expected curve."""
+        """Return the expected curve."""
 
     def ended(self, job: TraceJob) -> None:
-        """The job ended well; its measured curve may teach something."""
+        """Learn from a job that ended well."""
 
 
 def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
-    """The oracle of that kind; the seed decides its noise."""
+    """Make the oracle of that kind; the seed decides its noise."""
     if prediction == "absent":
         return _FirstBuild()
     return _History(0.0 if prediction == "exact" else NOISE, seed)

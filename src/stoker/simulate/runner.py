@@ -54,7 +54,7 @@ def simulate(
     driver = driver_of(policy, prediction, seed)
     machine = Machine(jobs, cores, ram)
     while not machine.over:
-        machine.advance(driver.look(machine))
+        machine.advance(driver.tick(machine))
     tally = machine.tally
     spent = sum(j.cpu for j in jobs) + tally.lost
     bound = lower_bound(jobs, cores, ram - reserve_of(ram))

@@ -1,6 +1,6 @@
 """The machine on paper: jobs that hold memory and share cores, a scheduler's window, a kernel that kills.
 
-An exact discrete-event simulation: memory is a straight line between events, so its peak is never between two looks.
+An exact discrete-event simulation: memory is a straight line between events, so its peak is never between two ticks.
 Knows what jobs really take; whoever drives it sees only what could be seen on a real machine.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stoker.decide.memory.growth_rate import Climb
+from stoker.decide.memory.growth_rate import GrowthRate
 from stoker.simulate.trace import TraceJob
 
 MAX_KILLS = 10
@@ -37,7 +37,7 @@ class Live:
     """Raised at every freeze and thaw, so that events planned before are known to be void."""
     seen_peak: float = 0.0
     seen_peak_at: float = 0.0
-    climb: Climb = field(default_factory=Climb, repr=False)
+    growth: GrowthRate = field(default_factory=GrowthRate, repr=False)
     passed_over: int = 0
     held: bool = False
     early: bool = False
@@ -45,7 +45,7 @@ class Live:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunTally:
     """What a run comes to."""
 
     peak: float = 0.0
@@ -64,14 +64,14 @@ class Machine:
         self.ram = ram
         self.now = 0.0
         self.used = 0.0
-        self.tally = Tally()
+        self.tally = RunTally()
         self.running: dict[int, Live] = {}
         self.frozen: dict[int, Live] = {}
         self.deck: dict[int, Live] = {}
         self.alone: set[int] = set()
         """Jobs once killed for want of memory: a driver that can runs them by themselves."""
         self.ended: list[Live] = []
-        """Jobs that ended since the driver looked last; it clears this."""
+        """Jobs that ended since the driver's last tick; it clears this."""
         self._jobs = tuple(jobs)
         self._waiting_for, self._dependents, self._ready = _graph(self._jobs)
         self._left = len(self._jobs)

@@ -126,7 +126,7 @@ def _light(random: Random, number: int) -> TraceJob:
 
 
 def _heavy_unit(random: Random, number: int) -> TraceJob:
-    """A file full of templates: a steady climb until shortly before the end."""
+    """A file full of templates: a steady rise until shortly before the end."""
     return _steady(random, f"src/heavy_{number}.cpp.o", seconds=12.0, gib=1.4)
 
 
@@ -135,7 +135,7 @@ def _small_unit(random: Random, number: int) -> TraceJob:
 
 
 def _steady(random: Random, output: str, seconds: float, gib: float) -> TraceJob:
-    """What g++ does: cc1plus climbs nearly in a straight line for nine tenths of its life, the assembler is small."""
+    """What g++ does: cc1plus grows nearly in a straight line for nine tenths of its life, the assembler is small."""
     seconds *= random.lognormvariate(0, UNIT_SPREAD)
     peak = gib * GIB * random.lognormvariate(0, UNIT_SPREAD)
     points = (

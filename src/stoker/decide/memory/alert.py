@@ -1,4 +1,4 @@
-"""How soon memory is read again, and what in it calls for a look at once. Pure; unaware of jobs and of clocks."""
+"""How soon memory is read again, and what in it calls for a tick at once. Pure; unaware of jobs and of clocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ SHARE = 1 / 16
 LEAST_SECONDS = 0.02
 
 FALL = 1 / 8
-"""Share of what was left at the last look by which it must have fallen for another look at once."""
+"""Share of what was left at the last tick by which it must have fallen for another one at once."""
 
 
 def reading_pause(available: float, running: int) -> float:
-    """Seconds until memory is to be read again, with so many bytes left and so many jobs at work."""
+    """Return the seconds until memory is to be read again, with so many bytes left and so many jobs at work."""
     return max(LEAST_SECONDS, SHARE * available / (RATE * max(1, running)))
 
 
 def is_sudden(before: float, now: float) -> bool:
-    """Whether what is left has fallen by so much since the last look that the next one is due."""
+    """Return whether what is left has fallen by so much since the last tick that the next one is due."""
     return before - now > FALL * before

@@ -45,7 +45,7 @@ class Seen:
     _renewed_at: int = 0
 
     def add(self, curve: Curve, family: str) -> bool:
-        """Count a job in; whether that is news."""
+        """Count a job in; return whether that is news."""
         self.families.add(family)
         size, time = math.log(curve.peak), math.log(curve.duration)
         self.count += 1
@@ -73,7 +73,7 @@ class Belief:
     count: int = 0
 
     def after(self, seen: Seen, common: float = COMMON, jobs: int | None = None) -> Belief:
-        """The belief once these jobs have been seen, `jobs` of which count as independent of each other."""
+        """Return the belief once these jobs have been seen, `jobs` of which count as independent of each other."""
         if seen.shape is None:
             return self
         n = seen.count if jobs is None else jobs
@@ -83,7 +83,7 @@ class Belief:
         return Belief(seen.shape, peak, time, spread, time_spread, n)
 
     def after_all(self, whole: Seen | None, flags: Seen | None, family: Seen | None) -> Belief:
-        """The belief after a class, the jobs in it with the same flags, and those in it whose names begin alike.
+        """Return the belief after a class, the jobs in it with the same flags, and those in it whose names begin alike.
 
         In the wide ones a family counts once however large it is: ten light jobs of one kind say little of another
         kind. Where a narrow class holds all that the wide one does, the wide one has nothing of its own to say.
@@ -95,7 +95,7 @@ class Belief:
         return belief if family is None else belief.after(family, COMMON_OF_FAMILY)
 
     def curve(self, prior_spread: float) -> Curve:
-        """The curve to expect of a member; `prior_spread` is that of the class before anything was seen."""
+        """Return the curve to expect of a member; `prior_spread` is that of the class before anything was seen."""
         shape = self.shape
         scaled = shape.scaled(math.exp(self.peak) / shape.peak, math.exp(self.time) / shape.duration)
         bias = math.sqrt(COMMON / (1 + self.count)) * prior_spread
@@ -104,7 +104,7 @@ class Belief:
 
 
 def believed(curve: Curve, spread: float, time_spread: float) -> Belief:
-    """The belief that a prior's curve stands for."""
+    """Return the belief that a prior's curve stands for."""
     return Belief(curve, math.log(curve.peak), math.log(curve.duration), spread, time_spread)
 
 
@@ -118,7 +118,7 @@ class _Sample(NamedTuple):
 
 
 def _updated(mean: float, spread: float, common: float, seen: _Sample) -> tuple[float, float]:
-    """Mean and standard deviation of a class's next member.
+    """Return mean and standard deviation of a class's next member.
 
     Two levels, as in an analysis of variance: the class lies around what was believed, its members around the class.
     How far these are from each other is assumed first, and then measured.

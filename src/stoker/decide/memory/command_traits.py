@@ -1,4 +1,5 @@
-"""What a command line tells of a job's cost: the flags that matter, the cores it keeps busy, the GPUs it compiles for.
+"""What a command line says about a job's cost: the flags that matter, the cores it keeps busy, the GPUs it compiles
+for.
 
 Pure, on words: shells and launchers have been taken away by the caller, one sequence of words a program.
 """
@@ -17,7 +18,7 @@ MAX_COMMAND = 1 << 16
 """Characters of a command line that patterns are matched against; the longest of PyTorch has 12,000."""
 
 MAX_TARGETS = 16
-"""GPU architectures that are told apart; nvcc 13's -arch=all are 12."""
+"""GPU architectures that are kept apart; nvcc 13's -arch=all are 12."""
 
 ALL_TARGETS = 12
 ALL_MAJOR_TARGETS = 6
@@ -58,7 +59,7 @@ _ARCH = re.compile(r"arch=(\w+)")
 
 
 class Traits(NamedTuple):
-    """What a job's command line tells of its cost.
+    """What a job's command line says about its cost.
 
     `flags` is a digest of the flags that matter. `command` is the command line for patterns. `width` is the number of
     cores kept busy, infinite for "as many as there are". nvcc works for `targets` GPU architectures, `lanes` of them at
@@ -78,7 +79,7 @@ PLAIN = Traits()
 
 
 def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
-    """What the programs of a job, one after the other, tell together."""
+    """Sum up what the programs of a job, one after the other, say."""
     return Traits(
         flags_of(commands),
         " ".join(word for words in commands for word in words)[:MAX_COMMAND],
@@ -90,7 +91,7 @@ def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
 
 
 def flags_of(commands: Iterable[Words]) -> str:
-    """A digest of the programs' names and of their words that change what the job costs, in their order.
+    """Return a digest of the programs' names and of their words that change what the job costs, in their order.
 
     Left out: sources, outputs and every other path, search folders, libraries, dependency files, warnings, and
     definitions to long texts (versions, commits). Without any word: empty.
@@ -101,7 +102,8 @@ def flags_of(commands: Iterable[Words]) -> str:
 
 
 def width_of(words: Words) -> float:
-    """The cores that a program keeps busy: nvcc's threads, a link's LTO jobs; infinite for as many as there are."""
+    """Return the cores that a program keeps busy: nvcc's threads, a link's LTO jobs; infinite for as many as there
+    are."""
     if _is_nvcc(words):
         return float(lanes_of(words))
     if "-c" in words:
@@ -114,21 +116,21 @@ def width_of(words: Words) -> float:
 
 
 def targets_of(words: Words) -> int:
-    """The GPU architectures that nvcc compiles for in turn: one cicc for each that code is generated from."""
+    """Return the GPU architectures that nvcc compiles for in turn: one cicc for each that code is generated from."""
     if not _is_nvcc(words):
         return 1
-    found: set[str] = set()
+    targets: set[str] = set()
     for value in _values(words, "-gencode", "--generate-code"):
-        found.update(_ARCH.findall(value))
+        targets.update(_ARCH.findall(value))
     for value in _values(words, "-arch", "--gpu-architecture"):
         if value in ("all", "all-major"):
             return ALL_TARGETS if value == "all" else ALL_MAJOR_TARGETS
-        found.add(value)
-    return min(max(1, len(found)), MAX_TARGETS)
+        targets.add(value)
+    return min(max(1, len(targets)), MAX_TARGETS)
 
 
 def lanes_of(words: Words) -> int:
-    """How many of its architectures nvcc compiles for at a time; --threads 0 means all of them."""
+    """Return how many of its architectures nvcc compiles for at a time; --threads 0 means all of them."""
     targets = targets_of(words)
     if targets == 1:
         return 1
@@ -143,7 +145,7 @@ def _is_nvcc(words: Words) -> bool:
 
 
 def _values(words: Words, *names: str) -> Iterator[str]:
-    """The values of an option, written as `-arch X` or `-arch=X`."""
+    """Yield the values of an option, written as `-arch X` or `-arch=X`."""
     for place, word in enumerate(words):
         if word in names:
             yield from words[place + 1 : place + 2]
@@ -174,7 +176,7 @@ def _that_matter(words: Words) -> Iterator[str]:
 
 
 def _definition(text: str) -> str:
-    """A macro's name, with its value where that may switch something on or set a size."""
+    """Return a macro's name, with its value where that may switch something on or set a size."""
     name, equals, value = text.partition("=")
     plain = len(value) <= _MAX_VALUE and value.isascii() and value.replace("_", "").isalnum()
     return f"-D{name}={value}" if equals and plain else f"-D{name}"

@@ -21,7 +21,7 @@ OUTLIER = math.log(8.0)
 """One job that is off by more than this factor says that it is another job, not that all are."""
 
 STEP = 0.02
-"""Corrections are told in steps of this size (logarithm), so that answers stay the same until it matters."""
+"""Corrections change in steps of this size (logarithm), so that answers stay the same until it matters."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Correction:
 
     `doubt` is how far a build may be from what is expected, as a standard deviation of that logarithm: the ratio is
     drawn towards 1 the more, the fewer jobs were seen and the less they agree. Where expectations come from classes, a
-    class whose own figures may be wrong tells little about the others, however many of its jobs were seen.
+    class whose own figures may be wrong says little about the others, however many of its jobs were seen.
     """
 
     doubt: float
@@ -66,15 +66,15 @@ class Correction:
         self.left = self.doubt
 
     def add(self, taken: float, expected: float, kind: str = "", own: float = 0.0) -> bool:
-        """Count in a job by the logarithms of what it took and of what was expected; whether that changed a figure.
+        """Count in a job by the logarithms of what it took and of what was expected; return whether a figure changed.
 
         `kind` is the class that the expectation is of, `own` how far that may be off whatever the build is like.
         """
         ratios = self._classes.setdefault(kind, _Ratios(own))
         ratios.add(min(max(taken - expected, -OUTLIER), OUTLIER))
-        return self._tell()
+        return self._update()
 
-    def _tell(self) -> bool:
+    def _update(self) -> bool:
         """Normal prior of width `doubt`; each class has a normal error of its own, and each job the pooled scatter."""
         before = self.shift, self.left, self.scatter
         classes = self._classes.values()

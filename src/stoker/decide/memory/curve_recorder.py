@@ -1,4 +1,4 @@
-"""The memory curves of running jobs, kept while they run, told when they have ended.
+"""The memory curves of running jobs, kept while they run, given away when they have ended.
 
 Pure. Unaware of processes and clocks: ages are CPU seconds, which stand still while a job is frozen or waits.
 """
@@ -26,7 +26,7 @@ UNSEEN_SECONDS = 2.0
 UNSEEN_MOST = 1.0
 """CPU seconds that a job between two samples can have used, samples being a second apart."""
 
-CLIMB = 128 * 2**20
+GROWTH = 128 * 2**20
 """Bytes that a compiler takes in a CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB,
 cudafe++ 170 MiB (measured). Nothing more is assumed of what nobody saw."""
 
@@ -52,7 +52,7 @@ class CurveRecorder:
         self._records: dict[int, _Record] = {}
 
     def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        """The job has used `cpu_seconds`, holds `rss` bytes, and is in the compiler pass `phase`."""
+        """Note that the job has used `cpu_seconds`, holds `rss` bytes, and is in the compiler pass `phase`."""
         record = self._records.setdefault(jid, _Record())
         points = record.points
         point = Point(max(cpu_seconds, 0.0), max(rss, 0.0), phase[:MAX_PHASE])
@@ -70,15 +70,15 @@ class CurveRecorder:
             record.points = list(simplified(points, THINNED))
 
     def adopted(self, jid: int) -> None:
-        """The job ran before anybody looked: it teaches no curve."""
+        """Note that the job ran before anybody measured it: it teaches no curve."""
         self._records.setdefault(jid, _Record()).whole = False
 
     def drop(self, jid: int) -> None:
-        """The job is of no more interest."""
+        """Forget the job."""
         self._records.pop(jid, None)
 
     def finish(self, jid: int, seconds: float) -> tuple[Point, ...] | None:
-        """The curve of a job that has ended, None if too much of its life went unseen.
+        """Return the curve of a job that has ended, None if too much of its life went unseen.
 
         `seconds` is how long it lived by the clock. A job that ended between two samples was small: it is taken to
         have grown as fast as compilers do, for as long as it can have run.
@@ -95,22 +95,22 @@ class CurveRecorder:
 
 
 def _unseen(points: list[Point], seconds: float) -> tuple[Point, ...]:
-    """A job that was over before it had used any CPU that a sample could show."""
+    """Guess a curve for a job that was over before a sample could show any CPU use."""
     age = min(max(seconds, 0.0), UNSEEN_MOST)
     held = max((p.size for p in points), default=0.0)
     phase = points[-1].phase if points else ""
-    return tuple(p._replace(phase=phase) for p in flat(max(held, BASE + CLIMB * age), max(age, 0.01)).points)
+    return tuple(p._replace(phase=phase) for p in flat(max(held, BASE + GROWTH * age), max(age, 0.01)).points)
 
 
 def _completed(points: list[Point], samples: int) -> tuple[Point, ...]:
-    """The curve from birth to end. The end came half a step after the last sample, on average; a job that was at its
-    largest then has climbed on as it did, for a whole step to be safe."""
+    """Complete the curve from birth to end. The end came half a step after the last sample, on average; a job that was
+    at its largest then has grown on as it did, for a whole step to be safe."""
     first, last = points[0], points[-1]
     begun = points if first.age <= 0 else [Point(0.0, min(first.size, BASE), first.phase), *points]
     step = min(last.age / samples, UNSEEN_MOST)
-    climb = 0.0
+    growth = 0.0
     if last.size >= max(p.size for p in points):
         before = points[-2] if len(points) > 1 else None
-        rate = (last.size - before.size) / (last.age - before.age) if before else CLIMB
-        climb = min(rate, CLIMB) * step
-    return simplified((*begun, Point(last.age + step / 2, last.size + climb, last.phase)))
+        rate = (last.size - before.size) / (last.age - before.age) if before else GROWTH
+        growth = min(rate, GROWTH) * step
+    return simplified((*begun, Point(last.age + step / 2, last.size + growth, last.phase)))

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MAX_POINTS = 16
-"""Points kept of a measured curve. nvcc has five passes: cudafe++, cicc's climb and tail, ptxas, cc1plus."""
+"""Points kept of a measured curve. nvcc has five passes: cudafe++, cicc's rise and tail, ptxas, cc1plus."""
 
 
 MAX_REPEATED_POINTS = 48
@@ -69,7 +69,7 @@ class Curve:
         return area / self.duration if self.duration > 0 else self.peak
 
     def value(self, age: float) -> float:
-        """Bytes held at `age`; 0 outside the life."""
+        """Return the bytes held at `age`; 0 outside the life."""
         ages, sizes = self.ages, self.sizes
         if age < 0 or age > ages[-1]:
             return 0.0
@@ -81,20 +81,20 @@ class Curve:
         return _between(ages, sizes, right, age)
 
     def largest(self, start: float, end: float) -> float:
-        """The most that is held at any time from `start` to `end`."""
+        """Return the most that is held at any time from `start` to `end`."""
         first, last = bisect_right(self.ages, start), bisect_right(self.ages, end)
         return max(self.value(start), self.value(end), *self.sizes[first:last], 0.0)
 
     def still(self, age: float) -> float:
-        """The most that is held at `age` or later."""
+        """Return the most that is held at `age` or later."""
         return max(self.value(age), *self.sizes[bisect_right(self.ages, age) :], 0.0)
 
     def scaled(self, size: float = 1.0, time: float = 1.0) -> Curve:
-        """The same shape with all sizes and all ages multiplied."""
+        """Return the same shape with all sizes and all ages multiplied."""
         return replace(self, points=tuple(Point(p.age * time, p.size * size, p.phase) for p in self.points))
 
     def widened(self, spread: float, time_spread: float, bias: float = 0.0) -> Curve:
-        """The same expectation, less sure."""
+        """Return the same expectation, less sure."""
         return replace(
             self,
             spread=self.spread + spread,
@@ -103,14 +103,15 @@ class Curve:
         )
 
     def repeated(self, times: int) -> Curve:
-        """The same life several times over, one after the other: a compiler that works for several GPUs in turn."""
+        """Return the same life several times over, one after the other: a compiler that works for several GPUs in
+        turn."""
         if times <= 1:
             return self
         points = [Point(p.age + n * self.duration, p.size, p.phase) for n in range(times) for p in self.points]
         return replace(self, points=simplified(points, MAX_REPEATED_POINTS))
 
     def phase_span(self, phase: str, near: float) -> tuple[float, float] | None:
-        """From and to which age the job is in `phase`: the stretch nearest to `near`, None if it never is."""
+        """Return from and to which age the job is in `phase`: the stretch nearest to `near`, None if it never is."""
         spans = [s for s in _spans(self.points) if s[2] == phase]
         if not spans:
             return None
@@ -137,12 +138,13 @@ def _spans(points: Sequence[Point]) -> list[tuple[float, float, str]]:
 
 
 def flat(size: float, seconds: float, source: str = "") -> Curve:
-    """A job that holds `size` bytes for all of its `seconds`."""
+    """Return the curve of a job that holds `size` bytes for all of its `seconds`."""
     return Curve((Point(0.0, size), Point(seconds, size)), source=source)
 
 
 def simplified(points: Iterable[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
-    """At most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak stays."""
+    """Keep at most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak
+    stays."""
     kept = list(points)
     if len(kept) <= limit:
         return tuple(kept)

@@ -1,4 +1,4 @@
-"""What to expect of a job: its own history, else its class as priors and this build's finished jobs tell it.
+"""What to expect of a job: its own history, else its class by priors and by this build's finished jobs.
 
 Pure: keeps sums, opens no file. Unaware of where history is kept, and of decisions.
 """
@@ -45,15 +45,15 @@ Another machine changes times; what a compiler holds depends on its version alon
 BIAS_SHARE = 0.5
 """Share of the correction's own doubt that is added to every remembered size, until this build has shown its ratio."""
 
-TELLING_SIZE, TELLING_SECONDS = 64 * 2**20, 2.0
+NOTABLE_SIZE, NOTABLE_SECONDS = 64 * 2**20, 2.0
 """Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
 
 MEASURED, MEASURED_TIME = 0.25, 0.3
-"""Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by tells of the
-build. A class that was guessed is more likely to be wrong itself."""
+"""Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by says something
+about the build. A class that was guessed is more likely to be wrong itself."""
 
 STATES_TIME = 0.9
-"""Spread of time below which a class tells how long its jobs take; those of nothing but a tool have 1."""
+"""Spread of time below which a class says how long its jobs take; those of nothing but a tool have 1."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
@@ -63,7 +63,7 @@ of a job itself needs no such help, and ccache's preprocessing of a small source
 MAX_CLASSES = 4096
 """Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
 
-MAX_TOLD = 1024
+MAX_ANSWERS = 1024
 """Answers kept, of 3 KB each: about as many as jobs wait on deck on a large machine."""
 
 MAX_SIZE, MAX_SECONDS = 2.0**50, 1e8
@@ -94,7 +94,7 @@ class _Off(NamedTuple):
 
 
 class Learner:
-    """Expectations by output, else by class. Changes only when told of a finished job.
+    """Expectations by output, else by class. Changes only with a finished job.
 
     `recall` answers what earlier builds remember. A class is a prior's class, for the same number of GPU
     architectures; within it, jobs with the same flags; within it, jobs whose names begin alike.
@@ -107,12 +107,12 @@ class Learner:
         self._flags: dict[tuple[str, str], Seen] = {}
         self._families: dict[tuple[str, int, int, str], Seen] = {}
         self._off: dict[tuple[str, Known], _Off] = {}
-        self._told: dict[tuple[object, ...], tuple[object, Curve]] = {}
+        self._answers: dict[tuple[object, ...], tuple[object, Curve]] = {}
         self.version = 0
         """Rises whenever an answer may have changed."""
 
     def expect(self, output: str, tool: str, traits: Traits = PLAIN) -> Curve:
-        """The curve to expect: its own, corrected by what this build has shown, else that of its class.
+        """Return the curve to expect: its own, corrected by what this build has shown, else that of its class.
 
         The same object until something has changed for this job.
         """
@@ -120,11 +120,12 @@ class Learner:
         if memory is not None:
             off = self._off_by(tool, "same" if memory.same_flags else "other")
             key, stamp = (output, tool, traits.flags), (memory, *off.stamp())
-            return self._same(key, stamp) or self._tell(key, stamp, _of_memory(memory, off))
+            return self._same(key, stamp) or self._answer(key, stamp, _of_memory(memory, off))
         return self._of_class(self._kind(output, tool, traits), tool)
 
     def stated(self, output: str, tool: str, traits: Traits = PLAIN) -> Stated | None:
-        """CPU seconds as they were remembered, or measured of the job's class; None where nobody has measured them."""
+        """Return the CPU seconds as they were remembered, or measured of the job's class; None where nobody has
+        measured them."""
         memory = self._recall(output, tool, traits.flags)
         if memory is not None:
             return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_seconds))
@@ -133,14 +134,14 @@ class Learner:
         return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
 
     def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
-        """A job ended well and took this: learn from it. None if it taught nothing: no figures, or a cache's hit."""
+        """Learn from a job that ended well and took this. None if it taught nothing: no figures, or a cache's hit."""
         lesson = self._lesson(output, tool, points, traits)
         if lesson is not None:
             self.learn(output, tool, lesson)
         return lesson
 
     def learn(self, output: str, tool: str, lesson: Lesson) -> None:
-        """Learn from a job, now or as the journal tells of it: the same lessons make the same knowledge."""
+        """Learn from a job, now or from the journal: the same lessons make the same knowledge."""
         prior, curve = self._priors.named(lesson.prior), _curve_of(lesson)
         if prior is None or curve is None:
             return
@@ -179,8 +180,8 @@ class Learner:
         return replace(lesson, known=known, log_peak=memory.log_peak, log_seconds=memory.log_seconds)
 
     def set_priors(self, priors: Priors) -> bool:
-        """The classes from now on; whether they are other ones. What this build's jobs have taught stays, but for
-        classes that now have other members, and for how far jobs were from what their priors said."""
+        """Set the classes from now on; return whether they are other ones. What this build's jobs have taught stays,
+        but for classes that now have other members, and for how far jobs were from what their priors said."""
         if priors is self._priors:
             return False
         old, new = ({p.name: (p.tool, p.output, p.command) for p in known.classes} for known in (self._priors, priors))
@@ -190,7 +191,7 @@ class Learner:
         self._flags = {key: seen for key, seen in self._flags.items() if key[0] not in moved}
         self._families = {key: seen for key, seen in self._families.items() if key[0] not in moved}
         self._off = {key: off for key, off in self._off.items() if key[1] != "prior"}
-        self._told.clear()
+        self._answers.clear()
         self.version += 1
         return True
 
@@ -199,22 +200,22 @@ class Learner:
         return _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
 
     def _of_class(self, kind: _Kind, tool: str) -> Curve:
-        """The blend of all that is known of the class."""
+        """Blend all that is known of the class."""
         whole, flags = self._classes.get(kind.whole), self._flags.get(kind.flags)
         family, off = self._families.get(kind.family), self._off_by(tool, "prior")
         key = (tool, kind.whole, kind.flags if flags else None, kind.family if family else None)
         stamp = (*(seen.epoch for seen in (whole, flags, family) if seen), *off.stamp())
-        return self._same(key, stamp) or self._tell(key, stamp, _of_seen(kind, (whole, flags, family), off))
+        return self._same(key, stamp) or self._answer(key, stamp, _of_seen(kind, (whole, flags, family), off))
 
     def _same(self, key: tuple[object, ...], stamp: object) -> Curve | None:
-        """What was answered before, if nothing has changed since."""
-        told = self._told.get(key)
-        return told[1] if told is not None and told[0] == stamp else None
+        """Return what was answered before, if nothing has changed since."""
+        stamp_then, curve = self._answers.get(key, (None, None))
+        return curve if stamp_then == stamp else None
 
-    def _tell(self, key: tuple[object, ...], stamp: object, curve: Curve) -> Curve:
-        if len(self._told) >= MAX_TOLD:
-            self._told.clear()
-        self._told[key] = stamp, curve
+    def _answer(self, key: tuple[object, ...], stamp: object, curve: Curve) -> Curve:
+        if len(self._answers) >= MAX_ANSWERS:
+            self._answers.clear()
+        self._answers[key] = stamp, curve
         return curve
 
     def _off_by(self, tool: str, known: Known) -> _Off:
@@ -224,15 +225,15 @@ class Learner:
         return off
 
     def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief, kind: str = "") -> bool:
-        """Count a job into the corrections; whether they have changed by a step. `kind` is the class of a prior.
+        """Count a job into the corrections; return whether they have changed by a step. `kind` is the class of a prior.
 
         Only one of which something definite was expected: what a class as wide as "any C++ file" is off by, that class
         learns for itself.
         """
         off, news = self._off_by(tool, known), False
-        if max(curve.duration, math.exp(expected.time)) < TELLING_SECONDS:
+        if max(curve.duration, math.exp(expected.time)) < NOTABLE_SECONDS:
             return False
-        if expected.spread <= MEASURED and max(curve.peak, math.exp(expected.peak)) >= TELLING_SIZE:
+        if expected.spread <= MEASURED and max(curve.peak, math.exp(expected.peak)) >= NOTABLE_SIZE:
             news |= off.size.add(math.log(curve.peak), expected.peak, kind, _own(expected.spread))
         if expected.time_spread <= MEASURED_TIME:
             news |= off.time.add(math.log(curve.duration), expected.time, kind, _own(expected.time_spread))
@@ -248,12 +249,12 @@ class Learner:
 
 
 def _own(spread: float) -> float:
-    """How far a class as a whole may be from its figures, of which its members have this spread."""
+    """Return how far a class as a whole may be from its figures, of which its members have this spread."""
     return math.sqrt(COMMON) * spread
 
 
 def _of_memory(memory: Remembered, off: _Off) -> Curve:
-    """The curve of a job's own history, as this build has shown that it is to be read."""
+    """Return the curve of a job's own history, as this build has shown that it is to be read."""
     spread = max(run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN), off.size.scatter)
     time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
     if not memory.same_flags:
@@ -266,14 +267,14 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
 
 
 def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None], off: _Off) -> Curve:
-    """The prior, corrected and then drawn towards what was seen of each class."""
+    """Return the prior, corrected and then drawn towards what was seen of each class."""
     start = _start(kind)
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
     return shifted.after_all(*classes).curve(kind.prior.spread)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:
-    """The spread that earlier runs leave: `first` after one of them, then what was measured between them."""
+    """Return the spread that earlier runs leave: `first` after one of them, then what was measured between them."""
     between = min(runs - 1, MANY_RUNS)
     return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
 
@@ -284,7 +285,7 @@ def _kind_of(prior: Prior, output: str, flags: str, targets: int, lanes: int) ->
 
 
 def _start(kind: _Kind) -> Belief:
-    """The prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
+    """Return the prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
     _, targets, lanes = kind.whole
     curve = kind.prior.curve
     if targets > 1:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from stoker.decide.memory.curves import Curve
 
 FINE_SLOTS = 10
-"""Slots of one second: the finest that a policy which looks about once a second can use."""
+"""Slots of one second: the finest that a policy which decides about once a second can use."""
 
 GROWTH = 1.1
 """Each later slot is this much longer: what is far off is known less exactly, so finer slots would only cost time."""
@@ -71,19 +71,20 @@ class Standing:
 
 
 def even(size: float, slots: int) -> Outlook:
-    """A job that holds `size` bytes for so many slots, for sure."""
+    """Return the outlook of a job that holds `size` bytes for so many slots, for sure."""
     sizes, sure = (size,) * slots, (0.0,) * slots
     return Outlook(sizes, sure, sizes, sure, size, 0)
 
 
 @lru_cache(maxsize=4096)
 def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
-    """The outlook of a job that would start now and keep `width` cores busy."""
+    """Return the outlook of a job that would start now and keep `width` cores busy."""
     return outlook(Standing(curve, 0.0, width, 1.0, curve.spread, curve.time_spread, curve.bias))
 
 
 def outlook(standing: Standing) -> Outlook:
-    """What a job is expected to hold from now on."""
+    """Return what a job is expected to hold from now on."""
+    # The courses at each pace, weighed: their mean, and the variance between them beside that of the sizes.
     least, courses = standing.least, _courses(standing)
     if len(courses) == 1:
         mean = most = courses[0]
@@ -97,6 +98,7 @@ def outlook(standing: Standing) -> Outlook:
             for a, b, c, m in zip(*courses, mean, strict=True)
         ]
         doubt = [_doubt(m, standing) for m in most]
+    # What is held now is measured: the nearest slot shows no less, and no class's error changes it.
     if least > 0 and mean:
         mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
     if standing.bias:
@@ -106,7 +108,7 @@ def outlook(standing: Standing) -> Outlook:
 
 
 def _courses(standing: Standing) -> list[list[float]]:
-    """What it holds in each slot at each of the PACES that it may have, all of one length."""
+    """Return what it holds in each slot at each of the PACES that it may have, all of one length."""
     curve, position, pace, scale = standing.curve, standing.position, standing.pace, standing.scale
     if standing.time_spread <= 0:
         return [_course(curve, position, pace, scale)]
@@ -118,18 +120,20 @@ def _courses(standing: Standing) -> list[list[float]]:
 
 
 def _doubt(size: float, standing: Standing) -> float:
-    """Variance from the spread of sizes: what is held now is measured, only the change from it is in doubt."""
+    """Return the variance from the spread of sizes: what is held now is measured, only the change from it is in
+    doubt."""
     return (standing.spread * (size - standing.least)) ** 2
 
 
 def _biased(sizes: list[float], standing: Standing) -> list[float]:
-    """The sizes if all of the class are larger than expected by the bias; again, what is held now is measured."""
+    """Return the sizes if all of the class are larger than expected by the bias; again, what is held now is
+    measured."""
     more, least = 1 + standing.bias, standing.least
     return [more * size - standing.bias * least if size > least else min(more * size, least) for size in sizes]
 
 
 def _course(curve: Curve, position: float, pace: float, scale: float) -> list[float]:
-    """The most held in each slot, if the job goes on at this pace."""
+    """Return the most held in each slot, if the job goes on at this pace."""
     ages, sizes = curve.ages, curve.sizes
     after, count = bisect_right(ages, position), len(ages)
     course: list[float] = []
@@ -151,7 +155,7 @@ def _course(curve: Curve, position: float, pace: float, scale: float) -> list[fl
     return course
 
 
-class Promise:
+class PromisedMemory:
     """The sum of outlooks: what running jobs are expected to hold, slot by slot, and how much of it is doubt.
 
     `caution` is the number of standard deviations that are kept free above the sum. Doubt about time counts as if it
@@ -168,9 +172,9 @@ class Promise:
         self.peak = 0.0
         """Never less than the highest slot: the sum of the peaks of all that was added."""
 
-    def copied(self) -> Promise:
-        """The same sum, to add to without changing this one."""
-        other = Promise(self.capacity, self.caution)
+    def copied(self) -> PromisedMemory:
+        """Return the same sum, to add to without changing this one."""
+        other = PromisedMemory(self.capacity, self.caution)
         other.mean, other.variance = self.mean.copy(), self.variance.copy()
         other.most, other.doubt, other.peak = self.most.copy(), self.doubt.copy(), self.peak
         return other
@@ -194,12 +198,12 @@ class Promise:
         self.peak += self._top(job)
 
     def _top(self, job: Outlook) -> float:
-        """The job's peak with its doubt."""
+        """Return the job's peak with its doubt."""
         upper = job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
         return min(upper, max(job.most, default=0.0) + self.caution * math.sqrt(max(job.doubt, default=0.0)))
 
     def fits(self, job: Outlook, after: int = 0, capacity: float | None = None) -> bool:
-        """Whether the job can be added, `after` slots from now, and every slot stays within the capacity.
+        """Return whether the job can be added, `after` slots from now, and every slot stays within the capacity.
 
         Another `capacity` may be tried.
         """
@@ -212,14 +216,14 @@ class Promise:
         return self._within(_shifted(job, after), after, capacity)
 
     def fits_soon(self, job: Outlook, slots: int, capacity: float) -> bool:
-        """Whether the job can be added and the next so many slots stay within this capacity."""
+        """Return whether the job can be added and the next so many slots stay within this capacity."""
         near = Outlook(
             job.mean[:slots], job.variance[:slots], job.most[:slots], job.doubt[:slots], job.peak, job.peak_slot
         )
         return self._within(near, 0, capacity)
 
     def _within(self, job: Outlook, after: int, capacity: float) -> bool:
-        """Whether all slots from `after` on stay within the capacity with the job, whose slots begin there."""
+        """Return whether all slots from `after` on stay within the capacity with the job, whose slots begin there."""
         caution, mean, variance, most, doubt = self.caution, self.mean, self.variance, self.most, self.doubt
         for slot, (m, v, t, d) in enumerate(zip(job.mean, job.variance, job.most, job.doubt, strict=True), after):
             if (
@@ -230,18 +234,19 @@ class Promise:
         return True
 
     def free(self) -> float:
-        """Bytes that nothing running is expected to need, in the tightest slot."""
+        """Return the bytes that nothing running is expected to need, in the tightest slot."""
         return self.capacity - max(self.upper(slot) for slot in range(SLOTS))
 
     def upper(self, slot: int) -> float:
-        """The promise in a slot, doubt included."""
+        """Return the promise in a slot, doubt included."""
         return min(
             self.mean[slot] + self.caution * math.sqrt(self.variance[slot]),
             self.most[slot] + self.caution * math.sqrt(self.doubt[slot]),
         )
 
     def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
-        """The first slot, after this one, in which a job could start and fit that holds `held` bytes until then."""
+        """Return the first slot, after this one, in which a job could start and fit that holds `held` bytes until
+        then."""
         for slot in range(1, SLOTS):
             if held and self.upper(slot - 1) + held > self.capacity:
                 return None
@@ -251,8 +256,8 @@ class Promise:
 
 
 def _shifted(job: Outlook, after: int) -> Outlook:
-    """The outlook as seen when it begins `after` slots from now: slots there are longer, so each takes the most of
-    those that fall into it."""
+    """Return the outlook as seen when it begins `after` slots from now: slots there are longer, so each takes the most
+    of those that fall into it."""
     if not after:
         return job
     offset = EDGES[after]

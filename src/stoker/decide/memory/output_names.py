@@ -17,7 +17,8 @@ _STEM = re.compile(r"[^0-9]*")
 
 
 def lasting_name(output: str) -> str:
-    """The output's name without what differs from build to build: temporary folders, and where the project lies."""
+    """Return the output's name without what differs from build to build: temporary folders, and where the project
+    lies."""
     if "cmTC_" in output:
         output = _TRY_COMPILE.sub("cmTC", output)
     *folders, file = output.split("/")
@@ -30,6 +31,6 @@ def lasting_name(output: str) -> str:
 
 
 def stem(output: str) -> str:
-    """The file's name up to its first digit: flash_bwd_hdim128.o and flash_bwd_hdim256.o have one stem."""
+    """Return the file's name up to its first digit: flash_bwd_hdim128.o and flash_bwd_hdim256.o have one stem."""
     match = _STEM.match(output.rsplit("/", 1)[-1])
     return match[0] if match else ""

@@ -31,7 +31,7 @@ class Prior:
     command: str = ""
 
     def covers(self, output: str, tool: str, command: str) -> bool:
-        """Whether the job is of this class."""
+        """Return whether the job is of this class."""
         return (
             (not self.tool or self.tool == tool)
             and (not self.output or fnmatchcase(output, self.output))
@@ -55,9 +55,9 @@ class Priors:
         self.classes = tuple(classes)
 
     def of(self, output: str, tool: str, command: str = "") -> Prior:
-        """The class of a job; UNKNOWN where none covers it."""
+        """Return the class of a job; UNKNOWN where none covers it."""
         return next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
 
     def named(self, name: str) -> Prior | None:
-        """The class of that name; None if there is none."""
+        """Return the class of that name; None if there is none."""
         return UNKNOWN if name == UNKNOWN.name else next((p for p in self.classes if p.name == name), None)

@@ -20,14 +20,14 @@ MARGIN = 1.5
 """A RAM disk is expected to hold so many times the most that it was seen to hold: the heaviest jobs may be to come."""
 
 STEP_SECONDS = 5.0
-"""The longest time between two looks that counts as time seen: a machine may sleep."""
+"""The longest time between two ticks that counts as time seen: a machine may sleep."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenRamDisk:
     """What a RAM disk holds and may hold, and the most it was seen to hold, in how many seconds with jobs at work.
 
-    `rise` is the bytes by which it grew in a second, between the last two looks; `at` is the clock at the last one.
+    `rise` is the bytes by which it grew in a second, between the last two ticks; `at` is the clock at the last one.
     All of it is 0 where there is none.
     """
 
@@ -50,7 +50,7 @@ class SeenRamDisk:
         return max(0.0, self.expected - self.used)
 
     def after(self, disk: RamDisk | None, now: float, *, busy: bool) -> SeenRamDisk:
-        """What is known once `disk` was looked at, at the time `now`; `busy`: jobs are at work."""
+        """Return what is known once `disk` was read at the time `now`; `busy`: jobs are at work."""
         if disk is None:
             return SeenRamDisk()
         if not self.size:

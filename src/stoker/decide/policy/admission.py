@@ -18,16 +18,16 @@ PATIENCE = 64
 """A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
 
 BACKFILL_DEPTH = 128
-"""Different expectations that are tried in vain in one look. Batch schedulers have such a limit too (Slurm tests 500
-jobs a round): those behind are younger, and the next look is a second away."""
+"""Different expectations that are tried in vain in one tick. Batch schedulers have such a limit too (Slurm tests 500
+jobs a round): those behind are younger, and the next tick is a second away."""
 
 RETRY_DEPTH = 8
-"""Candidates in one look that fit and would be stopped again at once. What stops them is mostly the same for all."""
+"""Candidates in one tick that fit and would be stopped again at once. What stops them is mostly the same for all."""
 
 PRESSING = 2.0
 """A job presses when it takes this many times as long as all on deck would take together."""
 
-CLIMB_WEIGHT = 1.3
+GROWTH_WEIGHT = 1.3
 """What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
 
 THAW_SHARE = 0.3
@@ -40,10 +40,10 @@ THAW_SPACING = 2.0
 _RESTS = Wait("rest", "it fits, and goes on once the effect of the last freeze has been seen")
 
 
-class Deck:
+class AdmissionRound:
     """One round of admissions: what is promised so far, how many run, and the job that room is kept for.
 
-    Nobody is let go whom the next look, with the same numbers, would have to stop.
+    Nobody is let go whom the next tick, with the same numbers, would have to stop.
     """
 
     def __init__(self, situation: Situation, slots: int, now: float) -> None:
@@ -66,8 +66,8 @@ class Deck:
     def thaw(self, frozen: Iterable[LiveJob]) -> None:
         """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
 
-        First those that a person's word had stopped, the oldest first and at once; then those with the least climb
-        before them: they give memory back the soonest.
+        First those that a person's word had stopped, the oldest first and at once; then those that have least to
+        grow: they give memory back the soonest.
         """
         rested = self.now - self.view.last_freeze >= THAW_SPACING
         waiting = []
@@ -95,10 +95,11 @@ class Deck:
             self._keep_room(rest, job.name, job.rss)
 
     def _thaw_order(self, job: LiveJob) -> tuple[bool, float, float, int]:
-        return not job.by_word, 0.0 if job.by_word else self.situation.climb_left(job), *age_order(job)
+        return not job.by_word, 0.0 if job.by_word else self.situation.growth_left(job), *age_order(job)
 
     def _may_go_on(self, job: LiveJob, rest: Outlook) -> bool:
-        """Promises may use a part of the reserve here, since what is frozen would otherwise lock up the rest.
+        """Return whether a frozen job may go on. Promises may use a part of the reserve, or what is frozen would lock
+        it up.
 
         What ran until a person's word stopped it need only pass the brake, as it did before.
         """
@@ -111,20 +112,20 @@ class Deck:
         return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve) and not self._stopped_again(job)
 
     def _stopped_again(self, job: LiveJob) -> str:
-        """Why the next look would stop a job, if this one too is let go now; empty if it would not."""
+        """Say why the next tick would stop a job, if this one too is let go now; empty if it would not."""
         act = stop(self.situation.letting_go((*self._gone, job)), self.now)
         return "" if act is None else act.why
 
     def let_pass(self, frozen: Sequence[LiveJob], room: float) -> None:
-        """Nothing fits: the frozen job with the least climb before it may pass its peak, if `room` is enough for it.
+        """Let the frozen job that has least to grow pass its peak, where nothing fits and `room` is enough for that.
 
         Behind its peak it gives back more than that.
         """
         if not frozen or self.now - self.view.last_freeze < THAW_SPACING:
             return
-        climb, *_, job = min((self.situation.climb_left(j), *age_order(j), j) for j in frozen)
-        if climb <= room and not self._stopped_again(job):
-            why = f"needs ~{format_bytes(climb)} more to pass its peak, {format_bytes(self.view.available)} available"
+        growth, *_, job = min((self.situation.growth_left(j), *age_order(j), j) for j in frozen)
+        if growth <= room and not self._stopped_again(job):
+            why = f"needs ~{format_bytes(growth)} more to pass its peak, {format_bytes(self.view.available)} available"
             self.decisions.append(Decision("thaw", job.jid, why))
             self.slots = 0
 
@@ -147,6 +148,7 @@ class Deck:
             if len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
                 self.rest = self._kept()
                 return
+            # Each different expectation is tried once a tick; what was refused before is refused again at no cost.
             job, again = self.situation.outlook_at_birth(candidate), ""
             if job not in refused and self._fits(candidate, job):
                 again = self._stopped_again(born := self._newborn(candidate))
@@ -157,6 +159,7 @@ class Deck:
             if job not in refused:
                 refused[job] = self._refusal(candidate, job, again)
             self.waits[candidate.jid] = refused[job]
+            # Only the first that must wait gets room kept for it; those behind it fill in where they fit.
             if self.waiting:
                 continue
             if not candidate.held:
@@ -167,7 +170,7 @@ class Deck:
                 self._keep_room(job, candidate.name, candidate.rss)
 
     def _fits(self, candidate: Candidate, job: Outlook) -> bool:
-        """Whether it fits; what it holds already is promised to it, and is a part of what it needs."""
+        """Return whether it fits; what it holds already is promised to it, and is a part of what it needs."""
         self._take_back(candidate)
         fits = self.promise.fits(job)
         if candidate.rss:
@@ -175,7 +178,7 @@ class Deck:
         return fits
 
     def _take_back(self, candidate: Candidate) -> None:
-        """What it holds is promised to it no longer: its whole need is about to be."""
+        """Promise it no longer what it holds: its whole need is about to be."""
         if candidate.rss:
             self.promise.hold(-candidate.rss)
 
@@ -187,12 +190,13 @@ class Deck:
         self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(job)))
 
     def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
-        """The candidate as it will be seen once it has been let go."""
+        """Return the candidate as it will be seen once it has been let go."""
         c = candidate
         return LiveJob(c.jid, c.name, self.now, 0.0, c.rss, c.curve, c.rss, width=c.width, alone=c.alone, early=early)
 
     def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
-        """Its admission beside a single job, if there is room for what it holds in the next second while that runs on.
+        """Return its admission beside a single job, if there is room for what it holds in the next second while that
+        runs on.
 
         Frozen then, it holds nothing that the other is expected to need; and it will be, unless that one comes down
         sooner. Doubt is left out: should the other need more, what this one has done is lost. That is worth the half of
@@ -207,12 +211,12 @@ class Deck:
         return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
-        """Whether an empty machine is expected to hold it. One that never fits starts when nothing else runs: until it
-        has waited long enough, nobody has to wait for that."""
+        """Return whether an empty machine is expected to hold it. One that never fits starts when nothing else runs:
+        until it has waited long enough, nobody has to wait for that."""
         return job.peak <= self.view.budget - self.view.kept
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
-        """As EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.
+        """Keep room as EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.
 
         Until then it keeps `held` bytes. If no slot is in sight, nothing else may start.
         """
@@ -237,18 +241,18 @@ class Deck:
         return Wait("memory", why, size=self.view.available)
 
     def _kept(self) -> Wait:
-        """Why those behind the first that waits do not fit, or may not start."""
+        """Say why those behind the first that waits do not fit, or may not start."""
         free = self._above_reserve()
         for_whom = f"what runs and for {self.waiting}" if self.waiting else "what runs, and for those before it"
         return Wait("room", f"{format_bytes(free)} free above the reserve, kept for {for_whom}", self.waiting, free)
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
-        """Why a frozen job does not go on."""
+        """Say why a frozen job does not go on."""
         need = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}"
         return f"{need}; {format_bytes(self._above_reserve())} free above the reserve{self._for_ramdisk()}"
 
     def _above_reserve(self) -> float:
-        """Bytes available now that are not kept; some may be promised to what runs."""
+        """Return the bytes available now that are not kept; some may be promised to what runs."""
         return max(0.0, self.view.available - self.view.kept)
 
     def _why_admitted(self, job: Outlook) -> str:
@@ -267,20 +271,20 @@ class Deck:
         )
 
     def _for_ramdisk(self) -> str:
-        """What is kept for the RAM disk, if anything is."""
+        """Say what is kept for the RAM disk, if anything is."""
         growth = self.view.ramdisk.growth
         return f" and {format_bytes(growth)} for the RAM disk" if growth else ""
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
-    """The order in which candidates are tried.
+    """Put candidates into the order in which they are tried.
 
     0. Those that were killed, and run again first.
     1. Those passed over too often.
     2. Those that take much longer than all that is on deck would take together: started last, such a job would keep a
        whole machine waiting for one core. The longest first.
     3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
-       come down early let others climb sooner. So the time after the peak counts for them, and the time before it
+       come down early let others grow sooner. So the time after the peak counts for them, and the time before it
        against them.
     4. The rest by age and not by length, since only what has left the deck makes room for jobs not yet seen.
     """
@@ -297,7 +301,7 @@ def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[in
     elif curve.duration > PRESSING * together:
         rank, key = 2, -curve.duration
     elif curve.peak > share:
-        rank, key = 3, CLIMB_WEIGHT * curve.peak_age - curve.duration
+        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration
     else:
         rank, key = 4, 0.0
     return rank, key, candidate.arrived, candidate.jid

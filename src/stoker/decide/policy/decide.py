@@ -1,4 +1,4 @@
-"""The policy: one look at the build and the machine in, decisions with their reasons out.
+"""The policy: a snapshot of build and machine in, decisions with their reasons out.
 
 Pure: the time is an argument, and the same view gives the same decisions. Unaware of how they are carried out.
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from stoker.decide.policy.admission import Deck, in_order
-from stoker.decide.policy.emergency import alarm, climbing, passage, patience, stall, stop
+from stoker.decide.policy.admission import AdmissionRound, in_order
+from stoker.decide.policy.emergency import alarm, growing_jobs, passage, patience, stall, stop
 from stoker.decide.policy.situation import Situation, age_order
 from stoker.decide.policy.snapshot import Candidate, Decision, View
 from stoker.decide.policy.turn import Turn, obey, whose_turn
@@ -20,64 +20,69 @@ from stoker.decide.policy.waits import NO_WAITS, Wait, Waits
 from stoker.model.units import format_bytes
 
 
-class Look(NamedTuple):
+class Ruling(NamedTuple):
     """What to do now, and why all others wait. The latter is left out where a freeze, a thaw or a shed must be
-    carried out before one can tell."""
+    carried out first."""
 
     decisions: tuple[Decision, ...]
     waits: Waits = NO_WAITS
 
 
 def decide(view: View, now: float) -> tuple[Decision, ...]:
-    """What to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
-    return look(view, now).decisions
+    """Decide what to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
+    return rule(view, now).decisions
 
 
-def look(view: View, now: float) -> Look:
-    """What to do now, and why whoever is not let go must wait."""
+def rule(view: View, now: float) -> Ruling:
+    """Decide what to do now, and say why all others wait."""
     level = level_of(view)
+    # First what a person has said: level, pause, one job alone.
     if word := obey(view, level):
-        return Look(word)
+        return Ruling(word)
     if view.paused == "hard":
         paused = Wait("paused", "everything is frozen until somebody resumes the build")
-        return Look((), Waits(frozen=paused, on_deck=paused))
+        return Ruling((), Waits(frozen=paused, on_deck=paused))
+    # Then the jobs that must run alone, and whether memory matters at all.
     turn, slots = whose_turn(view), level - len(view.running)
     if not view.guarded:
-        return Look((*turn.told, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
+        return Ruling((*turn.holds, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
     if view.running and (stalled := stall(view)):
         turn = replace(turn, candidates=(), deck_waits=turn.deck_waits or Wait("pressure", stalled))
     turn = one_by_one(view, turn, now)
     situation = Situation(view)
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
-        return Look((*turn.told, *plenty), _waits(view, turn, _full(view, level)))
+        return Ruling((*turn.holds, *plenty), _waits(view, turn, _full(view, level)))
+    # Where memory is in play, brakes come before admissions, one at a time.
     if act := stop(situation, now):
-        return Look((act,))
+        return Ruling((act,))
     if view.running and trouble:
         short = Wait("memory", f"{trouble}; nothing starts until there is more", size=view.available)
-        return Look((), _waits(view, turn, short))
+        return Ruling((), _waits(view, turn, short))
     spare = view.spare if view.level is None else 0
     return _starts(situation, turn, now, max(1, level - spare))
 
 
 def spare_places(cores: float) -> int:
-    """Jobs beyond the cores while memory is plenty and the level automatic: some job always starts, ends or reads.
+    """Return the jobs beyond the cores while memory is plenty and the level automatic: some job always starts, ends or
+    reads.
 
-    As many as ninja starts when it is told no number (its GuessParallelism): one with up to two cores, else two. Where
+    As many as ninja starts when it is given no number (its GuessParallelism): one with up to two cores, else two. Where
     memory is short they would only share the cores and hold their memory for longer.
     """
     return 1 if cores <= 2 else 2
 
 
 def level_of(view: View) -> int:
-    """How many jobs may run at most: a person's number, else as many as the cores are for, and the spare ones."""
+    """Return how many jobs may run at most: a person's number, else as many as the cores are for, and the spare
+    ones."""
     return max(1, int(view.cpu_slots) if view.level is None else view.level)
 
 
 def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision, ...] | None:
-    """Admissions where memory is no matter: the peaks of all that run and of all that start fit at the same time.
+    """Admit while memory is no matter: the peaks of all that run and of all that start fit at the same time.
 
-    None if that cannot be said at a glance, or if there is more to decide than whom to admit.
+    None if that cannot be seen at a glance, or if there is more to decide than whom to admit.
     """
     view, peaks = situation.view, situation.peaks()
     if view.frozen or not peaks.fit():
@@ -95,7 +100,7 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
 
 
 def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
-    """Memory is ignored, as a person said: up to the level all go on, the oldest first, and then all start."""
+    """Let all go on up to the level, the oldest first, and then start others: a person has switched the guard off."""
     why = f"memory is ignored, {format_bytes(view.available)} available"
     thawed = [Decision("thaw", j.jid, why) for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]]
     left = slots - len(thawed)
@@ -104,42 +109,45 @@ def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
 
 
 def _full(view: View, level: int) -> Wait:
-    """Why whoever could start else waits: as many run as may."""
+    """Say that as many run as may."""
     places = "the only place is" if level == 1 else f"all {level} places are"
-    lent = f", {view.lent} more lent to tools inside jobs" if view.lent else ""
-    return Wait("place", f"{places} taken{lent}", key=f"{level} {view.lent}")
+    tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
+    return Wait("place", f"{places} taken{tokens}", key=f"{level} {view.tokens}")
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:
-    """Why everybody waits: by a person's word, since it is another's turn, for a reason of its own, or for `rest`."""
+    """Say why each job waits: by a person's word, since it is another's turn, for a reason of its own, or for
+    `rest`."""
     by_hand = Wait("person", "frozen by hand; it goes on when it is thawed by hand")
     single = {**turn.single, **(of or {}), **{j.jid: by_hand for j in view.frozen if j.by_person}}
     return Waits(single, turn.frozen_wait or rest, turn.deck_waits or rest)
 
 
-def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Look:
-    """Thaws and admissions, and at least one job that runs whenever there is any."""
+def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
+    """Thaw and admit; whenever there is a job, at least one runs."""
     view = situation.view
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
-        return Look(turn.told, _waits(view, turn, _full(view, level)))
-    deck = Deck(situation, slots, now)
-    deck.thaw(turn.frozen)
-    if not deck.decisions:
-        deck.let_pass(turn.frozen, passage(situation) - sum(situation.climb_left(j) for j in climbing(situation)))
+        return Ruling(turn.holds, _waits(view, turn, _full(view, level)))
+    admissions = AdmissionRound(situation, slots, now)
+    admissions.thaw(turn.frozen)
+    if not admissions.decisions:
+        admissions.let_pass(
+            turn.frozen, passage(situation) - sum(situation.growth_left(j) for j in growing_jobs(situation))
+        )
     waiting = in_order(turn.candidates, situation.capacity / level, level)
-    deck.admit(waiting)
-    waits = _waits(view, turn, deck.rest or _full(view, level), deck.waits)
-    if view.running or any(d.action in ("admit", "thaw") for d in deck.decisions):
-        return Look((*turn.told, *deck.decisions), waits)
+    admissions.admit(waiting)
+    waits = _waits(view, turn, admissions.rest or _full(view, level), admissions.waits)
+    if view.running or any(d.action in ("admit", "thaw") for d in admissions.decisions):
+        return Ruling((*turn.holds, *admissions.decisions), waits)
     if (patient := patience(view, turn.frozen, now)) is not None:
-        dear = Wait("memory", "no memory is left, and ending a job would cost what the others have built")
-        return Look((*turn.told, *patient), _waits(view, turn, dear))
-    return Look((*turn.told, *_first(view, turn, waiting)), waits)
+        costly = Wait("memory", "no memory is left, and ending a job would cost what the others have built")
+        return Ruling((*turn.holds, *patient), _waits(view, turn, costly))
+    return Ruling((*turn.holds, *_first(view, turn, waiting)), waits)
 
 
 def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
-    """Nothing runs and nothing fits: the oldest goes on, or the first in order starts all the same."""
+    """Let the oldest go on, or the first in order start, though it does not fit: nothing else runs."""
     if turn.frozen:
         job = min(turn.frozen, key=age_order)
         why = f"nothing else runs; {format_bytes(view.available)} available"

@@ -1,4 +1,4 @@
-"""The brakes: freezing before a climb that would not fit, freezing when memory sinks, and the last resort.
+"""The brakes: freeze before a growth that would not fit, freeze when memory sinks, and the last resort.
 
 Pure. Unaware of admissions, of processes and of clocks. One act at a time: the world is read again before the next.
 """
@@ -12,11 +12,11 @@ from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.model.units import format_bytes
 
 LOOK_AHEAD = 4
-"""Seconds of climbing that must always fit. nvcc's cicc climbs by up to 0.2 GiB/s; a look is taken every second."""
+"""Seconds of growth that must always fit. nvcc's cicc grows by up to 0.2 GiB/s; a tick comes every second."""
 
 EARLY_AHEAD = 1
 """The same where one of the jobs was admitted early: it is there to use what others leave free until it is stopped.
-While memory is in play there are four looks in a second, and a job that is stopped grows no more."""
+While memory is in play there are four ticks in a second, and a job that is stopped grows no more."""
 
 BRAKE_SHARE = 0.5
 """The brake may use this share of the reserve, which promises may not: so it acts only when promises have failed."""
@@ -45,12 +45,12 @@ back a little later."""
 
 
 def stop(situation: Situation, now: float) -> Decision | None:
-    """Whom memory demands to stop now, and why; None if nobody."""
+    """Return the job that memory demands to stop now, and why; None if there is none."""
     return relieve(situation, now) or brake(situation)
 
 
 def relieve(situation: Situation, now: float) -> Decision | None:
-    """When memory is below the floor: freeze the youngest that grows; at the very last, shed.
+    """Freeze the youngest that grows when memory is below the floor; at the very last, shed.
 
     What does not grow goes on: it will fall or end, and that is what gives memory back.
     """
@@ -58,7 +58,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     reason = alarm(situation)
     if not reason:
         return None
-    growing = climbing(situation)
+    growing = growing_jobs(situation)
     if growing:
         job = growing[-1]
         return Decision("freeze", job.jid, f"{reason}; it holds {format_bytes(job.rss)} and grows on")
@@ -70,7 +70,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     growth = _sinks(situation) if rested and view.frozen else 0.0
     if not growth:
         return None
-    if view.dear:
+    if view.costly:
         if len(view.running) == 1 and view.available >= view.floor:  # they would not wait (`patience`)
             return None
         job = situation.by_age[0]
@@ -85,12 +85,12 @@ def relieve(situation: Situation, now: float) -> Decision | None:
 
 
 def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decision, ...] | None:
-    """What to do where all wait frozen because ending a job is dear: nothing for a while, then give up the youngest.
+    """Wait for a while where all are frozen because ending a job is costly, then give up the youngest.
 
     `frozen` are those that may go on; of all others, those too that must stay frozen, one may be given up for the
     oldest of them. None if they need not wait: there is memory, or nobody whose end would give some to another.
     """
-    if not (view.dear and frozen and len(view.frozen) > 1 and view.available < view.floor):
+    if not (view.costly and frozen and len(view.frozen) > 1 and view.available < view.floor):
         return None
     if now - max(view.last_freeze, view.last_shed) < PATIENCE_SECONDS:
         return ()
@@ -104,7 +104,7 @@ def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decisio
 
 
 def _sinks(situation: Situation) -> float:
-    """Bytes that the oldest takes before it can be looked at again, if that is what is left; else 0, as it may end or
+    """Return the bytes that the oldest takes until the next tick, if that is all that is left; else 0, as it may end or
     come down until then."""
     view = situation.view
     growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
@@ -113,7 +113,7 @@ def _sinks(situation: Situation) -> float:
 
 
 def brake(situation: Situation) -> Decision | None:
-    """Freeze the job with most of its climb to come, if the next seconds would not fit or nothing could end."""
+    """Freeze the job that has most to grow, if the next seconds would not fit or nothing could end."""
     view, order = situation.view, situation.by_age
     if len(order) < 2:
         return None
@@ -127,39 +127,39 @@ def brake(situation: Situation) -> Decision | None:
     short = _shortage(situation, ahead, doubt=not early)
     if most <= line and not short:
         return None
-    climbs = [(j.early, situation.climb_left(j), *age_order(j), j) for j in climbing(situation)]
-    if sum(climb for _, climb, *_ in climbs) <= passage(situation):
+    growths = [(j.early, situation.growth_left(j), *age_order(j), j) for j in growing_jobs(situation)]
+    if sum(growth for _, growth, *_ in growths) <= passage(situation):
         return None
-    _, climb, *_, job = max(climbs)
+    _, growth, *_, job = max(growths)
     why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed" if most > line else short
-    return Decision("freeze", job.jid, f"{why}; it would climb by {format_bytes(climb)}")
+    return Decision("freeze", job.jid, f"{why}; it would grow by {format_bytes(growth)}")
 
 
-def climbing(situation: Situation) -> list[LiveJob]:
-    """The running jobs, but the oldest, that are about to grow noticeably."""
+def growing_jobs(situation: Situation) -> list[LiveJob]:
+    """Return the running jobs, but the oldest, that are about to grow noticeably."""
     least = GROWING * situation.view.budget
     return [j for j in situation.by_age[1:] if situation.growth(j, LOOK_AHEAD) > least]
 
 
 def passage(situation: Situation) -> float:
-    """Bytes that jobs may still climb while the rest is stopped: those nearest to their peak pass, since each gives
-    back more behind it than it takes.
+    """Return the bytes by which jobs may still grow while the rest is stopped: those nearest to their peak pass, since
+    each gives back more behind it than it takes.
 
     What the oldest may need is not theirs, for it is never stopped. Where it takes more than there is, all of that is
     theirs until then: only what they give back can save a job from being given up.
     """
     room = _room(situation.view)
-    free = room - _oldest_climb(situation)
+    free = room - _growth_of_oldest(situation)
     return free if free > 0 else max(0.0, room)
 
 
 def leeway(situation: Situation, ahead: int = LOOK_AHEAD, *, doubt: bool = True) -> float:
-    """Bytes that will be left for others to climb in so many seconds, if the oldest is to have all that it may need."""
-    return _room(situation.view) - _oldest_climb(situation, doubt=doubt) - _growth_of_others(situation, ahead)
+    """Return the bytes left for others to grow by in so many seconds, if the oldest is to have all that it may need."""
+    return _room(situation.view) - _growth_of_oldest(situation, doubt=doubt) - _growth_of_others(situation, ahead)
 
 
 def _growth_of_others(situation: Situation, ahead: int) -> float:
-    """Bytes by which all but the oldest will hold more within so many seconds than now: some end, or come down."""
+    """Return by how much all but the oldest will hold more within so many seconds: some end, or come down."""
     order, all_of_them = situation.by_age, situation.promise.mean
     held = sum(j.rss for j in (*order[1:], *situation.view.frozen)) + situation.on_deck
     oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
@@ -171,14 +171,14 @@ def _room(view: View) -> float:
     return view.available - view.floor
 
 
-def _oldest_climb(situation: Situation, *, doubt: bool = True) -> float:
-    return max((situation.climb_left(j, doubt=doubt) for j in situation.by_age[:1]), default=0.0)
+def _growth_of_oldest(situation: Situation, *, doubt: bool = True) -> float:
+    return max((situation.growth_left(j, doubt=doubt) for j in situation.by_age[:1]), default=0.0)
 
 
 def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
-    """Why not all live jobs could climb to their peak and end, as far as one can tell; empty if they could.
+    """Say why not all live jobs could reach their peak and end; empty if they could.
 
-    The oldest climbs all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the
+    The oldest grows all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the
     banker's test: one by one, by what they still need, the least first; each gives back what it holds.
     """
     room, view = _room(situation.view), situation.view
@@ -186,7 +186,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
     if left < 0:
         return f"{format_bytes(-left)} too little for the oldest, which is never stopped, to pass its peak"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
-    for need, held in sorted((situation.climb_left(j, doubt=doubt), j.rss) for j in jobs):
+    for need, held in sorted((situation.growth_left(j, doubt=doubt), j.rss) for j in jobs):
         if need > room:
             return f"{format_bytes(need - room)} too little for all to end one after the other"
         room += held
@@ -194,34 +194,34 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
 
 
 def alarm(situation: Situation) -> str:
-    """What is wrong with the machine's memory, in numbers; empty if nothing is."""
+    """Say what is wrong with the machine's memory, in numbers; empty if nothing is."""
     view, surge = situation.view, situation.surge(situation.view.running)
     left = format_bytes(view.available)
     if view.available < view.floor:
         return f"{left} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:
-        return f"{left} left, too little for one more second: {_climb_told(situation, surge)}"
+        return f"{left} left, too little for one more second: {_growth_text(situation, surge)}"
     return ""
 
 
 def stall(view: View) -> str:
-    """Why nothing new starts though it may fit: tasks stall on memory, and it is the build's want; empty if not.
+    """Say why nothing new starts though it may fit: tasks stall on memory, and it is the build's want; empty if not.
 
     The machine's pressure is anybody's. It counts only while memory is short by the build's own budget.
     """
     if view.pressure is None or view.pressure < view.pressure_line:
         return ""
-    told = f"{view.pressure:.0f} % of the time, from {view.pressure_line:.0f} % on nothing new starts"
+    share = f"{view.pressure:.0f} % of the time, from {view.pressure_line:.0f} % on nothing new starts"
     if view.pressure_own:
-        return f"the build's own control group stalls on memory {told}"
+        return f"the build's own control group stalls on memory {share}"
     if view.available < view.reserve:
         left, reserve = format_bytes(view.available), format_bytes(view.reserve)
-        return f"{left} left, less than the reserve of {reserve}, and the machine stalls on memory {told}"
+        return f"{left} left, less than the reserve of {reserve}, and the machine stalls on memory {share}"
     return ""
 
 
-def _climb_told(situation: Situation, surge: float) -> str:
-    """How fast the jobs were measured to grow, and what that was counted as if it is not the same."""
+def _growth_text(situation: Situation, surge: float) -> str:
+    """Say how fast the jobs were measured to grow, and what that was counted as if it is not the same."""
     rises = [j.rise * j.width for j in situation.view.running if j.rise and not j.stale]
     measured, counted = format_bytes(sum(rises)), format_bytes(surge)
     who = "1 job" if len(rises) == 1 else f"{len(rises)} jobs"

@@ -1,4 +1,4 @@
-"""One look at the build, worked out once: where every job stands, what is promised, how much may be held.
+"""One snapshot, worked out once: where every job stands, what is promised, how much may be held.
 
 Pure. Unaware of what will be decided.
 """
@@ -11,16 +11,16 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from stoker.decide.memory.curves import Curve
-from stoker.decide.memory.outlook import EDGES, Outlook, Promise, Standing, even, from_birth, outlook
+from stoker.decide.memory.outlook import EDGES, Outlook, PromisedMemory, Standing, even, from_birth, outlook
 from stoker.decide.policy.curve_position import locate
 from stoker.decide.policy.snapshot import Candidate, LiveJob, View
 
 CAUTION = 1.4
-"""Standard deviations of the summed doubt that promises keep free. The freeze before a climb covers what is rarer:
+"""Standard deviations of the summed doubt that promises keep free. The freeze before a growth covers what is rarer:
 more caution leaves cores idle, less makes the brake work all the time (docs/policy.md has the figures)."""
 
 SURGE = 1.0
-"""Seconds for which a job that grows is taken to go on so, whatever its curve says: four looks are taken in them."""
+"""Seconds for which a job that grows is taken to go on so, whatever its curve says: four ticks come in them."""
 
 UNTRUSTED = 0.3
 """Spread from which on what a job does says more than its curve."""
@@ -39,7 +39,7 @@ class Situation:
         self._outlooks: dict[int, Outlook] = {}
 
     def letting_go(self, jobs: Iterable[LiveJob]) -> Situation:
-        """The same look, if these had been let go: of those that are frozen, or as they would be born."""
+        """Return the same situation if these had been let go: of those that are frozen, or as they would be born."""
         jobs, view = tuple(jobs), self.view
         gone = {j.jid for j in jobs}
         frozen = tuple(j for j in view.frozen if j.jid not in gone)
@@ -72,7 +72,7 @@ class Situation:
         return sum([c.rss for c in self.view.candidates])
 
     @cached_property
-    def promise(self) -> Promise:
+    def promise(self) -> PromisedMemory:
         """What all live jobs are expected to hold from now on, as long as nobody is let go; admissions add to it."""
         promise = self._running_promise.copied()
         for job in self.view.frozen:
@@ -82,28 +82,28 @@ class Situation:
         return promise
 
     @cached_property
-    def _running_promise(self) -> Promise:
-        promise = Promise(self.capacity, CAUTION)
+    def _running_promise(self) -> PromisedMemory:
+        promise = PromisedMemory(self.capacity, CAUTION)
         for job in self.view.running:
             promise.add(self.outlook(job))
         return promise
 
     def peaks(self) -> Peaks:
-        """The sum of the peaks of all that runs, beside what those on deck hold."""
+        """Sum up the peaks of all that runs, beside what those on deck hold."""
         peaks = Peaks(self.capacity - self.on_deck)
         for job in self.view.running:
             peaks.add(job.curve, job.rss)
         return peaks
 
     def standing(self, job: LiveJob) -> Standing:
-        """Where the job stands on its curve."""
+        """Return where the job stands on its curve."""
         known = self._standings.get(job.jid)
         if known is None:
             known = self._standings[job.jid] = locate(job)
         return known
 
     def outlook(self, job: LiveJob) -> Outlook:
-        """What a live job is expected to hold if it goes on now."""
+        """Return what a live job is expected to hold if it goes on now."""
         known = self._outlooks.get(job.jid)
         if known is None:
             known = self._outlooks[job.jid] = self._look_out(job)
@@ -117,26 +117,26 @@ class Situation:
         return outlook(self.standing(job))
 
     def outlook_at_birth(self, candidate: Candidate) -> Outlook:
-        """What a candidate is expected to hold if it starts now."""
+        """Return what a candidate is expected to hold if it starts now."""
         curve = candidate.curve
         if curve.peak <= self.small:
             return _plain(curve.peak * _safe(curve), _MORE * curve.duration)
         return from_birth(curve, candidate.width)
 
-    def climb_left(self, job: LiveJob, *, doubt: bool = True) -> float:
-        """Bytes by which the job may still grow until its end, with its doubt, or is just expected to."""
+    def growth_left(self, job: LiveJob, *, doubt: bool = True) -> float:
+        """Return by how much the job may still grow until its end, with its doubt, or is just expected to."""
         at = self.standing(job)
         expected = max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss)
         return expected * (1 + at.spread) if doubt else expected
 
     def growth(self, job: LiveJob, seconds: float) -> float:
-        """Bytes by which the job may grow within so many seconds: by its curve, or because it has just grown so."""
+        """Return by how much the job may grow within so many seconds: by its curve, or because it has just grown so."""
         at = self.standing(job)
         by_curve = at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss
         return max(by_curve, self._rise(job) * min(seconds, SURGE))
 
     def surge(self, jobs: Iterable[LiveJob]) -> float:
-        """Bytes by which these jobs together may grow before looks at them and acts have had their effect."""
+        """Return by how much these jobs together may grow before a tick and its acts have had their effect."""
         return sum(self._rise(job) for job in jobs) * SURGE
 
     def _rise(self, job: LiveJob) -> float:
@@ -169,7 +169,7 @@ class Peaks:
         return self._capacity - self._sum - _PLENTY * math.sqrt(self._variance)
 
     def fit(self) -> bool:
-        """Whether everything that was added fits, with much caution."""
+        """Return whether everything that was added fits, with much caution."""
         return self.room >= 0
 
 
@@ -197,5 +197,5 @@ def _slots(seconds: int) -> int:
 
 
 def age_order(job: LiveJob) -> tuple[float, int]:
-    """Sorts jobs by their age, the oldest first."""
+    """Sort jobs by their age, the oldest first."""
     return job.started, job.jid

@@ -1,4 +1,4 @@
-"""What the policy is told and what it answers: frozen values, sizes in bytes, times in seconds.
+"""What the policy is given and what it answers: frozen values, sizes in bytes, times in seconds.
 
 Unaware of how the figures were measured and of who carries a decision out.
 """
@@ -55,7 +55,7 @@ class Candidate:
 
     `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
     `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
-    that its hold was told already. `rss` is what it holds: next to nothing, unless it was stopped only after its
+    that its hold was announced already. `rss` is what it holds: next to nothing, unless it was stopped only after its
     compiler had begun.
     """
 
@@ -77,14 +77,14 @@ class View:
 
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
     kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
-    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not tell,
+    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not say,
     of the build's own group (`pressure_own`) or of the whole machine; from `pressure_line` on it may hold back starts.
     `cpu_slots` is how many jobs the cores are for,
-    `spare` of them only while memory is plenty; `lent` is how many more were lent to tools inside jobs. `level` is a
-    person's number, or None for automatic.
+    `spare` of them only while memory is plenty; `tokens` is how many more the jobserver has given to tools inside jobs.
+    `level` is a person's number, or None for automatic.
     `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
     (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
-    False where a person said that memory is to be ignored. `dear`: a job that is ended costs the others' work as well.
+    False where a person said that memory is to be ignored. `costly`: ending a job costs the work of others as well.
     """
 
     budget: float
@@ -105,8 +105,8 @@ class View:
     ramdisk: SeenRamDisk = NO_RAMDISK
     pressure_line: float = PRESSURE
     spare: int = 0
-    lent: int = 0
-    dear: bool = False
+    tokens: int = 0
+    costly: bool = False
 
     @property
     def kept(self) -> float:
@@ -118,8 +118,8 @@ class View:
 class Decision:
     """One thing to do to one job, and why, with the numbers that decided it.
 
-    admit: let a candidate start. hold: a candidate waits for memory (told once). freeze, thaw: stop a running job, let
-    a frozen one go on. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
+    admit: let a candidate start. hold: a candidate waits for memory (announced once). freeze, thaw: stop a running job,
+    let a frozen one go on. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
     person's word about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
     admission for which there is room at first, and not for all of the job: it will be stopped before that matters.
     """

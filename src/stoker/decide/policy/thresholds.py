@@ -16,8 +16,8 @@ RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST_SHARE = 0.06, 192 * MIB, 0.10
 cache, ninja, linkers' files) does not shrink with the limit."""
 
 FLOOR_SHARE, FLOOR_LEAST, FLOOR_MOST_SHARE = 0.02, 96 * MIB, 0.04
-"""Share of the budget below which the emergency begins: a compiler takes 200 MiB in a second, and four looks are
-taken in one."""
+"""Share of the budget below which the emergency begins: a compiler takes 200 MiB in a second, and four ticks
+come in one."""
 
 PRESSURE = 20.0
 """Percent of time stalled for memory from which on nothing new starts (systemd-oomd's default is 60, to kill)."""

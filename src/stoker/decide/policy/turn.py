@@ -15,7 +15,7 @@ from stoker.decide.policy.waits import Wait
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who may move now, as far as memory and the level allow; and what there is to tell about those who may not.
+    """Who may move now, as far as memory and the level allow; and the holds to announce.
 
     `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait; `single` does for
     those that have a reason of their own.
@@ -23,14 +23,14 @@ class Turn:
 
     frozen: tuple[LiveJob, ...]
     candidates: tuple[Candidate, ...]
-    told: tuple[Decision, ...] = ()
+    holds: tuple[Decision, ...] = ()
     frozen_wait: Wait | None = None
     deck_waits: Wait | None = None
     single: Mapping[int, Wait] = field(default_factory=dict)
 
 
 def obey(view: View, level: int) -> tuple[Decision, ...]:
-    """The freezes that a person's word demands. They come at once, however long the jobs would still take."""
+    """Freeze what a person's word forbids to run, at once, however long the jobs would still take."""
     if view.paused == "hard":
         return _stop(view.running, f"paused: 0 of {len(view.running)} may run")
     solo = soloist(view)
@@ -40,13 +40,13 @@ def obey(view: View, level: int) -> tuple[Decision, ...]:
     excess = len(view.running) - level
     if view.level is None or excess <= 0:
         return ()
-    # The oldest runs on; and whom a person set going a moment ago is stopped last.
+    # The oldest runs on; and what a person has just let go is stopped last.
     victims = sorted(_youngest_first(view.running)[:-1], key=lambda j: j.by_person)
     return _stop(victims[:excess], f"level {level}, {len(view.running)} were running")
 
 
 def whose_turn(view: View) -> Turn:
-    """Who may start or go on.
+    """Say who may start or go on.
 
     A job on deck that must be alone goes before all others: what was admitted ends first, frozen jobs too, since they
     keep their memory; nobody is admitted meanwhile. What a person froze may stay so for ever, so nobody waits for it.
@@ -67,8 +67,8 @@ def whose_turn(view: View) -> Turn:
     if not before:
         return Turn((), (first,), deck_waits=_alone(f"{first.name} runs alone", first.name))
     why = f"runs alone: {before} to end before it"
-    told = () if first.held else (Decision("hold", first.jid, why),)
-    return Turn(frozen, (), told, deck_waits=_alone(f"{first.name} {why}", f"{first.name} {before}"))
+    holds = () if first.held else (Decision("hold", first.jid, why),)
+    return Turn(frozen, (), holds, deck_waits=_alone(f"{first.name} {why}", f"{first.name} {before}"))
 
 
 def _alone(why: str, key: str) -> Wait:
@@ -76,14 +76,14 @@ def _alone(why: str, key: str) -> Wait:
 
 
 def soloist(view: View) -> LiveJob | None:
-    """The live job that must be alone: the oldest of them, None if there is none that may run."""
+    """Return the oldest live job that must be alone, None if none may run."""
     alone = [j for j in view.running if j.alone]
     alone += [j for j in view.frozen if j.alone and not j.by_person]
     return min(alone, key=age_order, default=None)
 
 
 def arrival(candidate: Candidate) -> tuple[float, int]:
-    """Sorts candidates by when they came on deck."""
+    """Sort candidates by when they came on deck."""
     return candidate.arrived, candidate.jid
 
 

@@ -1,7 +1,7 @@
 """Jobs of which nothing is known: they start one by one until one of their kind has shown what it needs.
 
 A tool that no class describes may take all memory within a second, faster than it can be measured and stopped. One at a
-time can be met by stopping the others; eight that climb together cannot. Pure; unaware of processes and of clocks.
+time can be met by stopping the others; eight that grow together cannot. Pure; unaware of processes and of clocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stoker.decide.policy.turn import Turn, arrival
 from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes
 
-STRANGE = 0.75
+UNKNOWN_SPREAD = 0.75
 """Spread of size from which on an expectation is no more than a guess. Compilers' classes are surer than that before
 anything was measured; a class without figures is once a job with a name like this one has ended
 (decide/memory/belief.py)."""
@@ -27,21 +27,21 @@ WATCHED_SECONDS = 2.0
 """How long such a job is watched. The brake meets one that is slower, as it knows by then how that grows."""
 
 
-def is_strange(curve: Curve) -> bool:
-    """Whether what is expected of a job is only a guess."""
-    return curve.spread >= STRANGE
+def is_unknown(curve: Curve) -> bool:
+    """Return whether what is expected of a job is only a guess."""
+    return curve.spread >= UNKNOWN_SPREAD
 
 
 def one_by_one(view: View, turn: Turn, now: float) -> Turn:
-    """The turn without those strangers for which no leap is free beside those that are watched."""
-    strangers = sorted((c for c in turn.candidates if is_strange(c.curve)), key=arrival)
+    """Take out of the turn those unknown jobs for which no leap is free beside those that are watched."""
+    unknown = sorted((c for c in turn.candidates if is_unknown(c.curve)), key=arrival)
     watched = _watched(view.running, now)
     leaps = int(max(0.0, view.available - view.kept) / LEAP) - len(watched)
-    later = strangers[max(leaps, 0 if watched else 1) :]
+    later = unknown[max(leaps, 0 if watched else 1) :]
     if not later:
         return turn
     kept_back = {c.jid for c in later}
-    first = watched[0].name if watched else strangers[0].name
+    first = watched[0].name if watched else unknown[0].name
     size = format_bytes(view.available)
     why = f"nothing is known of its kind; {first} shows first what it needs, which may be all of the {size} available"
     waits = dict.fromkeys(kept_back, Wait("unknown", why, first))
@@ -50,4 +50,4 @@ def one_by_one(view: View, turn: Turn, now: float) -> Turn:
 
 
 def _watched(running: Iterable[LiveJob], now: float) -> list[LiveJob]:
-    return [job for job in running if is_strange(job.curve) and now - job.started < WATCHED_SECONDS]
+    return [job for job in running if is_unknown(job.curve) and now - job.started < WATCHED_SECONDS]

@@ -1,6 +1,6 @@
-"""Why a job waits: what a look found for each of those that it neither let go nor stopped.
+"""Why a job waits: what a tick found for each of those that it neither let go nor stopped.
 
-Pure values, made by the rules that held the job back. Unaware of how they are told.
+Pure values, made by the rules that held the job back. Unaware of how they are shown.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Wait:
     key: str = ""
     size: float = 0.0
 
-    def is_news_after(self, told: Wait | None) -> bool:
-        """Whether this says something else than what was told before."""
-        if told is None or (self.cause, self.key) != (told.cause, told.key):
+    def is_news_after(self, before: Wait | None) -> bool:
+        """Return whether this says something else than the reason before."""
+        if before is None or (self.cause, self.key) != (before.cause, before.key):
             return True
-        return abs(self.size - told.size) > NEWS_SHARE * max(self.size, told.size)
+        return abs(self.size - before.size) > NEWS_SHARE * max(self.size, before.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What tools say when one of them was killed, when memory was refused to them, and when there is a real error.
 
-Pure: one line in, what it tells out. Only whole, known sentences count, from the line's start: a warning, a path or a
+Pure: one line in, what it says out. Only whole, known sentences count, from the line's start: a warning, a path or a
 quoted source line may hold any of their words. Messages that gcc translates are known in English only.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Told = Literal["killed", "exhausted", "error", ""]
+Said = Literal["killed", "exhausted", "error", ""]
 """killed: SIGKILL ended something; exhausted: it asked for memory and got none; error: anything else that stops it."""
 
 MAX_LINE = 4000
@@ -24,7 +24,7 @@ _KILLED = re.compile(
     | '?(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)'?[ ]died[ ]due[ ]to[ ]signal[ ]9\b
     | \S+:[ ]error:[ ]unable[ ]to[ ]execute[ ]command:[ ]Killed$                 # clang's driver
     | Killed(?::[ ]9)?$                                                          # sh of its child; nvcc 13 starts sh
-    | \S*sh:[ ](?:line[ ])?\d+:\s+(?:\d+[ ])?Killed\b                            # bash, which tells line and pid
+    | \S*sh:[ ](?:line[ ])?\d+:\s+(?:\d+[ ])?Killed\b                            # bash, with line and pid
     | \S*make(?:\[\d+\])?:[ ]\*\*\*[ ]\[[^\]]+\][ ](?:Killed|Error[ ]137)$
     | \s*process[ ]didn't[ ]exit[ ]successfully:[ ].*\(signal:[ ]9,[ ]SIGKILL:[ ]kill\)$    # cargo
     | (?:\S+[ ])*\S+:[ ]signal:[ ]killed$                                        # go build
@@ -81,8 +81,8 @@ _ERROR = re.compile(
 )
 
 
-def told_by(line: str) -> Told:
-    """What one line of a tool's output says; leading spaces count, as diagnostics have none."""
+def said_by(line: str) -> Said:
+    """Say what one line of a tool's output means; leading spaces count, as diagnostics have none."""
     line = line.rstrip()
     if len(line) > MAX_LINE:
         line = line[: MAX_LINE // 2] + line[-MAX_LINE // 2 :]
@@ -102,12 +102,12 @@ _BUILD_TOOL = re.compile(
 
 
 def is_compiler(command: str) -> bool:
-    """Whether a command line runs a compiler or linker: those never fail without a word."""
+    """Return whether a command line runs a compiler or linker: those never fail without a word."""
     return _COMPILER.search(command) is not None
 
 
 def is_build_tool(command: str) -> bool:
-    """Whether a command line runs a build of its own, whose failed steps are told one by one."""
+    """Return whether a command line runs a build of its own, whose failed steps are reported one by one."""
     return _BUILD_TOOL.search(command) is not None
 
 
@@ -115,6 +115,6 @@ _MAKE_TARGET = re.compile(r"\S*make(?:\[\d+\])?: \*\*\* \[(?:[^\s:\]]+:\d+: )?([
 
 
 def make_target(line: str) -> str | None:
-    """The target whose own command failed, if a make says so; `Error 2` is a make's, about one below it."""
+    """Return the target whose own command failed, if a make says so; `Error 2` is a make's, about one below it."""
     match = _MAKE_TARGET.match(line.rstrip()) if len(line) <= MAX_LINE else None
     return match[1] if match else None

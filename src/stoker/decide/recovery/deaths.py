@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stoker.decide.recovery.death_messages import is_build_tool, is_compiler, make_target, told_by
+from stoker.decide.recovery.death_messages import is_build_tool, is_compiler, make_target, said_by
 from stoker.model.events import KilledBy
 from stoker.model.killed import same_output
 from stoker.model.text import clean
@@ -31,13 +31,13 @@ MAX_NAME = 80
 
 SIGNALLED = 128
 KILLED_STATUS = SIGNALLED + 9
-"""How a shell, and ninja from 1.12 on, tell of a command that SIGKILL ended; statuses above the first tell of any
+"""How a shell, and ninja from 1.12 on, report a command that SIGKILL ended; statuses above the first stand for any
 signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """One failed step in the scheduler's words. `exit_code` is None where it is not told; `lines` is what it said."""
+    """One failed step in the scheduler's words. `exit_code` is None where it is not known; `lines` is what it said."""
 
     output: str
     command: str
@@ -111,24 +111,24 @@ class GiveUp:
 
 
 def judge(step: FailedStep, evidence: Evidence) -> Death:
-    """Why a step failed. Where its output speaks of an error too, it is the error."""
-    told = {told_by(line) for line in step.lines}
+    """Judge why a step failed. Where its output speaks of an error too, it is the error."""
+    said = {said_by(line) for line in step.lines}
     targets = tuple(dict.fromkeys(t for line in step.lines if (t := make_target(line)) is not None))
-    by = _killed_by(step, evidence, told)
-    inside = by is None and "error" not in told and is_build_tool(step.command)
+    by = _killed_by(step, evidence, said)
+    inside = by is None and "error" not in said and is_build_tool(step.command)
     return Death(step.output, targets if targets and step.command else (step.output,), by, inside)
 
 
-def _killed_by(step: FailedStep, evidence: Evidence, told: Collection[str]) -> KilledBy | None:
+def _killed_by(step: FailedStep, evidence: Evidence, said: Collection[str]) -> KilledBy | None:
     known = next((by for output, by in evidence.killed.items() if same_output(output, step.output)), None)
-    if known is not None or "error" in told:
+    if known is not None or "error" in said:
         return known
-    if "exhausted" in told:
+    if "exhausted" in said:
         return "memory"
     silent = step.exit_code is None and not any(line.strip() for line in step.lines) and is_compiler(step.command)
     # A build tool hands on the status of a step inside it.
     status = step.exit_code == KILLED_STATUS and not is_build_tool(step.command)
-    if "killed" in told or silent or status:
+    if "killed" in said or silent or status:
         return "memory" if evidence.oom_kills else "unknown"
     # Whoever waits for a killed process may report that in words of its own, and end with a status of its own.
     crashed = step.exit_code is not None and step.exit_code > SIGNALLED
@@ -136,7 +136,8 @@ def _killed_by(step: FailedStep, evidence: Evidence, told: Collection[str]) -> K
 
 
 def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
-    """Whether the step runs again: only if everything that failed was killed, and nothing of it had run alone."""
+    """Decide whether the step runs again: only if everything that failed was killed, and nothing of it had run
+    alone."""
     killed = [d for d in deaths if d.by is not None]
     if not killed:
         return GiveUp("")
@@ -156,7 +157,7 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
 
 
 def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:
-    """Whether nothing may run beside it: it is not known what it needs, or that much was free for it already."""
+    """Return whether nothing may run beside it: it is not known what it needs, or that much was free for it already."""
     return death.by == "unknown" or not attempt.peaks.get(output) or output in attempt.first
 
 
@@ -170,7 +171,7 @@ def _how_again(first: Sequence[str], alone: Sequence[str], attempt: Attempt) -> 
 
 
 def will_run_again(death: Death) -> str:
-    """What is told at the death of a compiler, while others still run."""
+    """Say what happens after the death of a compiler, while others still run."""
     return f"{_by_cause([death])}; it is to run again once what runs and waits has ended"
 
 
@@ -183,7 +184,7 @@ _HOW: Mapping[KilledBy | None, str] = {
 
 
 def _even_alone(death: Death, attempt: Attempt) -> str:
-    """Why a second death is the last, in figures where there are any."""
+    """Say why a second death is the last, in figures where there are any."""
     name, how = _name(death.output), _HOW[death.by]
     if death.by != "memory":
         return f"{name} was killed {how} again, although it ran alone"
@@ -194,7 +195,7 @@ def _even_alone(death: Death, attempt: Attempt) -> str:
 
 
 def _by_cause(killed: Sequence[Death]) -> str:
-    """Such as "2 compilers were killed for memory: a.o, b.o; 1 by a person: c.o"."""
+    """Say such as "2 compilers were killed for memory: a.o, b.o; 1 by a person: c.o"."""
     parts: list[str] = []
     for by, how in _HOW.items():
         some = [d for d in killed if d.by == by]

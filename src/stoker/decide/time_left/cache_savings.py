@@ -1,6 +1,6 @@
 """How much compiling a compiler cache spared, by what the same jobs took before. Pure.
 
-No cache tells which job it answered, so that is told by the time: a hit takes a small part of a compilation. Unaware
+No cache says which job it answered, so the time must show it: a hit takes a small part of a compilation. Unaware
 of caches and clocks.
 """
 
@@ -38,12 +38,12 @@ class Saved:
         self._gains: list[Gain] = []
 
     def ended(self, seconds: float, before: float) -> None:
-        """A compilation has ended after `seconds`; it took `before` when it was compiled last."""
+        """Note a compilation that ended after `seconds`; it took `before` when it was compiled last."""
         if 0 <= seconds <= HIT_SHARE * before and len(self._gains) < MAX_KEPT:
             insort(self._gains, Gain(seconds / before, before - seconds))
 
     def by(self, hits: int) -> Spared | None:
-        """What so many hits spared; None where nothing is known of any.
+        """Return what so many hits spared; None where nothing is known of any.
 
         Where more jobs were fast than there were hits, the fastest are taken for the hits.
         """

@@ -41,7 +41,7 @@ SURE_POWER = 8.0
 is believed at first."""
 
 TRUST, TRUST_STATED = 2.0, 0.5
-"""Ended jobs that weigh as much as what the wider class tells, and as seconds that were stated."""
+"""Ended jobs that weigh as much as what the wider class says, and as seconds that were stated."""
 
 FADES = 0.98
 """What each further job leaves of those before it where seconds were stated: other work comes and goes on a machine."""
@@ -70,7 +70,7 @@ class Class(NamedTuple):
     folder: str = ""
 
 
-class Expected(NamedTuple):
+class ExpectedJob(NamedTuple):
     """A job of a plan as it is expected: what was stated of it, and its class."""
 
     stated: float
@@ -137,12 +137,12 @@ class _Weighed:
 
 
 def kind_of(tool: str, output: str) -> str:
-    """The tool; C apart from C++, which it is five times faster than."""
+    """Return the tool; C apart from C++, which it is five times faster than."""
     return "c" if tool == "cxx" and output.endswith(_C_OBJECTS) else tool
 
 
 def weight(tool: str, output: str, size: int = 0) -> Stated:
-    """What is stated of a job of which nothing is remembered. `size`: its source's bytes, 0 if not known."""
+    """Return what is stated of a job of which nothing is remembered. `size`: its source's bytes, 0 if not known."""
     kind = kind_of(tool, output)
     by_size = 1.0
     if size and kind in _COMPILED:
@@ -151,7 +151,7 @@ def weight(tool: str, output: str, size: int = 0) -> Stated:
 
 
 def class_of(stated: Stated, tool: str, output: str) -> Class:
-    """Where a job belongs."""
+    """Return where a job belongs."""
     if stated.by != "size":
         return Class(stated.by)
     return Class("size", kind_of(tool, output), output.rpartition("/")[0])
@@ -203,7 +203,7 @@ class Durations:
             jobs = self._stated[of].jobs / 4 if of in self._stated else 0.0
         return DOUBTS[of.by] / math.sqrt(1.0 + jobs)
 
-    def look(self, running: Iterable[tuple[Expected, float]]) -> None:
+    def update(self, running: Iterable[tuple[ExpectedJob, float]]) -> None:
         """Work powers and factors out anew; `running` are the jobs at work and their ages in seconds.
 
         Those count as what they are expected to come to, or more if they have outlived that: the jobs that end first
@@ -219,7 +219,7 @@ class Durations:
                 whole.setdefault(job.of, Sum()).add(_at(POWERS[self._power(job.of)], job.of, job.stated), seconds)
         self._fit(whole)
 
-    def seconds(self, job: Expected) -> float:
+    def seconds(self, job: ExpectedJob) -> float:
         """Return the seconds that a job is expected to take."""
         factor = self._factors.get(job.of)
         if factor is None:
@@ -259,7 +259,7 @@ class Durations:
         self._factors = {of: self._drawn(found, of) for of, found in sums.items()}
 
     def _drawn(self, own: Sum, of: Class) -> float:
-        """The class's own ratio, drawn towards what wider classes tell."""
+        """The class's own ratio, drawn towards what wider classes say."""
         wider, trust = (self._of_kind(of.kind), TRUST) if of.by == "size" else (1.0, TRUST_STATED)
         return (trust * wider + own.jobs * own.ratio) / (trust + own.jobs) if own.jobs else wider
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from stoker.decide.time_left.durations import OUTLIVED, OUTLIVED_STATED, Class, Durations, Expected
+from stoker.decide.time_left.durations import OUTLIVED, OUTLIVED_STATED, Class, Durations, ExpectedJob
 from stoker.model.events import Estimated
 from stoker.model.state import BuildState
 
@@ -70,14 +70,15 @@ class Left:
             self.longest[group] = seconds
 
 
-def remainder(job: Expected, age: float, durations: Durations) -> float:
-    """Seconds that a job still needs which has run for `age` seconds."""
+def remainder(job: ExpectedJob, age: float, durations: Durations) -> float:
+    """Return the seconds that a job still needs which has run for `age` seconds."""
     outlived = OUTLIVED if job.of.by == "size" else OUTLIVED_STATED
     return max(durations.seconds(job) - age, outlived * age)
 
 
 def longest_path(left: Left, deps: Sequence[Sequence[int]], width: float = math.inf) -> float:
-    """Seconds of the longest chain of groups; `deps` are for each group the numbers of those before it, all lower.
+    """Return the seconds of the longest chain of groups; `deps` are for each group the numbers of those before it, all
+    lower.
 
     A group takes as long as its longest job, and at least as long as all its jobs on `width` places.
     """
@@ -157,7 +158,7 @@ class PastEstimates:
 
 
 def counted(state: BuildState, now: float) -> Estimated | None:
-    """The time left where nobody knows who waits for whom: percent and jobs go on as they did so far."""
+    """Estimate the time left where nobody knows who waits for whom: percent and jobs go on as they did so far."""
     tops = [s for s in state.schedulers.values() if s.ended is None and s.parent is None]
     elapsed = now - min((s.started for s in tops), default=now)
     shares: list[float] = []

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stoker.decide.policy.decide import level_of, look
+from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.snapshot import Decision, View
 from stoker.decide.policy.waits import NO_WAITS
 from stoker.engine.govern.deck import DeckView
@@ -125,8 +125,8 @@ class Governor:
             ramdisk=self._memory.ramdisk,
             pressure_line=level.pressure_line,
             spare=level.spare,
-            lent=lent,
-            dear=self._costly,
+            tokens=lent,
+            costly=self._costly,
         )
 
     def step(self) -> list[ev.Event]:
@@ -137,7 +137,7 @@ class Governor:
         events: list[ev.Event] = []
         for _ in range(MAX_ROUNDS):
             view = self.snapshot()
-            decided, self._waits = look(view, time.monotonic())
+            decided, self._waits = rule(view, time.monotonic())
             decisions = without_starting(decided, self._jobs)
             self._signal(decisions)
             for decision in decisions:

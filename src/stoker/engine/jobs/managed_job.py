@@ -12,7 +12,7 @@ from typing import Literal
 
 from stoker.act.gate import Target
 from stoker.decide.memory.curves import Curve
-from stoker.decide.memory.growth_rate import Climb
+from stoker.decide.memory.growth_rate import GrowthRate
 from stoker.decide.policy.snapshot import Candidate
 from stoker.decide.policy.waits import Wait
 from stoker.model.events import JobState, MovedBy
@@ -106,7 +106,7 @@ class ManagedJob:
     age: float = 0.0
     peak_rss: int = 0
     peak_age: float = 0.0
-    growth: Climb = field(default_factory=Climb, repr=False)
+    growth: GrowthRate = field(default_factory=GrowthRate, repr=False)
     pids: set[int] = field(default_factory=set, repr=False)
     stuck: int = 0
     # Its exit.

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from stoker.decide.time_left.durations import Durations, Expected, Sum, class_of, weight
+from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, weight
 from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left
 from stoker.engine.learn.remaining import Remaining, Twin, twin_of
 from stoker.model import events as ev
@@ -306,7 +306,7 @@ class Forecast:
     def _told(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
         running, others = self._running(state, now)
         young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
-        self._durations.look([*young, *others])
+        self._durations.update([*young, *others])
         left, deps = Left(), list[Sequence[int]]()
         for sid, edges in running.items():
             remaining, first = self._plans[sid], len(deps)
@@ -333,10 +333,10 @@ class Forecast:
 
     def _running(
         self, state: BuildState, now: float
-    ) -> tuple[dict[int, dict[int, float]], list[tuple[Expected, float]]]:
+    ) -> tuple[dict[int, dict[int, float]], list[tuple[ExpectedJob, float]]]:
         """The running edges and their ages by scheduler; and running jobs that no plan knows, with their ages."""
         found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
-        others: list[tuple[Expected, float]] = []
+        others: list[tuple[ExpectedJob, float]] = []
         for job in state.jobs.values():
             if job.state == "on_deck":
                 continue
@@ -346,7 +346,7 @@ class Forecast:
                 found[job.sid][edge] = job.age(now)
             elif job.sid in self._plans or not self._is_below_job(state, job):
                 stated = weight(job.tool, job.output)
-                others.append((Expected(stated.amount, class_of(stated, job.tool, job.output)), job.age(now)))
+                others.append((ExpectedJob(stated.amount, class_of(stated, job.tool, job.output)), job.age(now)))
         return found, others
 
     def _is_below_job(self, state: BuildState, job: Job) -> bool:

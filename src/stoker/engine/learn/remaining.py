@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 
-from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, Expected, Sum, class_of, weight
+from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, ExpectedJob, Sum, class_of, weight
 from stoker.decide.time_left.estimate import Left, remainder
 from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
@@ -29,7 +29,7 @@ class Remaining:
         """Whether something was killed, so that the scheduler cannot do all of its plan."""
         self._state = bytearray(len(graph))
         self._stated: list[Stated] = []
-        self._expected: list[Expected] = []
+        self._expected: list[ExpectedJob] = []
         self._held = array("f", bytes(4 * len(graph)))
         self._weights = array("f", bytes(4 * len(graph)))
         self._twins: dict[Twin, list[int]] = {}
@@ -116,7 +116,7 @@ class Remaining:
             if state == WAITING and stated.by in ("history", "log"):
                 found.add(amount, stated.amount)
 
-    def young(self, running: Mapping[int, float]) -> Iterator[tuple[Expected, float]]:
+    def young(self, running: Mapping[int, float]) -> Iterator[tuple[ExpectedJob, float]]:
         """The running edges; `running` has their ages in seconds."""
         return ((self._expected[edge], age) for edge, age in running.items())
 
@@ -131,9 +131,9 @@ class Remaining:
             job = self._expected[edge]
             left.add(job.of, first + groups[edge], remainder(job, age, durations), self._held[edge])
 
-    def _as_expected(self, edge: int, stated: Stated) -> Expected:
+    def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
         of = class_of(stated, self.graph.tools[edge], self.graph.output(edge))
-        return Expected(stated.amount, self._classes.setdefault(of, of))
+        return ExpectedJob(stated.amount, self._classes.setdefault(of, of))
 
 
 def twin_of(output: str, stated: Stated) -> Twin:
