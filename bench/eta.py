@@ -39,7 +39,7 @@ LOOKS = 40
 WIDTHS = (1, 2, 4)
 """Cores that recorded builds are played on; on more the small ones are over in seconds."""
 
-HELD_OUT = frozenset(("abseil", "expat", "fmt", "freetype", "glslang", "googletest", "libevent", "opus"))
+HELD_OUT = frozenset(("abseil", "expat", "fmt", "freetype", "glslang", "googletest", "libarchive", "libevent", "opus"))
 """Recorded builds that no constant of the forecast was chosen by."""
 
 SIZES = ((100, 4), (400, 16), (2000, 16), (2000, 64))

@@ -39,6 +39,7 @@ CLEAN = (
     "supervisor",
     "verify",
     "engine/aftermath",
+    "engine/learn",
     "engine/loop",
     "engine/reload",
     "sense",
@@ -50,6 +51,7 @@ ALLOWED = {
     ("engine/aftermath/find_cause.py", "tell"),
     ("verify/python_probe.py", "tell"),
     ("decide/time_left/durations.py", "twin"),
+    ("engine/learn/remaining.py", "twin"),
     ("model/lessons.py", "twin"),
 }
 """Words in another sense: the virtual machines of proc_stat(5), a file's place, a value in journals."""

@@ -35,7 +35,7 @@ KILLED_SPREAD = 0.3
 """How sure the need of a job is that was killed on its way to it (relative standard deviation)."""
 
 MAX_KNOWN = 8192
-"""Commands and memories kept beyond the jobs at hand: more than any window, so that only jobs never told to end go."""
+"""Commands and memories kept beyond the jobs at hand: more than any window. Only jobs without a known end go."""
 
 _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 """Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
@@ -127,7 +127,7 @@ class Expectations:
         return known[1]
 
     def foretell(self, output: str, tool: str, argv: Sequence[str]) -> Foretold:
-        """How long a job of a plan will take, if an earlier build or a measured class tells; and what it will hold.
+        """Say how long a job of a plan will take, if an earlier build or a measured class knows, and what it will hold.
 
         Nothing is kept of the answer: a plan has ten thousands of command lines.
         """

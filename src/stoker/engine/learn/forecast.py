@@ -1,6 +1,6 @@
-"""Keeps up with a build what its plans still hold, and tells the time left as a band.
+"""Keeps up with a build what its plans still hold, and estimates the time left.
 
-Wires plans, expectations and the build's events to `decide.eta`. What it learns comes from events alone, so that an
+Wires plans, expectations and the build's events to `decide.time_left`. What it learns comes from events alone, so an
 engine that takes over learns it from the journal. Unaware of processes, of the journal's file and of screens.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, weight
 from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left
-from stoker.engine.learn.remaining import Remaining, Twin, twin_of
+from stoker.engine.learn.remaining import Remaining, SourceKey, source_of
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
 from stoker.model.state import BuildState, Job, Scheduler
@@ -39,7 +39,7 @@ LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
     *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.Estimated),
 )
-"""The events from which an engine that takes over learns what its forerunner knew."""
+"""The events from which an engine that takes over learns what its predecessor knew."""
 
 ASK_AT_ONCE = 200
 """Expectations asked for in one go: 0.1 ms each, to look into the history."""
@@ -47,7 +47,7 @@ ASK_AT_ONCE = 200
 MAX_LATE, LATE_SECONDS = 20_000, 270.0
 """Ends remembered for a plan that is still being made, and for how long: PLAN_TIMEOUT and a little."""
 
-MAX_TWINS = 20_000
+MAX_SOURCES = 20_000
 """Files remembered that have been made."""
 
 MEMORY_SHARE = 0.8
@@ -104,7 +104,7 @@ class _Places:
 
 
 class Forecast:
-    """One build's time left. Tell it every event (`heard`) and every plan (`planned`)."""
+    """One build's time left. It hears every event (`heard`) and gets every plan (`planned`)."""
 
     def __init__(self, foretell: Foretell | None = None, learn_unseen: Unseen | None = None) -> None:
         """`learn_unseen` hears of each job that ended well and was too short to be seen; again when a plan has its
@@ -115,7 +115,7 @@ class Forecast:
         self._places = _Places()
         self._past = PastEstimates()
         self._spent = 0.0
-        self._twins: dict[Twin, float] = {}
+        self._sources: dict[SourceKey, float] = {}
         self._plans: dict[int, Remaining] = {}
         self._asking: dict[int, Iterator[int]] = {}
         self._graphless: set[int] = set()
@@ -150,13 +150,13 @@ class Forecast:
             if edge is not None:
                 self._end(remaining, edge, event)
                 if first:
-                    self._tell_unseen(event, plan.graph, edge)
+                    self._place_unseen(event, plan.graph, edge)
 
     def _plan(self, sid: int, graph: PlanGraph) -> Remaining:
         remaining = self._plans[sid] = Remaining(graph)
         self._asking[sid] = _scattered(len(graph))
-        for twin, seconds in self._twins.items():
-            remaining.twin(twin, seconds)
+        for source, seconds in self._sources.items():
+            remaining.compiled(source, seconds)
         return remaining
 
     def foretold(self, event: ev.JobFinished) -> ev.JobFinished:
@@ -175,7 +175,7 @@ class Forecast:
             self._learn(event)
 
     def heard(self, events: Iterable[ev.Event], now: float) -> None:
-        """What happened up to Unix time `now`; events that tell nothing of durations are passed over."""
+        """Take in what happened up to Unix time `now`; events that say nothing about durations are passed over."""
         for event in events:
             self._places.hear(event, now)
             if isinstance(event, ev.JobStarted):
@@ -214,7 +214,7 @@ class Forecast:
         self._broken_off.clear()
 
     def _put_back(self, event: ev.JobKilled) -> None:
-        """A job was killed, and runs again with the step; its end may be told already, or may be told later."""
+        """A job was killed, and runs again with the step; its end may have been recorded already, or may be later."""
         self._killed |= {key for key in (event.jid, event.output) if key}
         for remaining in self._plans.values():
             edge = remaining.graph.find(event.output) if event.output else None
@@ -233,7 +233,7 @@ class Forecast:
         if event.jid is not None:
             self._edges.pop(event.jid, None)
         if remaining is not None and edge is not None:
-            self._tell_unseen(event, remaining.graph, edge)
+            self._place_unseen(event, remaining.graph, edge)
             self._end(remaining, edge, event)
         elif event.jid is None and event.outcome == "ok":
             self._report_unseen(event.output, event.tool, (), event.seconds)
@@ -248,11 +248,11 @@ class Forecast:
     def _learn(self, event: ev.JobFinished) -> None:
         stated = event.stated or weight(event.tool, event.output)
         self._durations.add(stated, event.tool, event.output, event.seconds)
-        if stated.by == "size" and len(self._twins) < MAX_TWINS:
-            twin = twin_of(event.output, stated)
-            self._twins[twin] = event.seconds
+        if stated.by == "size" and len(self._sources) < MAX_SOURCES:
+            source = source_of(event.output, stated)
+            self._sources[source] = event.seconds
             for remaining in self._plans.values():
-                remaining.twin(twin, event.seconds)
+                remaining.compiled(source, event.seconds)
 
     def _planned(self, sid: int, jid: int | None, output: str) -> tuple[Remaining | None, int | None]:
         """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
@@ -270,16 +270,16 @@ class Forecast:
         if self._learn_unseen is not None:
             self._learn_unseen(output, tool, argv, seconds)
 
-    def _tell_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
+    def _place_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
         if event.jid is None and event.outcome == "ok":
             self._report_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
 
     # -- the time left -----------------------------------------------------------------------------------------
 
     def look(self, state: BuildState, now: float) -> ev.Estimated | None:
-        """The time left at Unix time `now`, None while nothing is known to base it on.
+        """Estimate the time left at Unix time `now`, None while nothing is known to base it on.
 
-        Without the graph of what runs at the top of the build it is told from counts and percentages. Between two
+        Without the graph of what runs at the top of the build it is estimated from counts and percentages. Between two
         attempts at a step it is what the first has left, and what was killed in it.
         """
         live = [s for s in state.schedulers.values() if s.ended is None]
@@ -294,16 +294,16 @@ class Forecast:
         self._durations.suppose(remembered)
         if not self._durations.scaled and any(r.needs_scale for r in self._plans.values()):
             return None
-        return self._told(state, live, now)
+        return self._estimate(state, live, now)
 
     def _will_have_graph(self, scheduler: Scheduler, now: float) -> bool:
-        """Whether its plan is being made; what merely counting would tell meanwhile may be off by factors."""
+        """Whether its plan is being made; what merely counting would say meanwhile may be off by factors."""
         sid = scheduler.sid
         if scheduler.tool != "ninja" or sid in self._plans or sid in self._graphless:
             return False
         return now - self._met.setdefault(sid, now) < LATE_SECONDS
 
-    def _told(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
+    def _estimate(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
         running, others = self._running(state, now)
         young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
         self._durations.update([*young, *others])
@@ -356,13 +356,13 @@ class Forecast:
 
     def _share_left(self, live: Iterable[Scheduler]) -> float:
         """How much of what the plans hold is still to be done: ninja's own total falls as restat rules prune."""
-        planned = told = 0
+        planned = counted_left = 0
         for scheduler in live:
             remaining, plan = self._plans.get(scheduler.sid), scheduler.plan
             if remaining is not None and plan is not None and plan.source == "status" and plan.total is not None:
                 planned += remaining.left
-                told += min(remaining.left, max(0, plan.total - scheduler.finished - scheduler.failed))
-        return told / planned if planned else 1.0
+                counted_left += min(remaining.left, max(0, plan.total - scheduler.finished - scheduler.failed))
+        return counted_left / planned if planned else 1.0
 
     def _memory(self, state: BuildState) -> float:
         """Bytes that jobs can hold on average."""

@@ -15,7 +15,7 @@ from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 
 WAITING, RUNNING, DONE = range(3)
 
-Twin = tuple[str, float]
+SourceKey = tuple[str, float]
 """The name of a file that is made, and the weight that follows from its source's size."""
 
 
@@ -32,7 +32,7 @@ class Remaining:
         self._expected: list[ExpectedJob] = []
         self._held = array("f", bytes(4 * len(graph)))
         self._weights = array("f", bytes(4 * len(graph)))
-        self._twins: dict[Twin, list[int]] = {}
+        self._sources: dict[SourceKey, list[int]] = {}
         self._members: list[list[int]] = [[] for _ in graph.deps]
         self._cleared = bytearray(len(graph.deps))
         self._classes: dict[Class, Class] = {}
@@ -43,7 +43,7 @@ class Remaining:
             if seconds != UNKNOWN:
                 stated = Stated("log", max(LEAST_SECONDS, seconds))
             elif graph.sizes[edge]:
-                self._twins.setdefault(twin_of(output, stated), []).append(edge)
+                self._sources.setdefault(source_of(output, stated), []).append(edge)
             self._stated.append(stated)
             self._expected.append(self._as_expected(edge, stated))
             self._members[graph.groups[edge]].append(edge)
@@ -64,9 +64,9 @@ class Remaining:
         """What was stated of an edge."""
         return self._stated[edge]
 
-    def twin(self, twin: Twin, seconds: float) -> None:
-        """A job took so long that compiles the same source, by all that is known: its twins will take as long."""
-        for edge in self._twins.pop(twin, ()):
+    def compiled(self, source: SourceKey, seconds: float) -> None:
+        """A job took so long that compiles this source, by all that is known: the others of it will take as long."""
+        for edge in self._sources.pop(source, ()):
             if self._state[edge] == WAITING and self._stated[edge].by == "size":
                 self.state(edge, Stated("twin", max(LEAST_SECONDS, seconds)))
 
@@ -136,6 +136,6 @@ class Remaining:
         return ExpectedJob(stated.amount, self._classes.setdefault(of, of))
 
 
-def twin_of(output: str, stated: Stated) -> Twin:
+def source_of(output: str, stated: Stated) -> SourceKey:
     """What objects of one source have in common that is compiled for several libraries."""
     return output.rpartition("/")[2], round(stated.amount, 4)
