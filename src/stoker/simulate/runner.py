@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from stoker.simulate.drivers import Driver, Fixed, KillAndRestart, PressureLimited, Stoker, reserve_of
-from stoker.simulate.load_limited import LoadLimited
+from stoker.simulate.drivers import Driver, Fixed, KillAndRestart, LoadLimited, PressureLimited, Stoker, reserve_of
 from stoker.simulate.oracle import Prediction, oracle
 from stoker.simulate.simulated_machine import Machine, lower_bound
 from stoker.simulate.trace import TraceJob
