@@ -104,14 +104,14 @@ class Governor:
         memory, level = self._memory.renew(), self._level
         orders, thresholds, sample = level.orders, level.limits.thresholds, self._memory.sample
         stall = sample.pressure_memory if sample is not None else None
-        lent = self._jobserver.used if self._jobserver is not None else 0
-        by_person = None if orders.level is None else max(1, orders.level - lent)
+        taken = self._jobserver.used if self._jobserver is not None else 0
+        by_person = None if orders.level is None else max(1, orders.level - taken)
         return View(
             budget=memory.limit,
             available=memory.available,
             reserve=thresholds.reserve_of(memory.limit),
             floor=thresholds.floor_of(memory.limit),
-            cpu_slots=max(1.0, level.slots - lent),
+            cpu_slots=max(1.0, level.slots - taken),
             level=1 if level.one_by_one else by_person,
             paused=orders.paused,
             pressure=stall.some if stall is not None else None,
@@ -125,7 +125,7 @@ class Governor:
             ramdisk=self._memory.ramdisk,
             pressure_line=level.pressure_line,
             spare=level.spare,
-            tokens=lent,
+            tokens=taken,
             costly=self._costly,
         )
 
