@@ -171,6 +171,18 @@ def test_a_job_of_the_console_pool_is_never_stopped(world: World) -> None:
     assert world.stopped([console]) == [False]
 
 
+def test_a_level_that_changes_while_jobs_run_one_by_one_counts_from_what_was_ordered(world: World) -> None:
+    world.hand("level", jobs=8)
+    world.level.serialise(one_by_one=True)
+    (decided, *_) = world.hand("level", change=1)
+    assert isinstance(decided, ev.Decided)
+    assert decided.what == "level 8 → 9"
+    assert "one by one" in decided.why
+    assert world.level.level == 1
+    world.level.serialise(one_by_one=False)
+    assert world.level.level == 9
+
+
 def test_a_lower_level_freezes_the_youngest_at_once_and_a_higher_one_thaws_it(world: World) -> None:
     births = world.start("a", "b")
     world.hand("level", jobs=1)

@@ -64,8 +64,11 @@ class LevelControl:
     @property
     def level(self) -> int:
         """How many jobs may run."""
-        if self.one_by_one:
-            return 1
+        return 1 if self.one_by_one else self.ordered
+
+    @property
+    def ordered(self) -> int:
+        """The level that a person or the cores ask for, which counts again once jobs need not run one by one."""
         return max(1, int(self.slots)) if self.orders.level is None else self.orders.level
 
     @property

@@ -45,7 +45,7 @@ class UserCommands:
         return [*events, *self._level_control.news(), *self._governor.step(), *self._governor.reasons()]
 
     def _level(self, arguments: Mapping[str, Any], who: str) -> list[ev.Event]:
-        old, was_guarded = self._level_control.level, self._level_control.orders.guarded
+        old, was_guarded = self._level_control.ordered, self._level_control.orders.guarded
         wanted = self._wanted(arguments)
         guarded = arguments.get("ignore_memory") is not True
         self._level_control.order(replace(self._level_control.orders, level=wanted, guarded=guarded))
@@ -56,13 +56,15 @@ class UserCommands:
             why += "; memory is cared for again" if guarded else "; memory is not cared for"
         if freed:
             why += "; nothing runs alone any more"
+        if self._level_control.one_by_one:
+            why += "; but jobs run one by one until this attempt is over, since nothing else has helped"
         return [ev.Decided(who, f"level {old} → {word}", why), *freed]
 
     def _wanted(self, arguments: Mapping[str, Any]) -> int | None:
         """The level that is asked for. A change counts from the present one, so that a burst of keys adds up."""
         change = _whole(arguments, "change")
         if change is not None:
-            return min(MAX_LEVEL, max(1, self._level_control.level + max(-MAX_LEVEL, min(MAX_LEVEL, change))))
+            return min(MAX_LEVEL, max(1, self._level_control.ordered + max(-MAX_LEVEL, min(MAX_LEVEL, change))))
         jobs = _whole(arguments, "jobs")
         if jobs is not None and not 1 <= jobs <= MAX_LEVEL:
             raise CommandRefused(f"the level is a number from 1 to {MAX_LEVEL}, or auto; to run nothing, pause")

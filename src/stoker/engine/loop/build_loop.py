@@ -1,7 +1,7 @@
-"""One turn of the loop over the build: facts, then state, then decisions and acts, and the events of all of it.
+"""One turn of the loop over the build: facts, then state, and the events of both.
 
-`tick` is the whole turn, `pulse` what needs an answer within milliseconds. Unaware of the journal, of sockets, and of
-steps and attempts.
+Newborns alone are decided about and held here, since they cannot wait; `Engine` has the governor decide about all
+others after each turn. Unaware of the journal, of sockets, and of steps and attempts.
 """
 
 from __future__ import annotations
