@@ -501,7 +501,7 @@ def test_any_command_heals_a_build_whose_supervisor_and_engine_were_all_killed(
     stoker: Stoker, tmp_path: Path, words: list[str]
 ) -> None:
     """Nobody is left who would let go what waits on deck."""
-    folder = write_burns(tmp_path / "orphaned", burns(6, 0.3))
+    folder = write_burns(tmp_path / "orphaned", burns(6, 1.0))
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
     ninja = stoker.supervisor(build)["build_pid"]
