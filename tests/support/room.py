@@ -32,6 +32,15 @@ MEMORY = (
     "tests/doctor/test_machine.py::test_a_control_group_smaller_than_the_heaviest_remembered_job_fails",
     "tests/doctor/test_machine.py::test_without_a_known_job_a_small_group_is_a_warning",
 )
+ALL_OF_MEMORY = (
+    "tests/e2e/test_govern.py",
+    "tests/e2e/test_deaths.py",
+    "tests/e2e/test_waits.py",
+    "tests/e2e/test_ramdisk.py::test_what_dies_of_its_files_in_memory_under_plain_ninja_gets_through",
+    "tests/e2e/test_precheck.py::test_in_a_small_control_group_it_is_not_started",
+)
+"""Every end-to-end test about memory: a quarter of an hour and more, so not among those of CI."""
+
 KERNEL_LOG = ("tests/sense/test_oom.py",)
 """What only root may read, where the kernel's log is restricted."""
 
@@ -39,7 +48,13 @@ USER = "builder"
 SECONDS = 900.0
 
 
-def run_inside(user: str, tests: tuple[str, ...], results: Path, record: Callable[[str, object], None]) -> None:
+def run_inside(
+    user: str,
+    tests: tuple[str, ...],
+    results: Path,
+    record: Callable[[str, object], None],
+    seconds: float = SECONDS,
+) -> None:
     """Run those tests in a room of their own as `user` ("" is root) and fail if one of them does."""
     if why := missing():
         pytest.skip(why)
@@ -52,7 +67,7 @@ def run_inside(user: str, tests: tuple[str, ...], results: Path, record: Callabl
         "no:cacheprovider",
         "--color=no",
         "-m",
-        "not platform",
+        "not platform and not soak",
         *tests,
     ]
     ended = boot(
@@ -67,7 +82,7 @@ def run_inside(user: str, tests: tuple[str, ...], results: Path, record: Callabl
             "HYPOTHESIS_STORAGE_DIRECTORY": "/dev/shm/hypothesis",
             "PATH": os.environ["PATH"],
         },
-        seconds=SECONDS,
+        seconds=seconds,
     )
     summary = re.findall(r"^.*\b(?:passed|failed|error).* in [\d.]+s.*$", ended.console, re.MULTILINE)
     record("inside", summary[-1] if summary else "no end")
