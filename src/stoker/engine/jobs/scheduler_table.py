@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.contract.process import Key
-from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.engine.jobs.newborn import left_behind
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.engine.jobs.table import JobTable
@@ -117,22 +116,19 @@ class SchedulerTable:
         self._tracked[scheduler.key] = tracked
         return tracked
 
-    def take_up_lost(self, last_tick: float) -> list[ManagedJob]:
+    def take_up_lost(self, last_tick: float) -> None:
         """Take up what the journal knows and went while no engine was there: records of its jobs may have come since.
 
-        Gives the jobs, which have exited since the last tick of an engine, at Unix time `last_tick`.
+        The jobs have exited since the last tick of an engine, at Unix time `last_tick`.
         """
         for before in self._predecessors.values():
             self._track(_left_behind(before), before, before.started)
         self._predecessors.clear()
         books = {book.sid: book for book in self.books()}
-        lost = []
         for before_job in self._jobs.lost_between_engines(books.keys()):
             job = left_behind(before_job, books[before_job.sid].scheduler)
             self._jobs.add(job)
             self._jobs.exit(job.job.key, last_tick, time.time())
-            lost.append(job)
-        return lost
 
     def close(self, alive: set[Key], last_tick: float, now: float) -> list[ev.Event]:
         """Close the books of those that are not `alive` any more: their last records, and what is left without one."""

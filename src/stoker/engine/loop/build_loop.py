@@ -154,6 +154,7 @@ class BuildLoop:
         if not self._schedulers.met_any:
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
+        events += self._lost_between_engines()
         events += self._schedulers_ended(living, now)
         return events
 
@@ -191,13 +192,13 @@ class BuildLoop:
         return _scheduler_started(book, await self._versions.read(book.scheduler.exe), parent)
 
     def _schedulers_ended(self, schedulers: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
-        """Close the books of those that are gone, also of those that went while no engine was there."""
-        events = self._lost_between_engines()
+        """Close the books of those that are gone."""
         alive = {s.key for s in schedulers.values()}
         self._parts.planner.cancel(t.book.sid for t in self._schedulers if t.book.scheduler.key not in alive)
-        return [*events, *self._schedulers.close(alive, self._last_tick, now)]
+        return self._schedulers.close(alive, self._last_tick, now)
 
     def _lost_between_engines(self) -> list[ev.Event]:
+        """Take up what went while no engine was there; the ends that no record will say."""
         self._schedulers.take_up_lost(self._last_tick)
         return [end for book in self._schedulers.books() for end in book.end_unrecorded()]
 
@@ -249,9 +250,9 @@ class BuildLoop:
         """How jobs ended: by ninja's records, or because there is none although ninja only waits."""
         events = self._lost_between_engines()  # before ninja's records are read, which are theirs
         events += self._schedulers.read_logs(now, just_scanned=True)
-        alive = [p for p in scan.processes.values() if p.state != "Z"]
 
         def is_left(job: ManagedJob) -> bool:
+            alive = (p for p in scan.processes.values() if p.state != "Z")
             return any(p.pgrp == job.job.pid or p.pid in job.seen.pids for p in alive)
 
         for book in self._schedulers.books():
