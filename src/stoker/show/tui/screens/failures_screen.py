@@ -17,7 +17,7 @@ from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_path, fit, section, wrap
 from stoker.show.tui.pages.moment import time_of_day
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 COMMAND_LINES = 6
@@ -32,15 +32,11 @@ MAX_UNHEARD = 10
 """Failed jobs that are named before the output shows them: it takes a while until nothing more begins."""
 
 
-class FailuresScreen(PageScreen):
+class FailuresScreen(ListScreen):
     """The failures of this build."""
 
     SCOPE = "failures"
     BINDINGS = bindings("failures")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chosen = 0
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """A list on top, the chosen cause or failure below."""
@@ -49,7 +45,7 @@ class FailuresScreen(PageScreen):
         items = self._items()
         if not items:
             return [head, BLANK, *self._nothing(width)]
-        self.chosen = max(0, min(self.chosen, len(items) - 1))
+        self.keep_chosen(len(items))
         lines = [head, *self._list(width, max(2, height // 3))]
         picked, rows = items[self.chosen], height - len(lines)
         if isinstance(picked, Failure):
@@ -124,11 +120,6 @@ class FailuresScreen(PageScreen):
         app = self.viewer
         first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
         return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
-
-    def action_move(self, by: int) -> None:
-        """Choose another one, so many rows further down."""
-        self.chosen += by
-        self.redraw()
 
     def action_failure_show(self) -> None:
         """Show its place in the output."""
