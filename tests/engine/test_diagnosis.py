@@ -119,6 +119,15 @@ def test_fewer_jobs_are_half_as_many_and_none_where_one_ran(tmp_path: Path, leve
     assert action == (None if offered is None else Action("retry-at-lower-level", level=offered))
 
 
+def test_jobs_that_crash_between_two_looks_ran_together(tmp_path: Path) -> None:
+    said = b"g++: internal compiler error: Segmentation fault signal terminated program cc1plus\n"
+    crashes = [ev.FailureFound(f"o{n}", "c++ ...", 1, (), 0, len(said)) for n in range(4)]
+    scheduler = ev.SchedulerStarted(1, "ninja", 101, "/src", "1.13.2", 4)
+    seen = (scheduler, ev.JobStarted(1, 1, 200, "o0", "other", 0.0), ran(1))
+    state = state_of(ev.LevelSet("auto", 4), *seen, *crashes)
+    assert find_causes(log(tmp_path, said), state, str(tmp_path)).action == Action("retry-at-lower-level", level=2)
+
+
 def test_without_a_level_the_cores_count(tmp_path: Path) -> None:
     found = find_causes(log(tmp_path, KILLED), state_of(), str(tmp_path))
     assert found.action == Action("retry-at-lower-level", level=4)

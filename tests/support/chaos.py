@@ -145,8 +145,13 @@ class Attack:
         return bool(ninjas) and _signal(ninjas[0].pid, signal.SIGKILL)
 
     def job_killed(self) -> bool:
-        jobs = self._stoker.jobs()
-        return bool(jobs) and _signal(self._chance.choice(self._chance.choice(jobs)).pid, signal.SIGKILL)
+        """Between two jobs there may be none for a moment, and on a busy machine for a while."""
+        while not _over(self._stoker, self._build):
+            jobs = self._stoker.jobs()
+            if jobs and _signal(self._chance.choice(self._chance.choice(jobs)).pid, signal.SIGKILL):
+                return True
+            time.sleep(0.02)
+        return False
 
     def state_disk_full(self) -> bool:
         """To the end and beyond: nothing of it is given back."""

@@ -56,7 +56,12 @@ def _smaller(rule: Rule, state: BuildState, deaths: Deaths) -> Action | None:
 
 
 def _lower(state: BuildState) -> Action | None:
-    """Half as many jobs as ran together; None where one ran at a time."""
-    ran = max((point.running for point in state.timeline.points), default=0)
+    """Half as many jobs as ran together; None where one ran at a time.
+
+    Jobs that crash as they start are over before a look: those that failed, which ninja and make wait for when the
+    first one does, tell of them.
+    """
+    seen = max((point.running for point in state.timeline.points), default=0)
+    ran = max(seen, len(state.failures))
     level = min((n for n in (state.level.target, ran) if n), default=state.cores)
     return Action("retry-at-lower-level", level=max(1, level // 2)) if level > 1 else None
