@@ -74,10 +74,19 @@ def test_the_exit_status_survives_two_killed_supervisors(start: Start, tmp_path:
 
 def test_what_ends_while_no_supervisor_lives_is_not_lost(start: Start, tmp_path: Path) -> None:
     """The supervisor is killed over the end of the command, before it has acted on it; the next look is not awaited."""
-    fault = f"lambda supervisor: {once(tmp_path / 'killed')}"
+    fault = f"lambda supervisor, **_: {once(tmp_path / 'killed')}"
     figures = {"supervisor.Supervisor.end_left_over_jobs": fault, "engine_runner.LISTEN_SECONDS": 1000.0}
     paths = start("sh", "-c", "exit 5", figures=figures)
     assert exit_of(paths)["exit_code"] == 5
+
+
+def test_what_a_supervisor_stumbles_over_its_standby_does_again(start: Start, tmp_path: Path) -> None:
+    """A fault of our own must not lose the exit status, and it is written down."""
+    file = str(tmp_path / "stumbled")
+    fault = f"lambda supervisor, **_: os.path.exists({file!r}) or (open({file!r}, 'w').close(), 1 / 0)"
+    paths = start("sh", "-c", "exit 5", figures={"supervisor.Supervisor.end_left_over_jobs": fault})
+    assert exit_of(paths)["exit_code"] == 5
+    assert "ZeroDivisionError" in paths.engine_log.read_text()
 
 
 def test_the_steps_that_follow_are_run(start: Start, tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ class Supervisor:
         self.build_signal = None if end.si_code == os.CLD_EXITED else end.si_status
         self.exit_code = end.si_status if self.build_signal is None else 128 + self.build_signal
         if not self.stop:
-            self.end_left_over_jobs()
+            self.end_left_over_jobs(whole_session=self.build_signal is not None)
             self.engine.set_all_going()
             self.past.append(run._replace(exit_code=self.exit_code))
             if self.exit_code == 0 and self.step < len(self.steps):
@@ -254,16 +254,16 @@ class Supervisor:
         os.close(holding)
         self.engine.wake()
 
-    def end_left_over_jobs(self) -> None:
+    def end_left_over_jobs(self, *, whole_session: bool) -> None:
         """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
 
-        Only what the engine wrote down as a job, and what is in the session of a command that was killed: what a build
-        starts on purpose and leaves behind stays, as daemons have sessions of their own.
+        What the engine wrote down as a job, and the whole session of a command that was killed or runs again: make
+        does not wait for what a killed recipe leaves. Daemons have sessions of their own, and stay.
         """
         ending, give_up_at = Ending(LEFT_OVER_SECONDS), time.monotonic() + 2 * LEFT_OVER_SECONDS
         gate = read_gate(self.folder)
         jobs = gate.jobs if gate is not None else ()
-        session = self.last_command[0] if self.build_signal is not None else 0
+        session = self.last_command[0] if whole_session else 0
         left: set[Key] = set()
         while (jobs or session) and time.monotonic() < give_up_at:
             processes = Processes()
@@ -299,6 +299,7 @@ class Supervisor:
             return
         self.asked_at = None
         if verdict is not None and verdict.again and not self.stop:
+            self.end_left_over_jobs(whole_session=True)
             self.clear_ramdisk()
             self.start_again()
         elif verdict is not None and verdict.exit_code is not None:
@@ -441,8 +442,11 @@ def main() -> None:
         sys.exit(str(err))
     try:
         supervisor.run()
-    except BaseException:
+    except BaseException as err:
         supervisor.engine.set_all_going()  # or what an engine has stopped would wait for ever
+        if isinstance(err, Exception) and isinstance(supervisor, Supervisor) and supervisor.above:
+            sys.excepthook(*sys.exc_info())
+            os.kill(os.getpid(), signal.SIGKILL)  # a standby takes over, as from one that was killed
         raise
 
 
