@@ -50,6 +50,26 @@ def test_the_text_says_the_verdict_first(stoker: Stoker, library: Path) -> None:
     assert re.search(r"^compute_80\s+yes\s", text, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--driver", "570.86"), 1, "needs CUDA 13; the driver 570.86 of H100 ends at 12.8"),
+        (("--cuda", "12.8"), 1, "ends at 12.8"),
+        (("--driver", "580.65.06"), 0, "runs, slow first start"),
+        (("--cuda", "13.0"), 0, "runs, slow first start"),
+        (("--driver", "new"), 2, "'new' is no version of a driver"),
+        (("--cuda", "new"), 2, "'new' is no CUDA version"),
+    ],
+)
+def test_a_driver_can_be_asked_about(
+    stoker: Stoker, library: Path, words: tuple[str, ...], status: int, said: str
+) -> None:
+    found, text = stoker(str(library), "--device", "H100", *words)
+
+    assert found == status
+    assert said in " ".join(text.split())
+
+
 def test_a_device_without_code_is_called_before_it_fails(stoker: Stoker, library: Path) -> None:
     status, text = stoker(str(library), "--device", "V100", "--device", "H100", "--arch-list", "8.0;9.0")
 

@@ -6,6 +6,7 @@ import pytest
 
 from stoker.verify.archs import ArchError
 from stoker.verify.gpu.devices import device_of
+from stoker.verify.gpu.driver_versions import FIRST, cuda_of_driver, first_driver, parse_cuda
 
 NAMES = {
     "3.5": [
@@ -21,7 +22,7 @@ NAMES = {
         "GeForce GTX TITAN X", "NVIDIA GeForce GTX 970", "Tesla M40 24GB", "Tesla M60", "980",
     ],
     "5.3": [
-        "Jetson TX1",
+        "Jetson TX1", "NVIDIA Tegra X1",
     ],
     "6.0": [
         "Quadro GP100", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB",
@@ -71,6 +72,7 @@ NAMES = {
     "8.7": [
         "Orin (nvgpu)", "NVIDIA Orin", "Jetson Orin Nano", "Jetson Orin Nano Super",
         "NVIDIA Jetson AGX Orin Developer Kit", "Jetson Orin NX 16GB", "Orin", "Jetson AGX Orin",
+        "NVIDIA IGX Orin", "IGX Orin 700",
     ],
     "8.9": [
         "NVIDIA L4", "NVIDIA L40", "NVIDIA L40S", "NVIDIA L40G", "NVIDIA L20", "NVIDIA L2", "NVIDIA L40S-48Q",
@@ -103,7 +105,7 @@ NAMES = {
     ],
     "11.0": [
         "NVIDIA Thor", "NVIDIA Jetson AGX Thor Developer Kit", "Jetson T5000", "Jetson T4000", "DRIVE AGX Thor",
-        "Thor",
+        "Thor", "NVIDIA IGX Thor", "NVIDIA IGX T7000", "IGX Thor T5000",
     ],
     "12.0": [
         "NVIDIA GeForce RTX 5090", "NVIDIA GeForce RTX 5090 D", "NVIDIA GeForce RTX 5090 D v2",
@@ -118,6 +120,7 @@ NAMES = {
         "NVIDIA RTX PRO 2000 Blackwell", "NVIDIA RTX PRO 1000 Blackwell Generation Laptop GPU",
         "NVIDIA RTX PRO 500 Blackwell Generation Laptop GPU", "RTX 5090", "NVIDIA GeForce RTX 5070 Ti",
         "RTX PRO 6000 Blackwell Workstation Edition", "NVIDIA RTX Pro 6000 Blackwell DC-4-96Q",
+        "RTX 6000 Pro", "RTX 6000 Pro Blackwell Max-Q",
     ],
     "12.1": [
         "NVIDIA GB10", "NVIDIA DGX Spark", "GB10", "DGX Spark",
@@ -157,8 +160,39 @@ def test_a_capability_that_no_gpu_has_is_refused_with_the_remedy(text: str) -> N
         ("RTX 6000", r"Quadro RTX 6000 \(7.5\), RTX A6000 \(8.6\), RTX 6000 Ada \(8.9\) or RTX PRO 6000 \(12.0\)"),
         ("4000", "RTX PRO 4000"),
         ("TITAN X", "GTX TITAN X"),
+        ("MI300X", "GPU of AMD"),
+        ("AMD Radeon RX 7900 XTX", "GPU of AMD"),
+        ("gfx942", "GPU of AMD"),
+        ("Arc A770", "GPU of Intel"),
     ],
 )
 def test_an_unknown_gpu_is_refused_with_a_hint(text: str, hint: str) -> None:
     with pytest.raises(ArchError, match=hint):
         device_of(text)
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda"),
+    [("570.86.15", (12, 8)), ("570.86", (12, 8)), ("570", (12, 8)), ("535.104.05", (12, 2)), ("470.256.02", (11, 4)),
+     ("580.65.06", (13, 0)), ("572.16", (12, 8)), ("999.1", max(FIRST))],
+)  # fmt: skip
+def test_a_driver_says_which_cuda_it_serves(driver: str, cuda: tuple[int, int]) -> None:
+    assert cuda_of_driver(driver) == cuda
+
+
+def test_the_first_driver_of_a_cuda_serves_it() -> None:
+    assert first_driver((12, 8)) == "570.26"
+    assert first_driver((19, 9)) == ""
+    assert all(cuda_of_driver(first) == cuda for cuda, first in FIRST.items())
+
+
+@pytest.mark.parametrize("text", ["", "12", "57.1", "570.x", "R570", "570.86.15.3", "340.108"])
+def test_what_is_no_driver_is_refused(text: str) -> None:
+    with pytest.raises(ArchError, match="driver"):
+        cuda_of_driver(text)
+
+
+@pytest.mark.parametrize("text", ["", "12", "twelve", "0.1", "570.86"])
+def test_what_is_no_cuda_version_is_refused(text: str) -> None:
+    with pytest.raises(ArchError, match="as nvidia-smi prints it"):
+        parse_cuda(text)

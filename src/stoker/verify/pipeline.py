@@ -15,6 +15,7 @@ from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.find_files import files_in, installed
 from stoker.verify.gpu.devices import Device, device_of
+from stoker.verify.gpu.driver_versions import cuda_of_driver, parse_cuda
 from stoker.verify.gpu.local_gpus import DRIVER_SECONDS, local_gpus
 from stoker.verify.gpu.run_kernel import run_kernels, untested
 from stoker.verify.judge import conclude, judge_device, judge_file, judge_requested, library
@@ -34,7 +35,8 @@ MAX_FILES = 100_000
 class VerifyRequest:
     """What to verify: paths or names of installed packages; against an architecture list and devices.
 
-    `driver_wait`: seconds that the driver of this machine's GPUs may take to report them.
+    `driver` (570.86) or `driver_cuda` (12.8): the driver to judge for, whatever GPU it is. `driver_wait`: seconds that
+    the driver of this machine's GPUs may take to report them.
     """
 
     paths: Sequence[str]
@@ -44,13 +46,16 @@ class VerifyRequest:
     since: float | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     driver_wait: float = DRIVER_SECONDS
+    driver: str = ""
+    driver_cuda: str = ""
 
 
 def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Report:
-    """Verify what is requested. Raises ArchError for a list or device that makes no sense, and nothing else."""
+    """Verify what is requested. Raises ArchError for a list, device or driver that makes no sense, and nothing else."""
     started = time.monotonic()
     wanted = parse_arch_list(request.arch_list) if request.arch_list.strip() else ()
     named = [device_of(text) for text in request.devices]
+    driver_cuda = _driver_cuda(request)
     python = python_of(request.environment)
     files, problems = _read_all(request, python, progress)
     if _blind(files, problems):
@@ -58,6 +63,8 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
     problems += more
     gpus, more = _devices(request, files, named, wanted)
+    if driver_cuda is not None:
+        gpus = [replace(gpu, driver=request.driver, cuda=driver_cuda) for gpu in gpus]
     problems += more
     devices, more = _judge_devices(files, gpus)
     problems += more
@@ -79,6 +86,13 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
         runs=runs,
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def _driver_cuda(request: VerifyRequest) -> tuple[int, int] | None:
+    """The CUDA version of the driver that is asked about; None without one. Raises ArchError."""
+    if request.driver:
+        return cuda_of_driver(request.driver)
+    return parse_cuda(request.driver_cuda) if request.driver_cuda else None
 
 
 def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:

@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GPU",
         help="judge for this GPU instead of those of this machine: 9.0 or A100; may be repeated",
     )
+    newest = parser.add_mutually_exclusive_group()
+    newest.add_argument("--driver", default="", metavar="VERSION", help="judge for this driver: 570.86")
+    newest.add_argument("--cuda", default="", metavar="VERSION", help="judge for a driver that serves CUDA 12.8, say")
     parser.add_argument("--strict", action="store_true", help="exit with 1, not 0, if it runs only in part; for CI")
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
     parser.add_argument(
@@ -42,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
     from stoker.verify.archs import ArchError
     from stoker.verify.pipeline import VerifyRequest, verify
 
-    request = VerifyRequest(args.paths, args.arch_list, args.device, args.run)
+    request = VerifyRequest(
+        args.paths, args.arch_list, args.device, args.run, driver=args.driver, driver_cuda=args.cuda
+    )
     if args.driver_wait is not None:
         request.driver_wait = args.driver_wait
     try:

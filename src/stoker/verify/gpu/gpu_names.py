@@ -16,7 +16,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     ("K80M?", "3.7"),
     ("M10|GTX7[45]0(?:TI)?|GTX9[56]0M|M[56]20|M1200|M[12]000M|K2200|K1200|K620", "5.0"),
     ("M4|M6|M40|M60|GTX9[5-8]0(?:TI)?|GTX9[78]0M|GTX965M|GTXTITANX|M[2456]000|M[345]000M|M2200|M5500", "5.2"),
-    ("JETSONNANO|(?:JETSON)?TX1", "5.3"),
+    ("JETSONNANO|(?:JETSON)?TX1|X1", "5.3"),
     ("P100|GP100", "6.0"),
     ("P4|P6|P40|TITANXP|TITANXPASCAL|GTX10[5-8]0(?:TI)?|GTX?10[13]0|MX(?:[12]50|230|3[35]0)", "6.1"),
     ("P[1-6]000|P[2-5]200|P[56][02]0|P400", "6.1"),
@@ -27,14 +27,15 @@ KNOWN: tuple[tuple[str, str], ...] = (
     ("RTX20[678]0(?:TI|SUPER)?|GTX16[356]0(?:TI|SUPER)?|MX[45]50", "7.5"),
     ("A100(?:X|DX?)?|A30X?|A800D?|GA100|PG506\\d*|CMP170HX", "8.0"),
     ("A2|A10[GM]?|A16|A40|RTXA(?:[1-6]000|[45]500|400|500)|RTX30[5-9]0(?:TI)?|RTX2050|MX570A?|CMP90HX", "8.6"),
-    ("(?:JETSON)?(?:AGX)?ORIN(?:NX|NANO)?(?:SUPER)?", "8.7"),
+    ("(?:JETSON|IGX)?(?:AGX)?ORIN(?:NX|NANO|[57]00)?(?:SUPER)?", "8.7"),
     ("L2|L4|L20|L40[GS]?|RTX(?:500|[1-6]000|3500|4500|5880)ADA|RTX40[5-9]0(?:TI|D|SUPER|TISUPER)?", "8.9"),
     ("H100(?:L|X[LM])?|H200X?|H800(?:L|XM)?|H20X?|GH[12]00", "9.0"),
     ("G?B[12]00", "10.0"),
     ("G?B300", "10.3"),
     ("R[12]00|VR200|RUBIN|VERARUBIN", "10.7"),
-    ("(?:JETSON)?(?:AGX)?THOR|(?:JETSON)?T[45]000", "11.0"),
+    ("(?:JETSON|IGX)?(?:AGX)?THOR|(?:JETSON)?T[45]000|IGX(?:THOR)?T[57]000", "11.0"),
     ("RTX50[5-9]0(?:TI|SUPER|TISUPER|D|DV2)?|RTXPRO(?:[1-6]000|[45]500|500)(?:BLACKWELL)?|RTX6000D", "12.0"),
+    ("RTX(?:[1-6]000|[45]500|500)PRO(?:BLACKWELL)?", "12.0"),
     ("GB10|SPARK", "12.1"),
 )  # fmt: skip
 """Names, as `_bare` leaves them, and their capability."""
@@ -63,6 +64,12 @@ _SAYS_NOTHING = re.compile(
 )
 """Words around a GPU's name: brand, memory, form, edition."""
 
+_OTHERS = (
+    (re.compile(r"\b(?:AMD|RADEON|INSTINCT|MI\d{1,3}[AX]?|RX ?\d{4}\w*|GFX\d+\w?)\b"), "AMD"),
+    (re.compile(r"\b(?:INTEL|ARC|GAUDI|PONTE)\b"), "Intel"),
+)
+"""Other makers' GPUs, by what people call them."""
+
 _EXAMPLES = (
     "V100", "T4", "A100", "A40", "A10", "RTX3090", "ORIN", "L4", "L40S", "RTX4090", "H100", "H200", "GH200", "B200",
     "GB200", "B300", "RUBIN", "THOR", "RTX5090", "RTXPRO6000", "GB10",
@@ -84,6 +91,9 @@ def capability_of(name: str) -> str:
 
 def hint(name: str) -> str:
     """What to say instead of a name that is not known; empty if there is no saying."""
+    for pattern, maker in _OTHERS:
+        if pattern.search(name.upper()):
+            return f"that is a GPU of {maker}, and code is judged for NVIDIA's alone"
     bare = _bare(name)
     for pattern, others in _SEVERAL:
         if match := pattern.fullmatch(bare):
