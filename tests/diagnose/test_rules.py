@@ -188,3 +188,31 @@ def test_every_action_stands_in_a_rule_and_in_the_documentation() -> None:
     assert used == set(ACTIONS)
     page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text(encoding="utf-8")
     assert [action for action in ACTIONS if f"`{action}`" not in page] == []
+
+
+NAMING = GOOD.replace("'^some words$'", "'^some words: (?P<header>\\S{1,99})$'").replace(
+    "remedy: Do something.", "remedy: 'apt-get install {header} in {} here.'"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("sys/x.h", "sys/x.h"),
+        ("a.h;reboot", "HEADER"),
+        ("$(reboot).h", "HEADER"),
+        ("-rf.h", "HEADER"),
+        ("../../x.h", "HEADER"),
+        ("a'b.h", "HEADER"),
+    ],
+)
+def test_a_remedy_repeats_only_names_that_look_like_their_kind(tmp_path: Path, line: str, shown: str) -> None:
+    (match,) = scan(io.BytesIO(f"some words: {line}\n".encode()), load_rules(_file(tmp_path, NAMING)))
+    assert match.remedy == f"apt-get install {shown} in {{}} here."
+
+
+def test_a_name_in_a_remedy_is_one_that_a_pattern_finds(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="stands for a name that a pattern finds"):
+        load_rules(_file(tmp_path, NAMING.replace("?P<header>", "")))
+    with pytest.raises(ConfigError, match="a group is called after what it finds"):
+        load_rules(_file(tmp_path, NAMING.replace("{header} ", "").replace("?P<header>", "?P<head>")))

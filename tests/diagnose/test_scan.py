@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stoker.diagnose import blocks
 from stoker.diagnose.match import Match
-from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.rule import load_rules, shipped_rules
 from stoker.diagnose.scan import MAX_COUNT, TEXT_SHOWN, scan
 
 KILLED = "g++: fatal error: Killed signal terminated program cc1plus"
@@ -178,3 +178,11 @@ def test_hostile_lines_cost_no_more_than_their_length() -> None:
         )
     )
     matches(log)
+
+
+def test_what_a_build_may_survive_stands_behind_what_came_later(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    body = "{{title: {0}, why: w, remedy: r, patterns: {{{0}: {0}}}, examples: {0}, source: s{1}}}"
+    rules.write_text(f"one: {body.format('first', ', survivable: yes')}\ntwo: {body.format('then', '')}\n")
+    for log, order in (("first\nthen\n", ["two", "one"]), ("first\n", ["one"]), ("then\nfirst\n", ["two", "one"])):
+        assert [match.rule.id for match in scan(io.BytesIO(log.encode()), load_rules(rules))] == order

@@ -227,9 +227,7 @@ def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(
     os.kill(service, signal.SIGKILL)
 
 
-def test_what_a_killed_recipe_leaves_is_ended_before_make_runs_again(
-    start: Start, tmp_path: Path
-) -> None:
+def test_what_a_killed_recipe_leaves_is_ended_before_make_runs_again(start: Start, tmp_path: Path) -> None:
     """It would write into the file that its second run writes."""
     orphan = "sleep 1000 & echo $$! >9.new; mv 9.new 9.pid; exit 9"
     again = "! kill -0 $$(cat 9.pid) 2>&-"

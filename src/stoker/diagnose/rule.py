@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
+from stoker.diagnose.line_names import KINDS, PLACE
 from stoker.model.diagnosis import ACTION_KINDS
 
 RANKS = ("specific", "general", "last")
@@ -23,7 +24,10 @@ that knows no more than that something is wrong (a compile error)."""
 ACTIONS = ("none", *ACTION_KINDS)
 """What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
 
-_KEYS = ("title", "why", "remedy", "rank", "action", "variable", "warning", "patterns", "examples", "source")
+_KEYS = (
+    *("title", "why", "remedy", "rank", "survivable", "action", "variable", "warning"),
+    *("patterns", "examples", "source"),
+)
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
 """NAME=VALUE for `set-variable`: harmless in any shell, and nothing of a log in it."""
@@ -54,8 +58,10 @@ class Pattern:
 class Rule:
     """A known failure: how it is recognised, why it happens, and what to do about it.
 
-    `rank` is an index of RANKS. `warning`: it counts in a warning too. `examples` are real lines that it must find;
-    `source` says where they are from. `variable` is NAME=VALUE where the action is to set it, else empty.
+    `why` and `remedy` may hold names of the line, `{header}`. `rank` is an index of RANKS. `survivable`: builds go on
+    after it, so any other failure that comes later stands before it. `warning`: it counts in a warning too. `examples`
+    are real lines that it must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to
+    set it, else empty.
     """
 
     id: str
@@ -69,6 +75,7 @@ class Rule:
     warning: bool = False
     action: str = "none"
     variable: str = ""
+    survivable: bool = False
 
 
 @functools.cache
@@ -94,15 +101,17 @@ def _rule(name: str, section: Section) -> Rule:
             section.errors.append(ConfigError(section.path, section.line, f"{name!r} has no {key!r}"))
     if not _ID.fullmatch(name):
         section.errors.append(ConfigError(section.path, section.line, f"{name!r}: names are like 'no-space-left'"))
+    patterns = _patterns(section.section("patterns"))
     return Rule(
         id=name,
         title=section.text("title"),
-        why=_prose(section, "why"),
-        remedy=_prose(section, "remedy"),
-        patterns=_patterns(section.section("patterns")),
+        why=_with_names(section, "why", patterns),
+        remedy=_with_names(section, "remedy", patterns),
+        patterns=patterns,
         examples=tuple(line for line in section.text("examples").splitlines() if line.strip()),
         source=_prose(section, "source"),
         rank=RANKS.index(section.choice("rank", RANKS, RANKS[0])),
+        survivable=section.flag("survivable", default=False),
         warning=section.flag("warning", default=False),
         action=section.choice("action", ACTIONS, "none"),
         variable=_variable(section),
@@ -125,6 +134,15 @@ def _prose(section: Section, key: str) -> str:
     return " ".join(section.text(key).split())
 
 
+def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> str:
+    """Return a paragraph; a fault where it holds the place of a name that no pattern finds."""
+    text = _prose(section, key)
+    for kind in PLACE.findall(text):
+        if not any(kind in pattern.regex.groupindex for pattern in patterns):
+            section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
+    return text
+
+
 def _patterns(section: Section) -> tuple[Pattern, ...]:
     patterns = []
     for words, pattern in section.scalars():
@@ -143,7 +161,8 @@ def _fault(words: str, pattern: str) -> str:
     if _UNBOUNDED.search(_POSSESSIVE.sub("", _CLASS.sub("c", _ESCAPED.sub("e", pattern)))):
         return f"{pattern!r} repeats without bound; write {{0,200}} or a possessive *+"
     try:
-        re.compile(pattern)
+        groups = re.compile(pattern).groupindex
     except re.error as err:
         return f"{pattern!r}: {err}"
-    return ""
+    unknown = groups.keys() - KINDS.keys()
+    return f"{pattern!r}: a group is called after what it finds: {', '.join(KINDS)}" if unknown else ""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 from stoker.diagnose.blocks import BEFORE, Block, blocks, shortened
+from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.rule import RANKS, Pattern, Rule
 from stoker.model.text import clean
@@ -104,14 +105,14 @@ class Scanner:
         hits = sorted(hits, key=lambda hit: hit.rule.rank)
         for part in raw.rstrip(b"\r").split(b"\r"):
             text = _tool_text(part)
-            for rule, at in _rules_in(text, hits):
+            for rule, found in _rules_in(text, hits):
                 if rule.warning or not (_is_cmake_warning(block, start) or self._no_error(text)):
-                    self._note(rule, line, step, _shown(text, at))
+                    self._note(rule, line, step, found)
 
-    def _note(self, rule: Rule, line: int, step: int, text: str) -> None:
+    def _note(self, rule: Rule, line: int, step: int, found: re.Match[str]) -> None:
         first = self._found.get(rule.id)
         if first is None:
-            self._found[rule.id] = Match(rule, line, text, step)
+            self._found[rule.id] = Match(rule, line, _shown(found.string, found.start()), step, names=names_in(found))
         else:
             self._found[rule.id] = replace(first, count=first.count + 1)
 
@@ -143,7 +144,7 @@ def _tool_text(raw: bytes) -> str:
     return text[leader.end() :] if leader else text
 
 
-def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, int]]:
+def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, re.Match[str]]]:
     """Yield the rules that a line matches, and where; those of a better rank come first and shut out the others."""
     if _QUOTED.match(text):
         return
@@ -156,7 +157,7 @@ def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, int]]:
         if match and (rule.warning or not _WARNING.search(text, 0, match.end())):
             seen.add(rule.id)
             best = rule.rank
-            yield rule, match.start()
+            yield rule, match
 
 
 def _shown(text: str, at: int) -> str:

@@ -119,8 +119,8 @@ def _cause(file: BinaryIO, begin: LineStart, match: Match, failures: Sequence[Fa
     return Cause(
         rule.id,
         rule.title,
-        rule.why,
-        rule.remedy,
+        match.why,
+        match.remedy,
         match.line,
         near.offset,
         match.text,

@@ -1,0 +1,43 @@
+"""The names in a line that a remedy may repeat: a header, a module, a library. Unaware of rules and logs.
+
+People paste a remedy into a shell, and a line of a build's output may say anything. So a name has a kind, and what does
+not look like one of that kind is not repeated: the kind's own word in capitals stands in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"
+
+KINDS: Mapping[str, re.Pattern[str]] = {
+    "architecture": re.compile(r"(?:sm|compute)_[0-9]{2,3}[af]?"),
+    "header": re.compile(rf"{_PART}(?:/{_PART}){{0,12}}"),
+    "library": re.compile(_PART),
+    "module": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?:\.[A-Za-z_][A-Za-z0-9_]{0,63}){0,7}"),
+    "option": re.compile(r"--?[A-Za-z][A-Za-z0-9_.+=-]{0,99}"),
+    "package": re.compile(_PART),
+    "path": re.compile(rf"/?{_PART}(?:/{_PART}){{0,30}}"),
+    "program": re.compile(_PART),
+    "symbol": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}"),
+    "variable": re.compile(r"[A-Z_][A-Z0-9_]{0,63}"),
+    "version": re.compile(r"[0-9][A-Za-z0-9_.+-]{0,31}"),
+    "warning": re.compile(r"[A-Za-z0-9][A-Za-z0-9+=-]{0,79}"),
+}
+"""What a name of each kind looks like, as a whole: nothing that a shell takes for more than a word, no option but where
+one is meant, no `..` and nothing hidden."""
+
+PLACE = re.compile(rf"\{{({'|'.join(KINDS)})\}}")
+"""Where a name stands in a remedy: `{header}`."""
+
+
+def names_in(match: re.Match[str]) -> dict[str, str]:
+    """Return the names that a pattern found, by their kinds: of those groups that hold what they should."""
+    found = match.groupdict()
+    return {kind: name for kind, name in found.items() if name and KINDS[kind].fullmatch(name)}
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """Return a remedy with the names in their places; HEADER stands for a header that is not known."""
+    return PLACE.sub(lambda place: names.get(place[1], place[1].upper()), text)
