@@ -392,6 +392,27 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
         )
 
 
+def test_what_dies_for_memory_runs_again_on_a_full_state_disk(stoker: Stoker, tmp_path: Path) -> None:
+    """The question whether it does and its answer have room that nothing else can take."""
+    dies_once = "until [ -e go ]; do sleep 0.05; done; [ -e died ] || { touch died; kill -9 $$; }; touch o0"
+    project = write_ninja(tmp_path / "p", [("o0", dies_once)])
+    stoker.state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(stoker.state)], check=True)
+    try:
+        build = stoker.detach("ninja", "-C", str(project))
+        until(lambda: running(stoker, build), "a running job")
+        fill(stoker.state / "filler")
+        (project / "go").touch()
+        status = stoker.ended(build)
+        assert (status["state"], status["exit_code"], status["progress"]["finished"]) == ("done", 0, 1)
+    finally:
+        stoker.end_all()
+        until(
+            lambda: subprocess.run(["umount", str(stoker.state)], check=False, capture_output=True).returncode == 0,
+            "the unmounting",
+        )
+
+
 def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
     code = (
         "import sys, stoker.engine.loop.engine, stoker.show.plain, stoker.show.json, stoker.cli.watch;"

@@ -18,13 +18,13 @@ import pytest
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.act.tree import descendants
+from stoker.contract.reserved_file import write_reserved
 from stoker.contract.spec_file import BuildSpec
 from stoker.launch import start as start_module
 from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
 from stoker.supervisor import program as program_module
-from stoker.supervisor.supervisor import Supervisor
 from support.program import kill_supervisors
 from support.supervisors import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, supervisor_of, until
 
@@ -274,16 +274,13 @@ def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) ->
 
 def test_a_disk_that_takes_only_a_part_of_a_file_leaves_the_one_that_was_there(tmp_path: Path) -> None:
     """In its place a limit of a file's size, at which a write is short and the next one fails."""
-    (tmp_path / "spec.json").write_text(
-        json.dumps({"name": "x", "cwd": "/", "command": ["x"], "engine": ["x"], "steps": [STEP]})
-    )
-    supervisor = Supervisor(str(tmp_path))
-    assert supervisor.write_file("supervisor.json", b'{"step": 1}')
+    path = str(tmp_path / "supervisor.json")
+    write_reserved(path, b'{"step": 1}')
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
         with pytest.raises(OSError, match="too large"):
-            supervisor.write_file_once("supervisor.json", b'{"past": "%s"}' % (b"x" * 100))
+            write_reserved(path, b'{"past": "%s"}' % (b"x" * 100))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert json.loads((tmp_path / "supervisor.json").read_bytes()) == {"step": 1}

@@ -236,6 +236,7 @@ def test_supervisor_and_watchdog_start_from_the_standard_library_alone() -> None
             "stoker.contract",
             "stoker.contract.gate_file",
             "stoker.contract.process",
+            "stoker.contract.reserved_file",
             "stoker.contract.retry_files",
             "stoker.contract.spec_file",
             "stoker.contract.strict_json",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -246,6 +247,7 @@ def _state_disk(folder: Path, *, small: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        shutil.copytree(folder, folder.with_name("state-kept"), ignore=shutil.ignore_patterns("filler"))
         until(
             lambda: subprocess.run(["umount", str(folder)], check=False, capture_output=True).returncode == 0,
             "the unmounting",

@@ -13,9 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from stoker.act.tree import signal_tree
-from stoker.config.paths import BuildPaths, private_opener
+from stoker.config.paths import BuildPaths
 from stoker.contract.gate_file import Gate, gate_line, read_gate, write_gate
 from stoker.contract.process import Key, lives
+from stoker.contract.reserved_file import write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.strict_json import dump, load_or_none
 from stoker.contract.supervisor_files import SupervisorRecord
@@ -73,17 +74,10 @@ class Handover:
 
         Raises OSError if that cannot be written; then it does not run again.
         """
-        self._write("verdict.json", dump(Verdict(attempt, again, exit_code)))
+        write_reserved(str(self._file("verdict.json")), dump(Verdict(attempt, again, exit_code)))
         record = load_or_none(SupervisorRecord, self._paths.supervisor)
         if record is not None and (supervisor := record.acting_supervisor()) is not None:
             signal_tree([supervisor[0]], signal.SIGUSR1)
 
     def _file(self, name: str) -> Path:
         return self._paths.root / name
-
-    def _write(self, name: str, data: bytes) -> None:
-        """Whole or not at all, for a reader at any moment."""
-        new = self._file(name + ".new")
-        with open(new, "wb", opener=private_opener) as file:
-            file.write(data)
-        new.replace(self._file(name))

@@ -30,6 +30,7 @@ from stoker.config.paths import (
     socket_folder,
     state_dir,
 )
+from stoker.contract.reserved_file import reserve
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import dump
 from stoker.launch.ccache_log import CacheLog, cache_log_of
@@ -168,13 +169,14 @@ def _with_ramdisk(request: BuildRequest, paths: BuildPaths) -> BuildRequest:
 def _reserve(paths: BuildPaths) -> None:
     """Find out now, not in an hour, that the disk is full: the end needs room that nobody else can take.
 
-    A block for the exit status, and some for the last records of the journal.
+    For what must be said then: how the command has ended, whether it runs again, and the journal's last records.
     """
-    for path, size in ((paths.exit.with_suffix(".json.new"), 4096), (paths.journal_reserve, JOURNAL_RESERVE)):
-        with open(path, "wb", opener=private_opener) as file:
-            file.write(b" " * size)
-            file.flush()
-            os.fsync(file.fileno())
+    for name in ("supervisor.json", "ended.json", "verdict.json", "exit.json"):
+        reserve(str(paths.root / name))
+    with open(paths.journal_reserve, "wb", opener=private_opener) as file:
+        file.write(b" " * JOURNAL_RESERVE)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _prefixes(build_id: str) -> list[list[str]]:

@@ -25,6 +25,7 @@ from stoker.act import ramdisk
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
 from stoker.contract.gate_file import read_gate
 from stoker.contract.process import Key, key_of, lives, session_of
+from stoker.contract.reserved_file import withdraw, write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import ContractError, dump, load_or_none
@@ -306,8 +307,7 @@ class Supervisor:
             self.exit_code = verdict.exit_code
         self.remember()
         for name in ("ended.json", "verdict.json"):
-            with contextlib.suppress(OSError):
-                os.unlink(self.path(name))
+            withdraw(self.path(name))
 
     # -- temporary files ---------------------------------------------------------------------------------------
 
@@ -404,25 +404,12 @@ class Supervisor:
         """Whole or not at all; a full disk is tried again, since the exit status must not be lost."""
         for pause in (0.1, 1.0, 5.0, 0.0):
             try:
-                self.write_file_once(name, data)
+                write_reserved(self.path(name), data)
             except OSError:
                 time.sleep(pause)
             else:
                 return True
         return False
-
-    def write_file_once(self, name: str, data: bytes) -> None:
-        """Replace the file; not O_TRUNC, since exit.json.new holds a block reserved when the disk had room."""
-        fd = os.open(self.path(name + ".new"), os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            written = 0
-            while written < len(data):  # a disk that is nearly full takes a part, and then none
-                written += os.write(fd, data[written:])
-            os.ftruncate(fd, written)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.replace(self.path(name + ".new"), self.path(name))
 
 
 def first_end() -> os.waitid_result | None:

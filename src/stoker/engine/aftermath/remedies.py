@@ -59,7 +59,7 @@ def _lower(state: BuildState) -> Action | None:
     """Half as many jobs as ran together; None where one ran at a time.
 
     Jobs that crash as they start are over before a look: those that failed, which ninja and make wait for when the
-    first one does, tell of them.
+    first one does, count as well.
     """
     seen = max((point.running for point in state.timeline.points), default=0)
     ran = max(seen, len(state.failures))
