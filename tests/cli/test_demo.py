@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from support.program import Stoker
 
@@ -14,7 +17,21 @@ def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(st
     assert ran.returncode == 1, said
     assert "what to do: stoker diagnose demo" in said
     assert "--resume" not in said
+    assert " killed" in said.splitlines()[-1]
     (demo,) = json.loads(stoker.run("ls", "--json").stdout)
     assert not list(tmp_path.glob("stoker-demo-*"))
     assert "no build was started in this folder" in stoker.run("run", "--plain", "--resume").stderr.decode()
     assert "is gone" in stoker.run("run", "--plain", "--resume", demo["id"]).stderr.decode()
+
+
+@pytest.mark.long
+def test_a_demo_says_how_its_jobs_fought_and_teaches_other_builds_nothing(stoker: Stoker, tmp_path: Path) -> None:
+    ran = stoker.run("demo", "--plain", "--seconds", "3", "--memory", "200M", TMPDIR=str(tmp_path))
+    last = ran.stderr.decode().splitlines()[-1]
+    found = re.fullmatch(
+        r"stoker: (\d+) held, \d+ frozen, \d+ killed; ninja -j\d+ would have wanted (\d+\.?\d*) of 200 MiB", last
+    )
+    assert found is not None, last
+    assert int(found[1]) > 0
+    assert float(found[2]) > 200
+    assert json.loads(stoker.run("history", "--json").stdout)["jobs"] == 0

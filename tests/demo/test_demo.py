@@ -11,7 +11,7 @@ from stoker.cli.errors import OWN_FAILURE
 from stoker.cli.main import main
 from stoker.demo import find_compiler, find_ninja, make_demo
 from stoker.demo.cxx import cxx_project
-from stoker.demo.sizing import MIB, cxx_plan, heavy_memory
+from stoker.demo.sizing import CXX_BUDGET, MIB, cxx_plan, heavy_memory
 
 COMPILER = find_compiler()
 KINDS = [
@@ -21,7 +21,7 @@ KINDS = [
 
 
 def make(folder: Path, compiler: str, *, fail: bool = False) -> tuple[str, ...]:
-    return make_demo(folder, find_ninja(), seconds=1, cores=1, memory_budget=2 * 2**30, fail=fail, compiler=compiler)
+    return make_demo(folder, find_ninja(), seconds=1, available=2 * 2**30, fail=fail, compiler=compiler).command
 
 
 def build(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -68,7 +68,7 @@ def test_the_same_arguments_give_the_same_small_files(tmp_path: Path, compiler: 
 @pytest.mark.skipif(not COMPILER, reason="no C++ compiler here")
 def test_a_kernel_takes_real_memory_but_no_more_than_planned(tmp_path: Path) -> None:
     size = 12
-    files = cxx_project(cxx_plan(1, 1, 2 * 2**30), COMPILER, fail=False)
+    files = cxx_project(cxx_plan(1, CXX_BUDGET), COMPILER, fail=False)
     (tmp_path / "furnace.h").write_text(files["include/furnace.h"])
     kernel = files["kernel.cpp.in"].replace("@NAME@", "kernel_00").replace("@SIZE@", str(size))
     (tmp_path / "kernel.cpp").write_text(kernel)
@@ -83,8 +83,9 @@ def test_python_work_takes_the_memory_it_is_given(tmp_path: Path) -> None:
 
 
 def test_without_much_memory_it_is_python_work(tmp_path: Path) -> None:
-    make_demo(tmp_path, find_ninja(), seconds=1, cores=1, memory_budget=512 * MIB)
+    demo = make_demo(tmp_path, find_ninja(), seconds=1, available=512 * MIB)
     assert (tmp_path / "work.py").exists()
+    assert demo.budget == 256 * MIB
 
 
 def test_a_compiler_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

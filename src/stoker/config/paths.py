@@ -154,6 +154,8 @@ class BuildPaths:
     """The build's exit status, written by the supervisor when it knows it."""
     engine_log = _BuildFile("engine.log")
     """What the engine and the supervisor wrote to stderr: empty unless something went wrong."""
+    history = _BuildFile("history.sqlite3")
+    """What the jobs of a build took that keeps apart from the history."""
     jobserver = _BuildFile("jobserver")
     """The FIFO with spare slots for tools inside jobs."""
     gpu_tries = _BuildFile("gpu-tries")

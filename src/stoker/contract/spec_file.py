@@ -68,7 +68,7 @@ class BuildSpec(NamedTuple):
     `verify` are patterns of paths to verify after a build that ended well; what was written since the Unix time `since`
     counts as its own (None: since it began). `arch_list` is the variable of the environment that says for which GPUs is
     built. `alone` are outputs that the first step makes first and alone. `decided` is what a person decided before it
-    began. `earlier` is the ID of the build that this one resumes.
+    began. `earlier` is the ID of the build that this one resumes. One `apart` neither knows the history nor adds to it.
 
     `cache` is the compiler cache that was set up. `cache_log` is a person's own log of ccache, empty for the build's,
     None where this ccache writes none; what it holds before byte `cache_log_start` is of earlier builds. `engine` is
@@ -92,6 +92,7 @@ class BuildSpec(NamedTuple):
     alone: tuple[str, ...] = ()
     decided: PersonsDecision | None = None
     earlier: str = ""
+    apart: bool = False
     ramdisk: RamDiskPlace | None = None
     cache: str = ""
     cache_log: str | None = ""

@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from stoker.demo.cxx import cxx_project
 from stoker.demo.python import python_project
-from stoker.demo.sizing import CXX_LEAST_BUDGET, cxx_plan, python_plan
+from stoker.demo.sizing import CXX_BUDGET, PYTHON_BUDGET, cxx_plan, python_plan
 
 _PROBE = (
     "#include <map>\n#include <string>\nint main() { return static_cast<int>(std::map<int, std::string>{}.size()); }\n"
@@ -21,33 +22,35 @@ _PROBE = (
 _PROBE_SECONDS = 60
 
 
-def make_demo(
-    folder: Path,
-    ninja: str,
-    *,
-    seconds: float,
-    cores: int,
-    memory_budget: int,
-    fail: bool = False,
-    compiler: str | None = None,
-) -> tuple[str, ...]:
-    """Write the project into `folder` and return the command by which `ninja` builds it.
+class Demo(NamedTuple):
+    """The command that builds it, and the memory in bytes for which its jobs are to fight."""
 
-    It takes about `seconds` on `cores` cores of a common machine, and never more than half of `memory_budget` bytes.
-    `fail` puts one real error into it. `compiler` is a C++ compiler's path, "" for Python work, None for what works
-    here. Raises OSError where the folder cannot be written.
+    command: tuple[str, ...]
+    budget: int
+
+
+def make_demo(
+    folder: Path, ninja: str, *, seconds: float, available: int, fail: bool = False, compiler: str | None = None
+) -> Demo:
+    """Write the project into `folder`, to be built by `ninja`.
+
+    It takes about `seconds` with the budget that it names: on any machine less than its jobs want side by side, and
+    never more than half of the `available` bytes. `fail` puts one real error into it. `compiler` is a C++ compiler's
+    path, "" for Python work, None for what works here. Raises OSError where the folder cannot be written.
     """
     if compiler is None:
-        compiler = "" if memory_budget < CXX_LEAST_BUDGET else find_compiler()
+        compiler = "" if available < 2 * CXX_BUDGET else find_compiler()
     if compiler:
-        files = cxx_project(cxx_plan(seconds, cores, memory_budget), compiler, fail=fail)
+        plan = cxx_plan(seconds, min(available // 2, CXX_BUDGET))
+        files = cxx_project(plan, compiler, fail=fail)
     else:
-        files = python_project(python_plan(seconds, cores, memory_budget), fail=fail)
+        plan = python_plan(seconds, min(available // 2, PYTHON_BUDGET))
+        files = python_project(plan, fail=fail)
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return ninja, "-C", str(folder)
+    return Demo((ninja, "-C", str(folder)), plan.budget)
 
 
 def find_compiler() -> str:

@@ -174,20 +174,24 @@ def cxx_project(plan: DemoPlan, compiler: str, *, fail: bool) -> dict[str, str]:
 
 def _ninja_text(plan: DemoPlan, compiler: str, grates: list[str], gauges: list[str]) -> str:
     kernels = [f"kernel_{n:02}" for n in range(len(plan.heavy))]
-    ninja = _with_rules(plan, compiler)
+    ninja = _with_rules(compiler)
     table = ninja.edge("gen/parts.h", "table", implicit=["generate.py"], names=" ".join([*grates, *gauges, *kernels]))
     for name, size in zip(kernels, plan.heavy, strict=True):
         needs = ["generate.py", "kernel.cpp.in"]
         ninja.edge(f"gen/{name}.cpp", "kernel", implicit=needs, name=name, size=str(size))
-    for name in _mixed(kernels, grates, gauges):
-        folder, pool = ("gen", "heavy") if name in kernels else ("src", "light")
-        ninja.edge(_object(name), "cxx", [f"{folder}/{name}.cpp"], pool=pool)
+    for name in kernels:
+        ninja.edge(_object(name), "cxx", [f"gen/{name}.cpp"])
+    for name in grates:
+        ninja.edge(_object(name), "cxx", [f"src/{name}.cpp"])
+    # Behind two kernels, so that these have nobody but each other to fight with at first.
+    for name in gauges:
+        ninja.edge(_object(name), "cxx", [f"src/{name}.cpp"], implicit=[_object(kernel) for kernel in kernels[:2]])
     # Behind another source, so that an error in it comes while much else is running.
-    ninja.edge("obj/check_gauge.o", "cxx", ["src/check_gauge.cpp"], implicit=[_object(grates[-1])], pool="light")
+    ninja.edge("obj/check_gauge.o", "cxx", ["src/check_gauge.cpp"], implicit=[_object(grates[-1])])
     grate = ninja.edge("lib/libgrate.a", "archive", [_object(name) for name in grates])
     gauge = ninja.edge("lib/libgauge.a", "archive", [_object(name) for name in (*gauges, "check_gauge")])
     kernel = ninja.edge("lib/libkernel.a", "archive", [_object(name) for name in kernels])
-    main = ninja.edge("obj/main.o", "cxx", ["src/main.cpp"], implicit=[table], pool="light")
+    main = ninja.edge("obj/main.o", "cxx", ["src/main.cpp"], implicit=[table])
     program = ninja.edge("bin/furnace", "link", [main, kernel, gauge, grate])
     return ninja.text(ninja.edge("selftest.txt", "run", [program]))
 
@@ -196,17 +200,9 @@ def _object(name: str) -> str:
     return f"obj/{name}.o"
 
 
-def _mixed(*groups: list[str]) -> list[str]:
-    """Return all names, those of each group spread evenly: ninja starts edges in the order of the file."""
-    placed = [((index + 0.5) / len(group), name) for group in groups for index, name in enumerate(group)]
-    return [name for _, name in sorted(placed)]
-
-
-def _with_rules(plan: DemoPlan, compiler: str) -> NinjaFile:
+def _with_rules(compiler: str) -> NinjaFile:
     ninja = NinjaFile()
     cxx, python = escape(shlex.quote(compiler)), escape(shlex.quote(sys.executable))
-    ninja.pool("heavy", plan.heavy_depth)
-    ninja.pool("light", plan.other_depth)
     ninja.rule(
         "cxx",
         f"{cxx} -std=c++17 -O1 -Iinclude -Igen -MMD -MF $out.d -c $in -o $out",

@@ -11,10 +11,6 @@ class NinjaFile:
     def __init__(self) -> None:
         self._lines = ["# Made by 'stoker demo'.", "ninja_required_version = 1.5", ""]
 
-    def pool(self, name: str, depth: int) -> None:
-        """Add a pool: at most `depth` of its edges at once."""
-        self._lines += [f"pool {name}", f"  depth = {depth}", ""]
-
     def rule(self, name: str, command: str, description: str, **variables: str) -> None:
         """Add a rule; `command` is ninja text: `$in`, `$out`."""
         self._lines += [f"rule {name}", f"  command = {command}", f"  description = {description}"]

@@ -9,7 +9,7 @@ import shlex
 import sys
 
 from stoker.demo.ninjafile import NinjaFile, escape
-from stoker.demo.sizing import DemoPlan
+from stoker.demo.sizing import PYTHON_LIGHT_SHARE, DemoPlan
 
 _OTHER_MIB = 8
 
@@ -61,18 +61,17 @@ def python_project(plan: DemoPlan, *, fail: bool) -> dict[str, str]:
     """Return the project's files by name."""
     ninja = NinjaFile()
     python = escape(shlex.quote(sys.executable))
-    ninja.pool("heavy", plan.heavy_depth)
     ninja.rule("work", f"{python} work.py $out $seconds $mib $in $flags", "Working on $out")
-    seconds = f"{plan.seconds_each:.3f}"
 
-    def job(output: str, inputs: list[str], mib: int = _OTHER_MIB, pool: str = "", flags: str = "") -> str:
-        return ninja.edge(
-            output, "work", inputs, implicit=["work.py"], seconds=seconds, mib=str(mib), pool=pool, flags=flags
-        )
+    def job(
+        output: str, inputs: list[str], mib: int = _OTHER_MIB, share: float = PYTHON_LIGHT_SHARE, flags: str = ""
+    ) -> str:
+        seconds = f"{share * plan.seconds_each:.3f}"
+        return ninja.edge(output, "work", inputs, implicit=["work.py"], seconds=seconds, mib=str(mib), flags=flags)
 
     generated = [job(f"gen/kernel_{n:02}.txt", []) for n in range(plan.medium)]
     kernels = [
-        job(f"obj/kernel_{n:02}.o", [generated[n % len(generated)]], mib, "heavy") for n, mib in enumerate(plan.heavy)
+        job(f"obj/kernel_{n:02}.o", [generated[n % len(generated)]], mib, 1.0) for n, mib in enumerate(plan.heavy)
     ]
     light = [job(f"obj/grate_{n:02}.o", []) for n in range(plan.light)]
     grate = job("lib/libgrate.a", light)

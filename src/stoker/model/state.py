@@ -140,6 +140,8 @@ class Job:
     waits_for: WaitCause = ""
     frozen_at: float | None = None
     stood: float = 0.0
+    held: bool = False
+    """Whether it has waited for memory before it began."""
 
     def age(self, now: float) -> float:
         """Seconds for which it has run at Unix time `now`, without those on deck and frozen."""
@@ -268,6 +270,14 @@ class MemoryUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Restraint:
+    """How many jobs waited for memory before they began, and how often one was frozen for want of it."""
+
+    held: int = 0
+    frozen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RamDiskUse:
     """The most that the RAM disk held, and by how much it is expected to grow, in bytes."""
 
@@ -332,6 +342,7 @@ class BuildState:
     """What runs while no scheduler does, as in events.Sampled."""
     machine: MachineSample | None = None
     memory: MemoryUse = field(default_factory=MemoryUse)
+    restraint: Restraint = field(default_factory=Restraint)
     ramdisk: RamDiskUse = field(default_factory=RamDiskUse)
     disk_written: int = 0
     """Bytes that the build wrote to disks, less what was deleted before it got there."""

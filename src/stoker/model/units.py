@@ -37,6 +37,18 @@ def format_bytes(size: float) -> str:
     return f"{value:.1f} {_BINARY[-1]}"
 
 
+def format_of(used: float, total: float) -> str:
+    """Two sizes in the unit of the larger, so that they fit and compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
+    number, _, unit = format_bytes(max(used, total)).partition(" ")
+    scale = max(used, total) / float(number) if float(number) else 1.0
+
+    def figure(size: float) -> str:
+        own, _, own_unit = format_bytes(size).partition(" ")
+        return own if own_unit == unit else f"{size / scale:.1f}" if size else "0"
+
+    return f"{figure(used)} of {figure(total)} {unit}"
+
+
 def parse_size(text: str) -> int:
     """Bytes of "12 GiB", "64G" (binary), "500MB" (decimal) or "1024". Raises ValueError with the remedy."""
     match = _SIZE.fullmatch(text)

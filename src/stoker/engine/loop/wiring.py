@@ -66,7 +66,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     store, supervisor, steps = EventStore(paths), SupervisorLink(paths), Steps(spec)
     state = store.state
     reload = ConfigReload(paths, spec, steps)
-    expectations = Expectations(reload.priors, History(history_path()))
+    expectations = Expectations(reload.priors, History(paths.history if spec.apart else history_path()))
     forecast = Forecast(expectations.foretell, expectations.unseen)
     roots = steps.roots(
         supervisor.top, known_run(supervisor.runs, state) if state.step is not None else supervisor.runs[0]

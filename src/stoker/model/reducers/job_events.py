@@ -11,6 +11,9 @@ from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_identity, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, JobHistory, Scheduler
 
+SHORT_OF_MEMORY = ("memory", "room", "unknown")
+"""Causes of waiting (events.WaitCause) that say that memory is short."""
+
 MAX_RANKED = 10
 """How many of the largest and of the slowest jobs are kept."""
 
@@ -47,17 +50,26 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     moved = evolve(
         job, state=e.state, running_since=since, expected=expected, moved_by=e.by, alone=e.alone, alone_by=e.alone_by
     )
+    restraint = state.restraint
     if e.state != job.state:
+        if e.state == "frozen" and not e.by:
+            restraint = evolve(restraint, frozen=restraint.frozen + 1)
         stood = job.stood + (max(0.0, time - job.frozen_at) if job.frozen_at is not None else 0.0)
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=stood)
-    return evolve(state, jobs={**state.jobs, e.jid: moved})
+    return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
 
 
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildState:
     waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
-    explained = {jid: evolve(job, waits=e.why, waits_for=e.cause) for jid, job in waiting.items()}
-    return evolve(state, jobs={**state.jobs, **explained})
+    short = e.cause in SHORT_OF_MEMORY
+    held = {jid for jid, job in waiting.items() if short and job.state == "on_deck"}
+    new = sum(not waiting[jid].held for jid in held)
+    explained = {
+        jid: evolve(job, waits=e.why, waits_for=e.cause, held=job.held or jid in held) for jid, job in waiting.items()
+    }
+    restraint = evolve(state.restraint, held=state.restraint.held + new) if new else state.restraint
+    return evolve(state, jobs={**state.jobs, **explained}, restraint=restraint)
 
 
 def at_least(expected: int | None, held: int) -> int | None:

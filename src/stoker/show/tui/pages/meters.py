@@ -14,7 +14,7 @@ from stoker.model.progress import progress_of
 from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_rough
+from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show.cache_text import counts_text, rate_text
 from stoker.show.level_text import MODES, compilers
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
@@ -175,17 +175,6 @@ def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: 
     return _row(label, parts, width)
 
 
-def of_total(used: float, total: float) -> str:
-    """Two sizes in the unit of the whole, so that they fit and compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
-    whole = format_bytes(total)
-    number, _, unit = whole.partition(" ")
-    first, _, own_unit = format_bytes(used).partition(" ")
-    if own_unit != unit and (total or used):
-        scale = total / float(number) if float(number) else 1.0
-        first = f"{used / scale:.1f}" if used else "0"
-    return f"{first} of {whole}"
-
-
 def _memory(
     state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs, *, explained_below: bool
 ) -> Line:
@@ -206,7 +195,7 @@ def _memory(
         details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
     if not explained_below:
         details.append((Part(f"{g.other} others ", "memory"), Part(format_bytes(_foreign(state, machine)), "text")))
-    value, edge = of_total(machine.memory_used, budget), Part(g.mark, "memory_limit")
+    value, edge = format_of(machine.memory_used, budget), Part(g.mark, "memory_limit")
     return _metered("memory", memory_bar(state, machine, bar, g), value, details, width, edge)
 
 
@@ -274,7 +263,7 @@ def _gpu(gpu: GpuSample, width: int, bar: int, g: Glyphs, *, several: bool) -> L
     use = gpu.utilisation
     details: list[Line] = []
     if gpu.memory_used is not None and gpu.memory_total:
-        details.append((Part(of_total(gpu.memory_used, gpu.memory_total), "text"),))
+        details.append((Part(format_of(gpu.memory_used, gpu.memory_total), "text"),))
     if gpu.temperature is not None:
         degree = " C" if g.ascii else " °C"
         details.append((Part(f"{gpu.temperature:.0f}{degree}", "text_dim"),))
@@ -294,7 +283,7 @@ def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) 
     if state.ramdisk.reserve:
         details.append((Part(format_bytes(state.ramdisk.reserve), "text"), Part(" kept for it", "text_dim")))
     shares = [(disk.used / max(1, disk.size), g.full, "disk")]
-    return _metered("ramdisk", meter_bar(shares, bar, g), of_total(disk.used, disk.size), details, width)
+    return _metered("ramdisk", meter_bar(shares, bar, g), format_of(disk.used, disk.size), details, width)
 
 
 def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk, width: int, g: Glyphs) -> Line:
@@ -303,7 +292,7 @@ def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk,
     if machine.disk_free is not None:
         ink = "warn bold" if machine.disk_free < DISK_LOW else "text"
         facts.append((format_bytes(machine.disk_free), ink, " free"))
-    facts.append((of_total(disk.used, disk.size), "text", " in RAM"))
+    facts.append((format_of(disk.used, disk.size), "text", " in RAM"))
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
         facts.append((f"{g.warn} {format_bytes(disk.free)} left", "warn bold", ""))
     facts.append((format_bytes(state.disk_written), "text", " written"))
@@ -336,7 +325,7 @@ def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:
     """What share of the compilations the compiler cache has answered."""
     details: list[Line] = [(Part(counts_text(use), "text"),)]
     if use.size is not None:
-        size = of_total(use.size, use.size_limit) if use.size_limit else format_bytes(use.size)
+        size = format_of(use.size, use.size_limit) if use.size_limit else format_bytes(use.size)
         details.append((Part(f"holds {size}", "text_dim"),))
     if use.saved_seconds is not None and use.saved_seconds >= 1:
         details.append((Part(f"saved about {format_rough(use.saved_seconds)}", "text_dim"),))
