@@ -114,6 +114,18 @@ def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
     assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in freeze
 
 
+def test_many_alike_are_one_line_and_jobs_that_just_fit_are_no_news() -> None:
+    story = builds.governed()
+    for n in range(14):
+        story.add(3660 + n, ev.Decided("governor", f"hold k{n}.o", f"needs ~245 MiB within 0:12, {9 - n % 9} B free"))
+        story.add(3660 + n, ev.Decided("governor", f"admit small{n}.o", "needs ~9.1 MiB of 55.0 GiB"))
+    story.add(3680, ev.Decided("governor", "admit k3.o", "begins early: needs ~245 MiB, may hold 1.0 GiB"))
+    hold, early = (text(line) for line in decision_lines.decisions(at(story.state), 80, 2, UNICODE))
+    assert "hold 14 jobs  needs ~245 MiB" in hold
+    assert "admit k3.o  begins early" in early
+    assert dashboard_page.decision_rows(story.state, 36) == 5  # a person's, a hold, a freeze, and these two
+
+
 @given(texts, texts, st.integers(0, 120))
 def test_a_decision_fits_its_line(what: str, why: str, room: int) -> None:
     first, second = decision_lines.fitted(what, why, room, UNICODE)
@@ -213,3 +225,12 @@ def test_a_memory_chart_is_as_high_as_what_it_shows() -> None:
     lines = [text_of(line) for line in dashboard_page.timeline(at(story.state), 80, 24, UNICODE)]
     assert any(line.startswith(" 3.0 GiB │") for line in lines), lines
     assert any("budget 55.0 GiB" in line for line in lines), "what does not fit the chart is still told"
+
+
+def test_the_end_says_how_many_jobs_memory_has_held_back() -> None:
+    story = builds.governed()
+    story.add(3660, ev.JobsWaiting((14, 15), "memory", "needs ~9.1 GiB"), ev.JobsWaiting((16,), "place", "16 run"))
+    story.add(3661, ev.JobsWaiting((14,), "room", "kept for 15"), ev.JobMoved(5, "frozen", by="word"))
+    state = story.add(3670, ev.BuildEnded("done", 0, "")).state
+    lines = [text(line) for line in dashboard_page.summary(at(state), 80, 24, UNICODE)]
+    assert any(line.startswith("governed 2 jobs waited for memory, 1 frozen") for line in lines)

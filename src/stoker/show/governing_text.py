@@ -103,6 +103,11 @@ def is_routine(decision: DecisionEntry) -> bool:
     return not is_person(decision) and decision.what.split(" ", 1)[0] in ROUTINE
 
 
+def is_usual(decision: DecisionEntry) -> bool:
+    """Whether it is a job that was let go because it fits: what a build does all the time, and no news to anybody."""
+    return is_routine(decision) and decision.what.startswith("admit ") and decision.why.startswith("needs ~")
+
+
 def _line(decision: DecisionEntry) -> str:
     return f"{_name(decision.who)}: {_what(decision)}"
 

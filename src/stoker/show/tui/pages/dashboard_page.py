@@ -91,7 +91,7 @@ def decisions_heading(width: int, g: Glyphs) -> Line:
 def decision_rows(state: BuildState, height: int) -> int:
     """Lines for decisions: as many as there are, within a fair share of the screen."""
     share = 1 if height < 20 else 2 if height < 24 else 3 if height < 30 else height // 6
-    return min(share, len(state.decisions) + len(state.notices))
+    return min(share, len(decision_lines.entries(state)))
 
 
 def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
@@ -301,6 +301,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         ),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),
+        *([("governed", restraint)] if (restraint := _restraint(state)) else []),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", header.shown_command(state)),
@@ -319,6 +320,13 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
             text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
             lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
     return lines + _rankings(state, width, height - len(lines), g)
+
+
+def _restraint(state: BuildState) -> str:
+    """How the governor kept the build within its memory; empty where it never had to."""
+    held, frozen = state.restraint.held, state.restraint.frozen
+    waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
+    return ", ".join([*([waited] if held else []), *([f"{frozen} frozen"] if frozen else [])])
 
 
 def _not_run(left: int) -> str:

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
-from stoker.show.governing_text import is_person
+from stoker.show.governing_text import is_person, is_usual
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, fit, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -31,9 +31,34 @@ LEAST_NAME = 8
 """Cells below which a name with its middle cut out says nothing."""
 
 
+ALIKE = ("hold", "admit")
+"""First words of the governor's decisions of which many follow each other: one line says how many."""
+
+
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
-    """Decisions and notices in order of time."""
-    return sorted([*state.decisions, *state.notices], key=lambda e: e.time)
+    """Decisions and notices that are news, in order of time; many alike in a row are one, with the newest's reason."""
+    found: list[DecisionEntry | Notice] = []
+    count = 1
+    both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
+    for entry in sorted(both, key=lambda e: e.time):
+        if isinstance(entry, DecisionEntry) and is_usual(entry):
+            continue
+        verb = _verb(entry)
+        if verb and found and isinstance(entry, DecisionEntry) and _verb(found[-1]) == verb:
+            count += 1
+            found[-1] = replace(entry, what=f"{verb} {count} jobs")
+        else:
+            count = 1
+            found.append(entry)
+    return found
+
+
+def _verb(entry: DecisionEntry | Notice) -> str:
+    """The first word of a decision of which there are many; empty for all others."""
+    if isinstance(entry, Notice) or is_person(entry):
+        return ""
+    verb = entry.what.split(" ", 1)[0]
+    return verb if verb in ALIKE else ""
 
 
 def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
