@@ -74,8 +74,8 @@ def test_a_folder_of_the_same_name_does_not_hide_the_build(stoker: Stoker, tmp_p
     told = stoker.run("diagnose", "--json", "project")
     assert [match["rule"] for match in json.loads(told.stdout)["matches"]] == ["memory-refused"], told.stderr
     (tmp_path / "empty").mkdir()
-    assert b"empty: Is a directory" in stoker.run("diagnose", "empty").stderr
-    assert b"Is a directory" in stoker.run("diagnose", "./project").stderr
+    assert b"empty: holds no logs" in stoker.run("diagnose", "empty").stderr
+    assert b"project: holds no logs" in stoker.run("diagnose", "./project").stderr
     assert b"'projec' may mean several builds" in stoker.run("diagnose", "projec").stderr
 
 

@@ -35,8 +35,9 @@ def test_the_first_real_error_is_the_cause_not_the_last_line() -> None:
 
 
 def test_about_one_step_what_is_specific_stands_first() -> None:
-    assert found(f"[1/9] CXX a.o\nFAILED: [code=137] a.o\n{KILLED}\n") == [("compiler-killed", 3), ("step-killed", 2)]
-    assert found(f"[1/9] CXX a.o\n{WRONG}\n{KILLED}\n") == [("compiler-killed", 3), ("compile-error", 2)]
+    assert found(f"[1/9] CXX a.o\nFAILED: [code=137] a.o\n{KILLED}\n") == [("compiler-killed", 3)]
+    log = f"[1/9] CXX a.o\n{WRONG}\n{KILLED}\n"
+    assert found(log) == [("compiler-killed", 3)], "within a few lines the general says no more"
 
 
 def test_of_two_steps_the_first_that_failed_is_the_cause() -> None:
@@ -84,7 +85,7 @@ CMAKE = "CMake {} at CMakeLists.txt:9 (find_package):\n  By the way:\n\n  Could 
 
 def test_the_body_of_a_cmake_warning_is_no_error() -> None:
     assert found(CMAKE.format("Warning")) == []
-    assert found(CMAKE.format("Error")) == [("cmake-package-missing", 4), ("cmake-error", 1)]
+    assert found(CMAKE.format("Error")) == [("cmake-package-missing", 4)]
 
 
 def test_a_cmake_warning_is_known_across_portions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +173,7 @@ def test_hostile_lines_cost_no_more_than_their_length() -> None:
     # Each line is made to keep the patterns of one rule busy; were one quadratic, this would take hours.
     words = sorted({pattern.words for rule in shipped_rules() for pattern in rule.patterns})
     log = b"\n".join(
-        (filling + word) * (8000 // len(filling + word))
+        (filling + word) * (2000 // len(filling + word))
         for word, filling in itertools.product(
             words, (b"", b"error: ", b"a", b" ", b": '", b"]", b"undefined symbol: ")
         )

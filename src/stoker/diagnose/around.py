@@ -1,14 +1,17 @@
-"""The lines around a place in a log. Unaware of what they say and of why they are wanted.
+"""The lines around a place in a log, and where a line begins. Unaware of why they are wanted.
 
-Whatever the log holds, little of it is read: of a long line the beginning, and the search for its end is bounded.
+Of a message of CMake's all lines are shown: its head stands at the margin, and its body is indented.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from stoker.diagnose.blocks import PORTION
+from stoker.diagnose.blocks import NEAR, PORTION, Block, shortened
+from stoker.diagnose.wrappers import unwrapped
 from stoker.model.text import plain
 
 ABOVE = 3
@@ -18,9 +21,18 @@ BELOW = 6
 LINE_SHOWN = 300
 """Characters of a line that are handed on."""
 
-_LINE_READ = 8 * 1024
-_MAX_PORTIONS = 64
-"""Portions that are read in search of a long line's end: 16 MiB; what is behind it is not shown then."""
+MESSAGE_LINES = 30
+"""Lines of one message of CMake's that are shown; the longest of its own, on package versions, have some 25."""
+
+_CMAKE = re.compile(r"(?:-- )?CMake (?:Deprecation |Author |Internal )?(Warning|Deprecation|Error)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """`lines` are harmless text, from the number `first` on."""
+
+    first: int
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +41,6 @@ class LineStart:
 
     offset: int
     line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """`offset` is the byte where the wanted line begins; `lines` are harmless text, from the number `first` on."""
-
-    offset: int
-    first: int
-    lines: tuple[str, ...]
 
 
 def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
@@ -67,23 +70,74 @@ def line_at(file: BinaryIO, offset: int) -> LineStart:
     return LineStart(offset - bytes_to_go, line)
 
 
-def around(file: BinaryIO, begin: LineStart, line: int) -> Around:
-    """Return a line and its neighbours, none from before `begin`. Raises OSError."""
-    first = place_of(file, begin, max(begin.line, line - ABOVE))
-    wanted = place_of(file, first, line)
-    file.seek(first.offset)
-    lines: list[str] = []
-    while len(lines) <= line - first.line + BELOW and (raw := file.readline(_LINE_READ)):
-        lines.append(plain(raw, LINE_SHOWN))
-        if not raw.endswith(b"\n") and not _skip_line(file):
+class Neighbours:
+    """The lines before and behind the line that begins at `start` in a block, which has the number `line`."""
+
+    def __init__(self, block: Block, start: int, line: int) -> None:
+        end = block.data.find(b"\n", start)
+        end = len(block.data) if end < 0 else end + 1
+        above = block.data[max(0, start - NEAR) : start]
+        if len(above) < NEAR:
+            above = (block.before + above)[-NEAR:]
+        below = block.data[end : end + NEAR]
+        if len(below) < NEAR:
+            below = (below + block.after)[:NEAR]
+        if len(above) == NEAR:
+            above = above[above.find(b"\n") + 1 :]
+        self.line = line
+        self._here = shortened(block.data[start:end])
+        self._above, self._below = above, below
+
+    def around(self, above: int = ABOVE, below: int = BELOW) -> Around:
+        """Return the line with its neighbours, or the whole message of CMake's that it belongs to."""
+        before, behind = self._above.split(b"\n")[:-1], self._below.splitlines()
+        head = _message_head(before, self._here)
+        if head is not None:
+            above = min(len(before) - head, MESSAGE_LINES - 1)
+            body = _body_length(behind, _indent((before[head:] or [self._here])[0]))
+            below = min(body, MESSAGE_LINES - 1 - above)
+        before = before[max(0, len(before) - above) :] if above else []
+        lines = [*before, self._here, *behind[:below]]
+        return Around(self.line - len(before), tuple(plain(shortened(line), LINE_SHOWN) for line in lines))
+
+    def in_cmake_warning(self) -> bool:
+        """Return whether the line is the indented body of a CMake warning."""
+        if not _indent(self._here):
+            return False
+        before = self._above.split(b"\n")[:-1]
+        head = _message_head(before, self._here)
+        said = _CMAKE.match(unwrapped(before[head]).lstrip()) if head is not None and head < len(before) else None
+        return said is not None and said[1] != "Error"
+
+
+def _message_head(above: Sequence[bytes], here: bytes) -> int | None:
+    """Return which line above is the head of CMake's message that `here` belongs to; their number if it is `here`."""
+    if _CMAKE.match(unwrapped(here).lstrip()):
+        return len(above)
+    indent = _indent(here)
+    for at in range(len(above) - 1, max(-1, len(above) - 1 - MESSAGE_LINES), -1):
+        if not indent:
+            return None
+        text = unwrapped(above[at])
+        own = len(text) - len(text.lstrip())
+        if text and own < indent:
+            if _CMAKE.match(text.lstrip()):
+                return at
+            indent = own
+    return None
+
+
+def _body_length(lines: Sequence[bytes], indent: int) -> int:
+    """Return how many lines from here on are blank, or indented deeper than the head; no blank ones at the end."""
+    count = 0
+    for number, line in enumerate(lines, 1):
+        text = unwrapped(line).rstrip()
+        if text and len(text) - len(text.lstrip()) <= indent:
             break
-    return Around(wanted.offset, first.line, tuple(lines))
+        count = number if text else count
+    return count
 
 
-def _skip_line(file: BinaryIO) -> bool:
-    """Go behind the end of the line; False if it is too far away."""
-    for _ in range(_MAX_PORTIONS):
-        rest = file.readline(PORTION)
-        if not rest or rest.endswith(b"\n"):
-            return True
-    return False
+def _indent(line: bytes) -> int:
+    text = unwrapped(line)
+    return len(text) - len(text.lstrip())

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stoker.diagnose.line_names import filled
 from stoker.diagnose.rule import Rule
 from stoker.model.diagnosis import Cause
 
+NEAR = 20
+"""Lines within which a general cause says no more than the specific one beside it about the same step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The first line that a rule matches.
+    """A line that a rule matches.
 
-    `line` counts from 1. `text` is harmless and cut. `step` is alike for lines between two lines of the scheduler.
-    `count` is how many lines the rule matches, counted up to a thousand. `names` are those in the first line, by kind.
+    `line` counts from 1. `text` is harmless and cut. `step` is alike for lines between two lines of the scheduler,
+    `attempt` counts how often the build began anew before. `is_diagnostic`: a compiler says so of a place in a source.
+    `names` are those in the line, by kind. `context` are the lines around it, from the number `context_line` on.
+    `count` is how many lines the rule matches, counted up to a thousand.
     """
 
     rule: Rule
     line: int
     text: str
     step: int
-    count: int = 1
+    attempt: int = 0
+    is_diagnostic: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+    context: tuple[str, ...] = ()
+    context_line: int = 1
+    count: int = 1
 
     @property
     def why(self) -> str:
@@ -37,41 +46,85 @@ class Match:
         return filled(self.rule.remedy, self.names)
 
 
-def in_order(matches: Iterable[Match]) -> list[Match]:
-    """Sort matches, the first cause first: by time, but within a step the specific before the general.
+def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
+    """Return one match of each rule, the first cause first. `found` are the first lines of each rule, in their order.
 
-    What a build may survive stands behind all others, if anything came later that it did not survive.
+    Causes come by time, but about a step the specific before the general, which is left out if it stands within a few
+    lines. What compilers say of sources is an exception: in one step the first error goes before its consequences.
+    Behind all others comes what the build survived: it was `survivable`, or of an attempt before the last, and
+    something that was not came later.
     """
-    unordered = list(matches)
+    groups = [list(matches) for matches in found]
+    last = max((m.attempt for ms in groups for m in ms if not m.rule.survivable), default=0)
+    newest = [[m for m in ms if m.attempt == last] or ms for ms in groups]
+    first_errors = _first_errors(m for ms in newest for m in ms)
+    specific: dict[int, list[Match]] = {}
+    for match in (m for ms in newest for m in ms if m.rule.rank == 0):
+        specific.setdefault(match.step, []).append(match)
+    picked = [m for ms in newest if (m := _pick(ms, specific, first_errors)) is not None]
     begin: dict[int, int] = {}
-    for match in unordered:
+    for match in picked:
         begin[match.step] = min(match.line, begin.get(match.step, match.line))
-    end = max((match.line for match in unordered if not match.rule.survivable), default=0)
-    survived = {match.rule.id for match in unordered if match.rule.survivable and match.line < end}
-    return sorted(unordered, key=lambda m: (m.rule.id in survived, begin[m.step], m.rule.rank, m.line))
+    end = max((m.line for m in picked if not m.rule.survivable and m.attempt == last), default=0)
+
+    def key(match: Match) -> tuple[bool, int, int, int]:
+        survived = match.line < end and (match.rule.survivable or match.attempt < last)
+        rank = 0 if first_errors.get(match.step) == match.line else match.rule.rank
+        return survived, begin[match.step], rank, match.line
+
+    return sorted(picked, key=key)
+
+
+def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
+    """Return for each step the line of the first thing that a compiler said of a source."""
+    lines: dict[int, int] = {}
+    for match in matches:
+        if match.is_diagnostic:
+            lines[match.step] = min(match.line, lines.get(match.step, match.line))
+    return lines
+
+
+def _pick(matches: list[Match], specific: Mapping[int, list[Match]], first_errors: Mapping[int, int]) -> Match | None:
+    """Return the first match of a rule that says more than a specific one beside it."""
+    for match in matches:
+        beside = [other for other in specific.get(match.step, ()) if abs(other.line - match.line) <= NEAR]
+        if first_errors.get(match.step) == match.line:  # what a compiler says next follows from it
+            beside = [other for other in beside if not other.is_diagnostic]
+        if match.rule.rank == 0 or not beside:
+            return replace(match, count=matches[0].count)
+    return None
 
 
 def cause_of(match: Match) -> Cause:
-    """Return the match as the journal records it, without the lines around it."""
-    rule = match.rule
-    return Cause(rule.id, rule.title, match.why, match.remedy, match.line, text=match.text, count=match.count)
+    """Return the match as the journal records it."""
+    return Cause(
+        match.rule.id,
+        match.rule.title,
+        match.why,
+        match.remedy,
+        match.line,
+        text=match.text,
+        context=match.context,
+        context_line=match.context_line,
+        count=match.count,
+    )
 
 
-def to_json(causes: Iterable[Cause], rules: Iterable[Rule]) -> dict[str, Any]:
-    """Return what `stoker diagnose --json` prints."""
+def to_json(causes: Iterable[Cause], rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Return causes as `stoker diagnose --json` prints them."""
     actions = {rule.id: rule.action for rule in rules}
-    return {
-        "matches": [
-            {
-                "rule": cause.rule,
-                "title": cause.title,
-                "line": cause.line,
-                "text": cause.text,
-                "why": cause.why,
-                "remedy": cause.remedy,
-                "action": actions.get(cause.rule, "none"),
-                "count": cause.count,
-            }
-            for cause in causes
-        ]
-    }
+    return [
+        {
+            "rule": cause.rule,
+            "title": cause.title,
+            "line": cause.line,
+            "text": cause.text,
+            "why": cause.why,
+            "remedy": cause.remedy,
+            "action": actions.get(cause.rule, "none"),
+            "count": cause.count,
+            "context": list(cause.context),
+            "context_line": cause.context_line,
+        }
+        for cause in causes
+    ]

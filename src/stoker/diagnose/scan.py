@@ -1,26 +1,35 @@
 """Looks for every rule in a log of any size, in one pass. Unaware of where the log is from and how matches are shown.
 
-A line meets a rule's regular expression only if it holds the rule's words, which are found with the fast search of
-bytes; so a log of some GB takes as long as it takes to read it a few times.
+A line meets a rule's regular expression only if it holds the rule's words. An automaton finds all words of all rules at
+once; so it matters little how many rules there are, and a log takes about as long as it takes to read it.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple
 
-from stoker.diagnose.blocks import BEFORE, Block, blocks, shortened
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from stoker.diagnose.around import Neighbours
+from stoker.diagnose.blocks import NEAR, Block, blocks, shortened
+from stoker.diagnose.likely import WORDS, Likely
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.rule import RANKS, Pattern, Rule
+from stoker.diagnose.wrappers import is_wrapper, unwrapped
 from stoker.model.text import clean
 
 MAX_COUNT = 1000
 """Lines of one rule that are counted; a thousand undefined references are as good as a million."""
+
+MAX_PLACES = 12
+"""Lines of one rule that are kept of an attempt: those beside a more specific failure say nothing."""
 
 TEXT_SHOWN = 500
 """Characters of a matched line that are handed on."""
@@ -28,28 +37,34 @@ TEXT_SHOWN = 500
 _TEXT_BEFORE = 150
 """Of these, how many may stand before the match in a longer line."""
 
-_LEADER = re.compile(
-    r"""(?:\#\d{1,6}[ ])?(?:\d{1,7}\.\d{1,6}[ ])?        # docker build: step and seconds
-        (?:\d{4}-\d\d-\d\dT[\d:.]{8,24}Z[ ])?            # GitHub Actions: the time
-        \s{0,200}+(?:\#\#\[error\])?""",
-    re.VERBOSE,
-)
-"""What wrappers put before a tool's own line; pip indents it."""
-
 _WARNING = re.compile(r"(?:^|[\s:(\[])(?:warning|note|remark|Warning|WARNING|DEPRECATION)\b(?!s)[^'\"]{0,40}?[:\]]")
 """A tool's own word that the line is not an error."""
 
 _QUOTED = re.compile(r"\d{0,9}+ {0,9}+\|(?: |$)")
 """A line of source, as gcc and clang quote it below an error."""
 
-_STEP = re.compile(
-    rb"^(?:#\d{1,6} )?(?:\d{1,7}\.\d{1,6} )?[ \t]{0,16}+(?:\[\d{1,7}/\d{1,7}\] |\[ {0,2}\d{1,3}%\] |FAILED: |ninja: )",
-    re.MULTILINE,
+_STEP_WORDS = (
+    *(b"%d] " % digit for digit in range(10)),
+    *(b"%] ", b"FAILED: ", b"ninja: "),
+    *(name + mark for name in (b"g++", b"gcc", b"clang", b"c++", b"nvcc") for mark in (b" -", b"-")),
 )
-"""A scheduler's own line: what follows belongs to another step."""
+_STEP = re.compile(rb"\[ {0,2}\d{1,7}(?:/\d{1,7}\]|%\]) |FAILED: |ninja: ")
+_COMMAND = re.compile(rb"[\w./-]{0,200}(?:[gc]\+\+|gcc|clang|nvcc)(?:-\d{1,2})? -")
+"""A scheduler's own line, or a compiler's command: what follows belongs to another step."""
 
-_CMAKE_WARNING = re.compile(rb"\s*+(?:-- )?CMake (?:Deprecation |Author )?(?:Warning|Deprecation)\b")
-_LINES_ABOVE = 20
+_MAX_PREFIX = 250
+"""Bytes that wrappers may put before it."""
+
+_DIAGNOSTIC = re.compile(
+    r"[^\s:(]{1,400}[:(]\d{1,7}(?:[:,]\d{1,6})?\)?\s?: (?:fatal |catastrophic )?error\b|error(?:\[E\d{4}\])?: .{0,200}$"
+)
+"""What a compiler says of a place in a source."""
+
+_NINJA_STOPPED = b"ninja: build stopped"
+_MAKE_STOPPED = b"make: *** "
+_NINJA_BEGINS = (b"[0/", b"[1/")
+_MARKS = (_NINJA_STOPPED, _MAKE_STOPPED, *_NINJA_BEGINS)
+"""The end of an attempt, and the first step of another."""
 
 
 class _Hit(NamedTuple):
@@ -57,64 +72,129 @@ class _Hit(NamedTuple):
     pattern: Pattern
 
 
+@dataclass(slots=True)
+class _Found:
+    """What is known of one rule: its first lines of each attempt, how many there are, and the last one."""
+
+    places: list[Match] = field(default_factory=list)
+    count: int = 0
+    last: int = 0
+
+
 class Scanner:
-    """Takes a log in blocks and keeps the first match of each rule."""
+    """Takes a log in blocks and keeps the first lines that each rule matches, and the likely place of any failure."""
 
     def __init__(self, rules: Collection[Rule], no_error: Callable[[str], bool] = lambda _: False) -> None:
         self._no_error = no_error
-        self._hits: dict[bytes, list[_Hit]] = defaultdict(list)
-        for rule in sorted(rules, key=lambda rule: rule.rank):
+        hits: dict[bytes, list[_Hit]] = defaultdict(list)
+        for rule in rules:
             for pattern in rule.patterns:
-                self._hits[pattern.words].append(_Hit(rule, pattern))
-        self._found: dict[str, Match] = {}
+                hits[pattern.words].append(_Hit(rule, pattern))
+        words = tuple(dict.fromkeys((*hits, *WORDS, *_MARKS)))
+        self._hits = [hits.get(word, []) for word in words]
+        self._words = _automaton(words)
+        self._found: dict[str, _Found] = defaultdict(_Found)
         self._step = 0
+        self._attempt = 0
+        self._stopped_at: int | None = None
+        self.likely = Likely()
 
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
-        return in_order(self._found.values())
+        counted = ([replace(m, count=found.count) for m in found.places] for found in self._found.values())
+        return in_order(counted)
+
+    def last_line(self) -> int:
+        """Return the last line that any rule has matched, 0 if none has."""
+        return max((found.last for found in self._found.values() if not found.places[0].rule.survivable), default=0)
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
         starts = self._lines_to_look_at(block.data)
-        steps = [match.start() for match in _STEP.finditer(block.data)] if starts else []
+        steps = _steps(block.data) if starts else []
         at, line = 0, block.line
-        for start in sorted(starts):
+        for start, hits in sorted(starts.items()):
             line += block.data.count(b"\n", at, start)
             at = start
-            self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), starts[start])
-        self._step += len(steps) if starts else bool(_STEP.search(block.data))
+            self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), hits)
+        self._step += len(steps) if starts else bool(_steps(block.data[:NEAR]) or _steps(block.data))
 
-    def _lines_to_look_at(self, data: bytes) -> dict[int, list[_Hit]]:
-        """Return where lines begin that hold a rule's words, and the rules."""
-        starts: dict[int, list[_Hit]] = {}
-        for words, hits in self._hits.items():
-            wanted = [hit for hit in hits if not self._is_enough(hit.rule)]
-            at = data.find(words) if wanted else -1
-            while at >= 0:
-                starts.setdefault(data.rfind(b"\n", 0, at) + 1, []).extend(wanted)
-                end = data.find(b"\n", at)
-                at = data.find(words, end) if end >= 0 else -1
+    def _lines_to_look_at(self, data: bytes) -> dict[int, set[int]]:
+        """Return where lines begin that hold words, and which."""
+        starts: dict[int, set[int]] = {}
+        begin = end = -1
+        for word, at, _ in self._words.find_matches_as_indexes(data, overlapping=True):
+            if not begin <= at < end:
+                begin = data.rfind(b"\n", 0, at) + 1
+                end = data.find(b"\n", at) + 1 or len(data) + 1
+            starts.setdefault(begin, set()).add(word)
         return starts
+
+    def _look_at_line(self, block: Block, start: int, line: int, step: int, words: set[int]) -> None:
+        end = block.data.find(b"\n", start)
+        raw = shortened(block.data[start : end if end >= 0 else len(block.data)])
+        hits = [hit for word in words for hit in self._hits[word] if not self._is_enough(hit.rule)]
+        hits.sort(key=lambda hit: (hit.rule.rank, hit.rule.id))
+        near: Neighbours | None = None
+        for part in raw.rstrip(b"\r").split(b"\r"):
+            inner = unwrapped(part).strip()
+            self._follow_attempts(inner, step)
+            if _QUOTED.match(inner):
+                continue
+            found = list(_rules_in(inner, hits))
+            if hits and not found:  # what looks like a wrapper may be the tool's own
+                found = list(_rules_in(clean(part, 2 * len(part) + 1).strip(), hits))
+            looks_like = 0 if found else self.likely.kind(inner, is_warning=_WARNING.search(inner) is not None)
+            if not (found or looks_like) or self._no_error(inner):
+                continue
+            near = near or Neighbours(block, start, line)
+            is_warning = near.in_cmake_warning()
+            for rule, match in found:
+                if rule.warning or not is_warning:
+                    self._note(rule, step, match, near)
+            if looks_like and not is_warning:
+                self.likely.note(looks_like, _shown(inner, 0), step, near)
 
     def _is_enough(self, rule: Rule) -> bool:
         return rule.id in self._found and self._found[rule.id].count >= MAX_COUNT
 
-    def _look_at_line(self, block: Block, start: int, line: int, step: int, hits: list[_Hit]) -> None:
-        end = block.data.find(b"\n", start)
-        raw = shortened(block.data[start : end if end >= 0 else len(block.data)])
-        hits = sorted(hits, key=lambda hit: hit.rule.rank)
-        for part in raw.rstrip(b"\r").split(b"\r"):
-            text = _tool_text(part)
-            for rule, found in _rules_in(text, hits):
-                if rule.warning or not (_is_cmake_warning(block, start) or self._no_error(text)):
-                    self._note(rule, line, step, found)
+    def _follow_attempts(self, text: str, step: int) -> None:
+        """Note where the build begins anew: what an attempt before died of was survived."""
+        if text.startswith(_NINJA_STOPPED.decode()):
+            self._stopped_at = -1
+        elif text.startswith(_MAKE_STOPPED.decode()):
+            self._stopped_at = step
+        elif self._stopped_at is not None:
+            begins = text.startswith(("[0/", "[1/")) if self._stopped_at < 0 else step > self._stopped_at
+            if begins:
+                self._begin_attempt()
 
-    def _note(self, rule: Rule, line: int, step: int, found: re.Match[str]) -> None:
-        first = self._found.get(rule.id)
-        if first is None:
-            self._found[rule.id] = Match(rule, line, _shown(found.string, found.start()), step, names=names_in(found))
-        else:
-            self._found[rule.id] = replace(first, count=first.count + 1)
+    def _begin_attempt(self) -> None:
+        self._attempt += 1
+        self._stopped_at = None
+        self.likely = Likely()
+        for found in self._found.values():
+            del found.places[2:]
+
+    def _note(self, rule: Rule, step: int, match: re.Match[str], near: Neighbours) -> None:
+        found = self._found[rule.id]
+        found.count += 1
+        found.last = near.line
+        if sum(place.attempt == self._attempt for place in found.places) < MAX_PLACES:
+            around = near.around()
+            found.places.append(
+                Match(
+                    rule,
+                    near.line,
+                    _shown(match.string, match.start()),
+                    step,
+                    self._attempt,
+                    _DIAGNOSTIC.match(match.string) is not None,
+                    names_in(match),
+                    around.lines,
+                    around.first,
+                )
+            )
 
 
 def scan(
@@ -137,17 +217,32 @@ def scan(
     return scanner.matches()
 
 
-def _tool_text(raw: bytes) -> str:
-    """Return a tool's own line: harmless, and without what wrappers put before it."""
-    text = clean(raw, 2 * len(raw) + 1).rstrip()
-    leader = _LEADER.match(text)
-    return text[leader.end() :] if leader else text
+@functools.lru_cache(4)
+def _automaton(words: tuple[bytes, ...]) -> BytesAhoCorasick:
+    """Return what finds all of these words in one pass; making it takes some milliseconds."""
+    return BytesAhoCorasick(words, implementation=Implementation.DFA)
 
 
-def _rules_in(text: str, hits: list[_Hit]) -> Iterator[tuple[Rule, re.Match[str]]]:
+def _steps(data: bytes) -> list[int]:
+    """Return where lines begin that begin a step."""
+    starts: list[int] = []
+    end = 0
+    for _, at, _ in _automaton(_STEP_WORDS).find_matches_as_indexes(data):
+        if at >= end:
+            start = data.rfind(b"\n", end, at) + 1 or end
+            end = data.find(b"\n", at) + 1 or len(data)
+            if _STEP.match(data, start) or _COMMAND.match(data, start) or _is_wrapped_step(data[start:end]):
+                starts.append(start)
+    return starts
+
+
+def _is_wrapped_step(line: bytes) -> bool:
+    step = _STEP.search(line, 0, 2 * _MAX_PREFIX)
+    return step is not None and is_wrapper(line[: step.start()])
+
+
+def _rules_in(text: str, hits: Sequence[_Hit]) -> Iterator[tuple[Rule, re.Match[str]]]:
     """Yield the rules that a line matches, and where; those of a better rank come first and shut out the others."""
-    if _QUOTED.match(text):
-        return
     best = len(RANKS)
     seen = set()
     for rule, pattern in hits:
@@ -166,21 +261,3 @@ def _shown(text: str, at: int) -> str:
         return text
     begin = max(0, at - _TEXT_BEFORE) if at >= TEXT_SHOWN // 2 else 0
     return clean(("…" if begin else "") + text[begin:], TEXT_SHOWN)
-
-
-def _is_cmake_warning(block: Block, start: int) -> bool:
-    """Return whether a line is the indented body of a CMake warning, whose head stands some lines above."""
-    indent = _indent(block.data[start : start + 64])
-    above = (block.before + block.data[max(0, start - BEFORE) : start])[-BEFORE:]
-    for line in reversed(above.splitlines()[-_LINES_ABOVE:]):
-        if not indent:
-            return False
-        if line.strip() and _indent(line) < indent:
-            if _CMAKE_WARNING.match(line):
-                return True
-            indent = _indent(line)
-    return False
-
-
-def _indent(line: bytes) -> int:
-    return len(line) - len(line.lstrip(b" \t"))

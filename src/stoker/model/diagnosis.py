@@ -21,9 +21,14 @@ ACTION_KINDS: tuple[ActionKind, ...] = get_args(ActionKind)
 MAX_CAUSES = 6
 """The first cause and what else was found; what comes later is a consequence as a rule."""
 
-MAX_CONTEXT = 12
+MAX_CONTEXT = 30
 MAX_LINE = 300
-"""Lines around a cause, and characters of each: a screen's worth."""
+"""Lines around a cause, and characters of each: a long message of CMake's."""
+
+UNKNOWN_FAILURE = "unknown-failure"
+LOG_BEGINS_LATE = "log-begins-late"
+GUESSES = (UNKNOWN_FAILURE, LOG_BEGINS_LATE)
+"""In place of a rule's name where no rule knows the failure: its likely place, and that it is not in the output."""
 
 MAX_PROSE = 2000
 MAX_FACTS = 8
@@ -49,7 +54,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One known failure.
+    """One known failure, or the likely place of an unknown one.
 
     `line` counts from 1 and is the place in the output that shows it, `offset` that line's byte; both None where the
     output is silent. `context` are the lines around it, from the number `context_line` on. `job` is the output of the
@@ -67,6 +72,11 @@ class Cause:
     context_line: int = 1
     job: str = ""
     count: int = 1
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether no rule knows it."""
+        return self.rule in GUESSES
 
 
 @dataclass(frozen=True, slots=True)

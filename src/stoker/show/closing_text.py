@@ -22,7 +22,8 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
     diagnosis, name = state.diagnosis, clean(state.id)
     lines = []
     if diagnosis is not None and diagnosis.cause is not None:
-        lines.append(f"{clean(diagnosis.cause.title)}; what to do: stoker diagnose {name}")
+        more = "more lines of it" if diagnosis.cause.is_guess else "what to do"
+        lines.append(f"{clean(diagnosis.cause.title)}; {more}: stoker diagnose {name}")
         lines += _cause_lines(diagnosis.cause)
         lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
     elif state.outcome == "failed":

@@ -29,10 +29,21 @@ def _in_full(cause: Cause) -> Iterator[str]:
     yield f"{clean(cause.title)}  [{clean(cause.rule)}]"
     place = place_of(cause)
     yield f"  {place}:" if place else "  not in the output"
-    if cause.text:
-        yield f"    {clean(cause.text)}"
+    yield from _lines(cause)
     yield from _paragraph("why", clean(cause.why, MAX_PROSE))
     yield from _paragraph("remedy", clean(cause.remedy, MAX_PROSE))
+
+
+def _lines(cause: Cause) -> Iterator[str]:
+    """The line that shows it among its neighbours; a long one as far as it matters."""
+    if not cause.context or cause.line is None:
+        if cause.text:
+            yield f"    {clean(cause.text)}"
+        return
+    digits = len(str(cause.context_line + len(cause.context) - 1))
+    for number, text in enumerate(cause.context, cause.context_line):
+        here = number == cause.line
+        yield f"  {'>' if here else ' '} {number:{digits}}  {clean(cause.text if here else text)}".rstrip()
 
 
 def _paragraph(head: str, text: str) -> list[str]:

@@ -1,81 +1,202 @@
-"""`stoker diagnose`: why did this build fail? Reads a log, stdin, or the output of a build that stoker ran."""
+"""`stoker diagnose`: why did this build fail? Reads logs, stdin, or the output of a build that stoker ran."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import stat
 import sys
-from collections.abc import Sequence
+import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Self
 
 from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
-from stoker.model.diagnosis import Cause
+from stoker.diagnose.blocks import PORTION
+from stoker.diagnose.killed_lines import names_killed
+from stoker.diagnose.log_files import logs_in, unpacked
+from stoker.diagnose.log_reading import LogReading, read_log
+from stoker.diagnose.match import to_json
+from stoker.diagnose.rule import shipped_rules
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
+from stoker.model.units import format_bytes
 from stoker.record.builds import AmbiguousBuildError, NoSuchBuildError, final_state, resolve
+from stoker.show.diagnosis_text import render
 
 FOUND = 0
 NOTHING_KNOWN = 1
+ENDED_WELL = 3
 
-NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 and look at its end"
+NOTHING = "nothing in it looks like an error; build again with -j 1 and look at its end"
+WELL = "ends like a build that ended well"
+
+PROGRESS_AFTER = 2.0
+PROGRESS_EVERY = 0.2
+"""Seconds from which on, and how often, a terminal shows how far a large log was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What is said of one log, or of one build with its state."""
+
+    name: str
+    reading: LogReading
+    state: BuildState | None = None
+
+    @property
+    def status(self) -> int:
+        if self.reading.ended_well:
+            return ENDED_WELL
+        return FOUND if self.reading.verdict == "known" else NOTHING_KNOWN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker diagnose`."""
     parser.add_argument(
-        "file",
-        nargs="?",
-        metavar="FILE|-|ID",
-        help="a log, - for stdin, or a build's ID or name; without it what is piped in, else the newest build",
+        "files",
+        nargs="*",
+        metavar="FILE|FOLDER|-|ID",
+        help="logs (also .gz .xz .zst), folders of logs, - for stdin, or a build's ID or name; without it what is "
+        "piped in, else the newest build",
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the failures that are known, the first cause first.
+    """Print the failures that are known, the first cause first, or the likely place of an unknown one.
 
-    0 something was found, 1 nothing known was found, 2 it cannot be read; raises CliError (2).
+    0 something was found, 1 nothing known was found, 3 it ends like a build that ended well, 2 it cannot be read;
+    raises CliError (2).
     """
-    from stoker.diagnose.match import to_json
-    from stoker.diagnose.rule import shipped_rules
-    from stoker.show.diagnosis_text import render
-
-    meant = args.file if args.file is not None else _meant()
-    name = clean(meant)
-    try:
-        build = _build(meant)
-        state = BuildState() if build is None else final_state(build)
-        causes = [] if build is not None and _nothing_failed(state) else _causes(meant, build, state)
-    except OSError as err:
-        raise CliError(f"{name}: {err.strerror}; name a log, - for stdin, or an ID of 'stoker ls'", USAGE) from err
-    phase = {} if build is None else {"state": state.phase}
+    names = [name for word in args.files for name in _expanded(word)] if args.files else [_meant()]
+    answers, unreadable = [], 0
+    for name in names:
+        try:
+            answers.append(_answer(name))
+        except OSError as err:
+            reason = err.strerror or "it cannot be read"
+            said = f"{clean(name)}: {reason}; name a log, - for stdin, or an ID of 'stoker ls'"
+            if len(names) == 1:
+                raise CliError(said, USAGE) from err
+            print(f"stoker: {said}", file=sys.stderr)
+            unreadable = USAGE
     if args.json:
-        print(json.dumps({**to_json(causes, shipped_rules()), **phase}, indent=2))
-        return FOUND if causes else NOTHING_KNOWN
-    if build is not None and not state.over and causes:
-        print(f"stoker: {name} still runs; what has failed so far:", file=sys.stderr, flush=True)
-    nothing = NOTHING if build is None else _nothing_text(state)
-    sys.stdout.write(render(causes) if causes else f"{name}: {nothing}\n")
-    return FOUND if causes else NOTHING_KNOWN
+        each = [_as_json(answer) for answer in answers]
+        several = [{"file": clean(a.name), **one} for a, one in zip(answers, each, strict=True)]
+        print(json.dumps({"logs": several} if len(names) > 1 else each[0], indent=2))
+    else:
+        heads = [f"== {clean(answer.name)}\n" if len(names) > 1 else "" for answer in answers]
+        sys.stdout.write("\n".join(head + _as_text(answer) for head, answer in zip(heads, answers, strict=True)))
+    statuses = {answer.status for answer in answers}
+    return unreadable or next((status for status in (FOUND, NOTHING_KNOWN) if status in statuses), ENDED_WELL)
 
 
-def _nothing_failed(state: BuildState) -> bool:
-    """Say whether there is nothing to find the cause of, whatever words the output has."""
-    return state.outcome == "done" or (not state.over and not progress_of(state).failed)
+def _expanded(word: str) -> list[str]:
+    """Return the logs of a folder; any other word as it is. A folder's name may mean the build called after it."""
+    path = Path(word)
+    if word == "-" or not path.is_dir() or ("/" not in word and _build(word) is not None):
+        return [word]
+    try:
+        logs = [str(log) for log in logs_in(path)]
+    except OSError as err:
+        raise CliError(f"{clean(word)}: {err.strerror}", USAGE) from err
+    if not logs:
+        raise CliError(f"{clean(word)}: holds no logs (*.log, *.txt, *.out); name a file", USAGE)
+    return logs
 
 
-def _nothing_text(state: BuildState) -> str:
-    """Return what is said of a build for whose failure no cause is known, if it has failed at all."""
+def _answer(name: str) -> _Answer:
+    """Read what is meant by this name. Raises OSError, and CliError where it may be one of several builds."""
+    build = _build(name)
+    if build is None:
+        with _file(name) as file, _Progress(clean(name)) as progress:
+            return _Answer(name, read_log(unpacked(file), shipped_rules(), enough=progress.step))
+    state = final_state(build)
+    if not state.over and progress_of(state).failed:
+        print(f"stoker: {clean(name)} still runs; what has failed so far:", file=sys.stderr, flush=True)
+    return _Answer(name, _of_build(build, state), state)
+
+
+def _file(name: str) -> BinaryIO:
+    return sys.stdin.buffer if name == "-" else Path(name).open("rb")
+
+
+def _of_build(build: BuildPaths, state: BuildState) -> LogReading:
+    """Return what is known of a build's output. Raises OSError."""
+    if state.outcome == "done" or (not state.over and not progress_of(state).failed):
+        return LogReading()  # whatever words the output has
+    if state.diagnosis is not None and state.diagnosis.complete:
+        return LogReading(state.diagnosis.causes)  # found at the build's end, with what was killed in mind
+    with open_regular(build.output) as file:
+        line = 1
+        if state.step is not None:  # what came before the last attempt was repaired, or well
+            begin = line_at(file, state.step.log_start)
+            file.seek(begin.offset)
+            line = begin.line
+        with _Progress(clean(build.output.name)) as progress:
+            no_error = names_killed(state)
+            return read_log(file, shipped_rules(), line, progress.step, no_error, has_failed=True)
+
+
+class _Progress:
+    """Shows on a terminal how much of a large log was read; wiped at the end."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._next = time.monotonic() + PROGRESS_AFTER if sys.stderr.isatty() else math.inf
+        self._portions = 0
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            os.write(2, b"\r\x1b[K")  # past the sanitiser of sys.stderr
+
+    def step(self) -> bool:
+        """Count a portion. Never enough."""
+        self._portions += 1
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_EVERY
+            self._shown = True
+            os.write(2, f"\r\x1b[Kstoker: {self._name}: {format_bytes(self._portions * PORTION)} read".encode())
+        return False
+
+
+def _as_json(answer: _Answer) -> dict[str, Any]:
+    causes, rules = answer.reading.causes, shipped_rules()
+    guesses = to_json((cause for cause in causes if cause.is_guess), rules)
+    return {
+        "matches": to_json((cause for cause in causes if not cause.is_guess), rules),
+        "verdict": answer.reading.verdict,
+        "likely": guesses[0] if guesses else None,
+        **({} if answer.state is None else {"state": answer.state.phase}),
+    }
+
+
+def _as_text(answer: _Answer) -> str:
+    name, causes = clean(answer.name), answer.reading.causes
+    if answer.reading.ended_well:
+        met = ", ".join(f"{clean(cause.title)} (line {cause.line})" for cause in causes)
+        return f"{name}: {WELL}{f'; on its way it met: {met}' if met else ''}\n"
+    return render(causes) if causes else f"{name}: {_nothing_text(answer.state)}\n"
+
+
+def _nothing_text(state: BuildState | None) -> str:
+    """Return what is said where no cause is known, of a build if it has failed at all."""
+    if state is None or (state.over and state.outcome != "done"):
+        return NOTHING
     if state.outcome == "done":
         return "ended well, there is nothing to diagnose"
-    return NOTHING if state.over else "still runs, and nothing has failed so far"
+    return "still runs, and nothing has failed so far"
 
 
 def _meant() -> str:
@@ -95,21 +216,8 @@ def _meant() -> str:
     return name
 
 
-def _causes(name: str, build: BuildPaths | None, state: BuildState) -> Sequence[Cause]:
-    """Return what is known of stdin, of a log, or else of a build's output. Raises OSError."""
-    if name == "-":
-        return _scanned(sys.stdin.buffer, state)
-    if state.diagnosis is not None and state.diagnosis.complete:
-        return state.diagnosis.causes  # found at the build's end, with what was killed in mind
-    with Path(name).open("rb") if build is None else open_regular(build.output) as file:
-        return _scanned(file, state)
-
-
 def _build(name: str) -> BuildPaths | None:
-    """Return the build that is meant by this, None where it is a log. Raises CliError where it may be one of several.
-
-    A folder is no log, and a build is called after its folder unless somebody named it.
-    """
+    """Return the build that is meant, None where it is a log. Raises CliError where it may be one of several."""
     if name == "-" or "/" in name or Path(name).is_file():
         return None
     try:
@@ -118,18 +226,3 @@ def _build(name: str) -> BuildPaths | None:
         raise CliError(str(err), USAGE) from err
     except NoSuchBuildError:
         return None
-
-
-def _scanned(file: BinaryIO, state: BuildState) -> list[Cause]:
-    """Scan the output from where the last attempt begins: what came before was repaired, or well."""
-    from stoker.diagnose.killed_lines import names_killed
-    from stoker.diagnose.match import cause_of
-    from stoker.diagnose.rule import shipped_rules
-    from stoker.diagnose.scan import scan
-
-    line = 1
-    if state.step is not None:
-        begin = line_at(file, state.step.log_start)
-        file.seek(begin.offset)
-        line = begin.line
-    return [cause_of(match) for match in scan(file, shipped_rules(), line, no_error=names_killed(state))]

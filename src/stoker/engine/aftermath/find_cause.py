@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from stoker.diagnose.around import LineStart, around, line_at
+from stoker.diagnose.around import LineStart, line_at, place_of
 from stoker.diagnose.killed_lines import names_killed
-from stoker.diagnose.match import Match
+from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.rule import Rule, shipped_rules
-from stoker.diagnose.scan import scan
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.engine.aftermath.remedies import Deaths, action_for
 from stoker.model.diagnosis import MAX_CAUSES, Cause, Diagnosis, bounded
@@ -81,7 +80,8 @@ def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[s
     deaths = Deaths(tuple(_killed_at_last(state)), alone)
     if deaths.jobs:
         causes = _memory_first(causes, state, deaths, rules)
-    action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if causes else None
+    known = causes and not causes[0].is_guess
+    action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if known else None
     return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths)), action, complete))
 
 
@@ -103,9 +103,9 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     file.seek(here.offset)
     until, deadline = here.offset + MAX_BYTES, time.monotonic() + MAX_SECONDS
     enough = lambda: file.tell() >= until or time.monotonic() > deadline  # noqa: E731
-    matches = scan(file, rules, here.line, enough, names_killed(state))
-    complete = begin == start and file.tell() >= size
-    return [_cause(file, here, match, state.failures) for match in matches[: 2 * MAX_CAUSES]], complete
+    reading = read_log(file, rules, here.line, enough, names_killed(state), has_failed=True)
+    complete = begin == start and reading.complete
+    return [_placed(file, here, cause, state.failures) for cause in reading.causes[: 2 * MAX_CAUSES]], complete
 
 
 def _nearer(failures: Sequence[Failure], size: int) -> int:
@@ -113,22 +113,11 @@ def _nearer(failures: Sequence[Failure], size: int) -> int:
     return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
 
 
-def _cause(file: BinaryIO, begin: LineStart, match: Match, failures: Sequence[Failure]) -> Cause:
-    near, rule = around(file, begin, match.line), match.rule
-    job = next((f.output for f in failures if f.log_start <= near.offset < f.log_end), "")
-    return Cause(
-        rule.id,
-        rule.title,
-        match.why,
-        match.remedy,
-        match.line,
-        near.offset,
-        match.text,
-        near.lines,
-        near.first,
-        job,
-        match.count,
-    )
+def _placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
+    """The same with the byte where it stands, and the job that said so."""
+    offset = place_of(file, begin, cause.line or begin.line).offset
+    job = next((f.output for f in failures if f.log_start <= offset < f.log_end), "")
+    return replace(cause, offset=offset, job=job)
 
 
 # -- deaths ----------------------------------------------------------------------------------------------------
@@ -154,7 +143,7 @@ def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules:
         first = replace(first, title=SHED_TITLE, why=SHED_WHY)
     elif deaths.were_alone:
         first = replace(first, why=TOO_LARGE, remedy=NO_ROOM)
-    return [first, *(cause for cause in causes if cause.rule != first.rule)]
+    return [first, *(cause for cause in causes if cause.rule != first.rule and not cause.is_guess)]
 
 
 def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule]) -> Cause:

@@ -1,0 +1,213 @@
+"""Where a failure that no rule knows most likely stands in a log, and how a log looks whose build ended well.
+
+Knows what errors of any tool look like, and none of them by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stoker.diagnose.around import Around, Neighbours
+from stoker.model.diagnosis import LOG_BEGINS_LATE, UNKNOWN_FAILURE, Cause
+
+ABOVE = 12
+BELOW = 5
+"""Lines shown around the likely place: more than around a known failure, since nobody knows what they say."""
+
+CLUSTER = 30
+"""Lines between words that may belong to one failure."""
+
+WORDS = tuple(
+    word.encode()
+    for word in (
+        *(
+            "rror:",
+            "rror :",
+            "rror[",
+            "rror (",
+            "rror ",
+            "RROR ",
+            "RROR:",
+            "rrors:",
+            "xception:",
+            "atal:",
+            "atal error",
+        ),
+        *("FATAL", "FAIL", "ailed", "*** ", "panic", "borted", "egmentation fault", "ssertion", "ninja: build stopped"),
+        *("annot ", "an't ", "ould not ", "nable to ", "ot found", "o such ", "ot exist", "denied", "refused"),
+        *("nvalid ", "nknown ", "nrecognized ", "nsupported ", "nresolved ", "ndefined ", "is missing", "sage: "),
+        *("Fehler", "rreur", "rro:", "rrore:", "fel:", "hata:", "hyba:", "łąd", "шибка", "омилка"),
+        *("错误", "錯誤", "エラー", "오류"),
+    )
+)
+"""One of these stands in every line that looks like an error: pieces of words, whose first letter may be a capital."""
+
+_PROBE = re.compile(
+    r"""--\ |(?:checking|looking|performing|detecting|compiler)\ (?:for|if|whether|test)\b|\#define\ |run-time\ dep
+    |.{0,300}\b(?:no\ errors?|errors?:\ 0|[^\d.,]0\ (?:errors?|failed))\b|0\ errors?\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Questions of a configure script, whose answer may be no; and counts of errors that are none."""
+
+_STOPPED = re.compile(
+    r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete
+    |collect2:\ error:\ ld\ returned
+    |(?:\S{0,100}\ )?error:\ (?:
+        command\ .{1,300}\ failed|subprocess-exited|builder\ for\ |metadata-generation-failed|failed\ building[ ]
+        |job\ failed|process\ |failed\ to\ (?:solve|build)|could\ not\ compile\ |recipe\ for|build\ failed)
+    |.{0,200}(?:process\ completed\ with\ exit\ code|calledprocesserror:\ |\breturned\ (?:a\ )?non-zero)
+    |build\ failed\b|failed\ to\ build\ \S{1,100}$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What only says that something before it failed."""
+
+_TRANSLATED = (
+    r"(?:Fehler|[Ee]rreur|[Ee]rro|[Ee]rrore|[Ff]el|[Hh]ata|[Cc]hyba|[Bb]łąd|[Оо]шибка|[Пп]омилка)(?: fatale?)? ?:"
+    r"|错误|錯誤|エラー|오류|\berror fatal:"
+)
+TRANSLATED = re.compile(rf"{_TRANSLATED}|\*\*\* \[.{{1,600}}\] (?!Error\b|Killed$)\w{{2,20}} \d{{1,3}}$")
+"""The word for an error in the languages into which gcc, binutils, make and CMake are translated."""
+
+_ERROR = re.compile(
+    rf"""\b(?i:error)\ ?(?:\[[\w-]{{1,40}}\]|[A-Z]{{0,6}}\d{{1,6}})?\s?[:!(]|\berrors?:$
+    |^(?:\w{{1,40}}\s)?(?:ERROR|Error|error)\b
+    |^[A-Za-z_][\w.]{{0,120}}(?:Error|Exception|Exit)\b(?::|$)|\b(?i:fatal)(?:\ error)?\s?:|\bFATAL\b
+    |\bpanicked\ at\b|^panic:\ |^FAIL(?:ED|URE)?\b|\bAborted\b|[Ss]egmentation\ fault|[Aa]ssertion\ .{{0,200}}fail
+    |\b(?:compilation|build)\ errors?\b|^\S{{0,200}}:\ \*\*\*\ |{_TRANSLATED.replace(" ", "[ ]")}""",
+    re.VERBOSE,
+)
+"""Sure words."""
+
+_MAYBE = re.compile(
+    r"""\b(?:[Cc]annot|[Cc]an't|[Cc]ould\ not|[Uu]nable\ to|[Nn]ot\ found|[Nn]o\ such|not\ exist|[Dd]enied|[Rr]efused
+    |[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Uu]nsupported|[Uu]nresolved|[Uu]ndefined|is\ missing|[Uu]sage:
+    |[Ff]ailed|FAIL|[Ff]atal|[Aa]bort|[Ee]xception|[Pp]anic)\b""",
+    re.VERBOSE,
+)
+"""Words that also stand where nothing failed."""
+
+NONE, MAYBE, ERROR, STOP, FAILED = range(5)
+
+
+def kind_of(text: str) -> int:
+    """Return how much a line looks like an error.
+
+    STOP: it says that something before it failed; FAILED: ninja shows a step that failed.
+    """
+    if text.startswith("FAILED: "):
+        return FAILED
+    if text.endswith("(ignored)"):
+        return NONE
+    if _STOPPED.match(text):
+        return STOP
+    if _PROBE.match(text):
+        return NONE
+    if _ERROR.search(text):
+        return ERROR
+    return MAYBE if _MAYBE.search(text) else NONE
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    text: str
+    step: int
+    near: Neighbours
+
+    @property
+    def line(self) -> int:
+        return self.near.line
+
+
+class Likely:
+    """Keeps the place of a log that most likely shows what failed, should no rule know it."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, _Place] = {}
+        self._in_failed: dict[int, _Place] = {}
+
+    def kind(self, text: str, *, is_warning: bool) -> int:
+        """Return how much a line looks like an error, NONE where that is no longer asked."""
+        if is_warning or ERROR in self._in_failed:
+            return NONE
+        return kind_of(text)
+
+    def note(self, kind: int, text: str, step: int, near: Neighbours) -> None:
+        """Note a line of this kind: the first one, but of those that may be errors the first about the last step."""
+        place = _Place(text, step, near)
+        failed, maybe = self._first.get(FAILED), self._first.get(MAYBE)
+        if failed is not None and failed.step == step:
+            self._in_failed.setdefault(kind, place)
+        if kind != MAYBE:
+            self._first.setdefault(kind, place)
+        elif STOP not in self._first and (maybe is None or maybe.step != step or place.line - maybe.line > CLUSTER):
+            self._first[MAYBE] = place
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether ninja has stopped, and nothing says of what."""
+        stop = self._first.get(STOP)
+        return stop is not None and stop.text.startswith("ninja:") and self._first.keys() <= {STOP, MAYBE}
+
+    def cause(self) -> Cause | None:
+        """Return the likely place as a cause, None if nothing looks like an error."""
+        place = self._place()
+        if place is None:
+            return None
+        title, why, remedy = LATE if self.begins_late and place is self._first[STOP] else UNKNOWN
+        if TRANSLATED.search(place.text):
+            remedy = f"{remedy} {TRANSLATED_REMEDY}"
+        around: Around = place.near.around(ABOVE, BELOW)
+        rule = LOG_BEGINS_LATE if title == LATE[0] else UNKNOWN_FAILURE
+        return Cause(
+            rule, title, why, remedy, place.line, text=place.text, context=around.lines, context_line=around.first
+        )
+
+    def _place(self) -> _Place | None:
+        first, inside = self._first, self._in_failed
+        if FAILED in first:
+            return inside.get(ERROR) or inside.get(MAYBE) or first[FAILED]
+        maybe, stop = first.get(MAYBE), first.get(STOP)
+        if ERROR in first:
+            return first[ERROR]
+        if maybe is not None and stop is not None and not 0 < stop.line - maybe.line <= CLUSTER:
+            return stop
+        return maybe or stop
+
+
+UNKNOWN = (
+    "No rule knows this failure; the first line that looks like an error",
+    "This line is a guess, by words such as error and failed. The lines around it may say more.",
+    "Look at the lines around it. If that is not it, look further up: the first error is the cause of the others.",
+)
+LATE = (
+    "The log begins after the failure",
+    "ninja says that it has stopped, and of which step stands before the first line of this log.",
+    "Look at a longer log, or run the same command again: ninja begins with what failed.",
+)
+TRANSLATED_REMEDY = "Build again with LC_ALL=C: the messages are translated here, and the rules know the English ones."
+
+_WELL = re.compile(
+    r"""\[(\d{1,7})/\1\]\ |\[100%\]\ |100%\ tests\ passed|Successfully\ (?:built|installed|tagged|created)\b
+    |ninja:\ no\ work\ to\ do\.$|\S{0,100}make(?:\[1\])?:\ (?:Nothing\ to\ be\ done\ for|.{1,200}\ is\ up\ to\ date\.$)
+    |Finished\ .{0,100}\btarget\(s\)|BUILD\ SUCCESS|.{0,40}Build\ completed\ successfully|.{0,40}\bbuild\ succeeded\b
+    |--\ (?:Installing|Up-to-date):\ |Job\ succeeded|Finished:\ SUCCESS""",
+    re.VERBOSE,
+)
+"""Last words of ninja, CMake's make, ctest, pip, docker, make, cargo, gradle, bazel, GitLab and Jenkins on success."""
+
+_LAST_LINES = 15
+"""A few lines may follow: warnings, times, what a CI service cleans up."""
+
+
+def ended_well(lines: list[str]) -> int:
+    """Return how many lines before its end a log says that all went well; 0 if it does not, or an error follows.
+
+    `lines` are the last ones as their tools wrote them.
+    """
+    for back, line in enumerate(reversed(lines[-_LAST_LINES:]), 1):
+        if _WELL.match(line.strip()):
+            return back
+        if kind_of(line.strip()) > MAYBE:
+            return 0
+    return 0

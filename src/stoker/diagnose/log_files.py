@@ -1,0 +1,140 @@
+"""Logs as they come: packed, in UTF-16, one of a folder. Unaware of what they say.
+
+Memory is bounded whatever a file unpacks to.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import contextlib
+import gzip
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stoker.diagnose.blocks import Readable
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MAX_LOGS = 1000
+"""Logs of one folder that are looked at; a CI run of some hundred jobs has one for each."""
+
+MAX_DEPTH = 4
+SUFFIXES = (".log", ".txt", ".out", ".err", ".output")
+PACKED = (".gz", ".xz", ".zst", ".bz2")
+
+_HEAD = 4096
+_FAULTS = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+
+
+class _Peeked:
+    """A file whose beginning was read already."""
+
+    def __init__(self, head: bytes, file: Readable) -> None:
+        self._head, self._file = head, file
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not self._head:
+            return self._file.read(size)
+        part, self._head = (self._head[:size], self._head[size:]) if size >= 0 else (self._head, b"")
+        return part
+
+
+class _Unpacked:
+    """What a packed file holds; one that was cut off ends where it breaks."""
+
+    def __init__(self, file: Readable) -> None:
+        self._file = file
+        self._begun = False
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            data = self._file.read(size)
+        except gzip.BadGzipFile as err:
+            raise OSError(None, f"it cannot be unpacked: {err}") from err
+        except _FAULTS as err:
+            if self._begun:
+                return b""
+            raise OSError(None, f"it cannot be unpacked: {err}") from err
+        self._begun = True
+        return data
+
+
+class _Recoded:
+    """UTF-16 as UTF-8."""
+
+    def __init__(self, file: Readable, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def read(self, size: int, /) -> bytes:
+        while data := self._file.read(size):
+            if text := self._decoder.decode(data):
+                return text.encode("utf-8", "replace")
+        return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def unpacked(file: Readable) -> Readable:
+    """Return a file that gives the log's text, whatever it is packed in. Raises OSError."""
+    head = file.read(_HEAD)
+    source: Readable = _Peeked(head, file)
+    opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+    if opener is not None:
+        packed = _Unpacked(opener(source))
+        head = packed.read(_HEAD)
+        source = _Peeked(head, packed)
+    encoding = _utf16(head)
+    return _Recoded(source, encoding) if encoding else source
+
+
+_OPENERS: Mapping[bytes, Callable[[Any], Readable]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": zstd.ZstdFile,
+    b"BZh": bz2.BZ2File,
+}
+"""By the first bytes of a packed file (RFC 1952, the xz format, RFC 8878, bzip2)."""
+
+
+def _utf16(head: bytes) -> str:
+    """Return the encoding by its mark, or by every second byte of plain letters being zero; "" for any other."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    zeros = [head[odd::2].count(0) for odd in (0, 1)]
+    if len(head) < 16 or max(zeros) < 0.45 * len(head) or min(zeros) > 0.05 * len(head):
+        return ""
+    return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """Return the logs of a folder and of those below it, in the order of their names. Raises OSError for the first."""
+    found: list[Path] = []
+    _collect(folder, MAX_DEPTH, found)
+    return found
+
+
+def _collect(folder: Path, depth: int, found: list[Path]) -> None:
+    with os.scandir(folder) as entries:
+        some = sorted(entries, key=lambda entry: entry.name)
+    for entry in some:
+        if len(found) >= MAX_LOGS:
+            return
+        if entry.is_dir(follow_symlinks=False) and depth:
+            with contextlib.suppress(OSError):
+                _collect(Path(entry.path), depth - 1, found)
+        elif entry.is_file(follow_symlinks=False) and _is_log(entry.name):
+            found.append(Path(entry.path))
+
+
+def _is_log(name: str) -> bool:
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    return name.endswith(SUFFIXES)

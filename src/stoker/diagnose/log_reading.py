@@ -1,0 +1,85 @@
+"""What a whole log says: its known failures, else the likely place of an unknown one, or that all went well.
+
+Unaware of where the log is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.diagnose.blocks import NEAR, Block, Readable, blocks
+from stoker.diagnose.likely import ended_well
+from stoker.diagnose.match import cause_of
+from stoker.diagnose.rule import Rule
+from stoker.diagnose.scan import Scanner
+from stoker.diagnose.wrappers import unwrapped
+from stoker.model.diagnosis import LOG_BEGINS_LATE, Cause
+
+Verdict = Literal["known", "unknown", "begins-late", "ended-well", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """The first cause first. Where none is known the only one is a guess, if there is anything to show at all.
+
+    `ended_well`: the log ends as builds do that ended well; what it met before was survived.
+    `complete` is False if only a part was looked at.
+    """
+
+    causes: tuple[Cause, ...] = ()
+    ended_well: bool = False
+    complete: bool = True
+
+    @property
+    def verdict(self) -> Verdict:
+        """The same in a word, for programs."""
+        if self.ended_well:
+            return "ended-well"
+        if not self.causes:
+            return "nothing"
+        if self.causes[0].is_guess:
+            return "begins-late" if self.causes[0].rule == LOG_BEGINS_LATE else "unknown"
+        return "known"
+
+
+def read_log(
+    file: Readable,
+    rules: Collection[Rule],
+    line: int = 1,
+    enough: Callable[[], bool] = lambda: False,
+    no_error: Callable[[str], bool] = lambda _: False,
+    *,
+    has_failed: bool = False,
+) -> LogReading:
+    """Return what a log says that stands at the start of `line`. Raises OSError.
+
+    After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
+    `has_failed`: so much is known of the build, whatever its last lines say.
+    """
+    scanner = Scanner(rules, no_error)
+    tail, complete = Block(b"", line, b""), True
+    for block in blocks(file, line):
+        scanner.look_at(block)
+        tail = block
+        if enough():
+            complete = not block.after
+            break
+    matches = scanner.matches()
+    causes = [cause_of(match) for match in matches]
+    well = complete and not has_failed and _well_line(tail) > scanner.last_line()
+    if all(match.rule.survivable for match in matches) and not well:
+        likely = scanner.likely.cause()
+        if likely is not None and (likely.line or 0) > max((match.line for match in matches), default=0):
+            causes.insert(0, likely)
+    return LogReading(tuple(causes), well, complete)
+
+
+def _well_line(last: Block) -> int:
+    """Return the number of the line near the log's end that says that all went well, 0 if none does."""
+    data = (last.before + last.data[-NEAR:])[-NEAR:]
+    lines = data.splitlines()
+    back = ended_well([unwrapped(line) for line in lines])
+    count = last.data.count(b"\n") + (not last.data.endswith(b"\n"))
+    return last.line + count - back if back else 0
