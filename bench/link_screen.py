@@ -19,7 +19,7 @@ from pathlib import Path
 from stoker.config.themes import load_themes, theme_folders
 from stoker.model import events as ev
 from stoker.model.reduce import reduce, reduce_all
-from stoker.model.samples import GpuSample, JobSample, MachineSample
+from stoker.model.samples import OUTLOOK_SECONDS, GpuSample, JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.model.update import Update
@@ -75,6 +75,7 @@ class Busy:
             ev.StepStarted(1, 1, "build", command, 1),
             ev.SchedulerStarted(1, "ninja", 2, "/src/build", "1.13.2", 48),
             ev.SchedulerPlanned(1, 6579, "dry-run"),
+            ev.LevelSet("auto", 32),
             ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 free above reserve"),
             *(self._begin() for _ in range(self._jobs)),
         ]
@@ -104,7 +105,12 @@ class Busy:
             JobSample(jid, int(roll.random() * 9 * GIB), roll.random() * 110, roll.choice(("cicc", "ptxas", "cc1plus")))
             for jid in self._live
         )
-        events.append(ev.Sampled(machine, samples, used - 4 * GIB, 99, self._seq * 2**20, "", 0))
+        outlook = tuple(int(roll.random() * 50 * GIB) for _ in OUTLOOK_SECONDS)
+        events.append(
+            ev.Sampled(
+                machine, samples, used - 4 * GIB, 99, self._seq * 2**20, "", 0, max(outlook), GIB, outlook=outlook
+            )
+        )
         events.append(ev.Estimated(1600, 1400 + roll.random() * 60, 1900))
         self.log.data += b"[%d/6579] Building CUDA object caffe2/CMakeFiles/torch_cuda.dir/x.cu.o\n" % self._seq * 5
         return events

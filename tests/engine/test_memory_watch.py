@@ -37,7 +37,7 @@ class Memory(MemoryWatch):
         self._table.version = version
         self._patch.setattr(time, "monotonic", lambda: now)
         self._patch.setattr(self, "tight", lambda: tight)
-        return self.promise(look)
+        return self.promise(look).most
 
 
 @pytest.fixture

@@ -224,7 +224,13 @@ def governed(
     used = own + int(4.8 * GIB)
     machine = replace(MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used, ramdisk=ramdisk)
     promised = held + count * int(1.1 * GIB)
-    sample = replace(sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB))
+    outlook = tuple(int(promised * share) for share in (0.8, 0.9, 1.0, 0.9, 0.6, 0.5, 0.2, 0.0))
+    sample = replace(
+        sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB), outlook=outlook
+    )
+    for i in range(6):
+        earlier = replace(machine, memory_used=used - (5 - i) * 2 * GIB)
+        story.add(NOW - 300 + 50 * i, replace(sample, machine=earlier, build_rss=max(0, own - (6 - i) * 2 * GIB)))
     if ramdisk is not None:
         sample = replace(sample, reserve=int(3.8 * GIB), ramdisk_reserve=int(0.5 * GIB))
     samples = tuple(replace(s, state="frozen") if s.jid == FROZEN_JID else s for s in sample.jobs)

@@ -272,7 +272,8 @@ class Sampled:
     `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
     kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
     the build wrote to disks so far, less what was deleted before it got there. `ungoverned` counts, by program, the
-    compilers that run while no scheduler does, which nobody can hold.
+    compilers that run while no scheduler does, which nobody can hold. `outlook` is the most that the running jobs are
+    expected to hold in each stretch of time to come (samples.OUTLOOK_SECONDS), in bytes; empty if none runs.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -288,6 +289,7 @@ class Sampled:
     ramdisk_reserve: int = 0
     log_read: int = 0
     ungoverned: Mapping[str, int] = field(default_factory=dict)
+    outlook: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+OUTLOOK_SECONDS = (10, 20, 40, 60, 90, 120, 180, 300)
+"""Seconds from now that bound the stretches of an outlook: near ones are known best and matter most."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:

@@ -15,7 +15,7 @@ from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.report import Report, Severity
 from stoker.model.samples import MachineSample
-from stoker.model.timeline import Timeline
+from stoker.model.timeline import RECENT_SPACING, Timeline
 from stoker.model.tool import Tool
 
 STATE_VERSION = 2
@@ -260,13 +260,15 @@ class Level:
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
     """Memory in bytes: the `build`'s own, the peak of all that counts against the budget (`used_peak`), and what is
-    `promised` to jobs and kept in `reserve`, as in events.Sampled."""
+    `promised` to jobs, kept in `reserve` and expected to be held in the minutes to come (`outlook`), as in
+    events.Sampled."""
 
     build: int = 0
     build_peak: int = 0
     used_peak: int = 0
     promised: int = 0
     reserve: int = 0
+    outlook: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +351,8 @@ class BuildState:
     output: OutputUse = field(default_factory=OutputUse)
     estimate: Estimate | None = None
     timeline: Timeline = field(default_factory=Timeline)
+    recent: Timeline = field(default_factory=lambda: Timeline(spacing=RECENT_SPACING))
+    """The last minutes of it, however long it is."""
     decisions: tuple[DecisionEntry, ...] = ()
     failures: tuple[Failure, ...] = ()
     killed: tuple[KilledJob, ...] = ()

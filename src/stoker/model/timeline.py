@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+RECENT_SPACING, MAX_RECENT_POINTS = 4.0, 90
+"""Seconds between two points of the last minutes, and how many are kept, however long the build lasts: six minutes."""
+
 MAX_TIMELINE = 600
 """Points that are kept; when full, each two become one and the spacing doubles."""
 
@@ -37,6 +40,10 @@ class Timeline:
 
     points: tuple[TimelinePoint, ...] = ()
     spacing: float = 1.0
+
+    def with_newest(self, point: TimelinePoint) -> Timeline:
+        """The last minutes with one more point."""
+        return Timeline(self.with_point(point).points[-MAX_RECENT_POINTS:], self.spacing)
 
     def with_point(self, point: TimelinePoint) -> Timeline:
         """The same with one more: within one spacing the larger value of each series stays."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from stoker.decide.memory.curves import Curve
 
@@ -243,6 +245,11 @@ class PromisedMemory:
             self.mean[slot] + self.caution * math.sqrt(self.variance[slot]),
             self.most[slot] + self.caution * math.sqrt(self.doubt[slot]),
         )
+
+    def course(self, bounds: Sequence[float]) -> list[float]:
+        """Return the most that is promised in each stretch up to these seconds from now, doubt left out."""
+        edges = [min(SLOTS - 1, bisect_right(EDGES, bound) - 1) for bound in bounds]
+        return [max(self.mean[first : last + 1]) for first, last in pairwise([0, *edges])]
 
     def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
         """Return the first slot, after this one, in which a job could start and fit that holds `held` bytes until

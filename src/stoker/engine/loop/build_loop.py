@@ -275,7 +275,7 @@ class BuildLoop:
         parts.expected.set_cores(measured.machine.cpu_available)
         parts.level.set_cores(measured.machine.cpu_available)
         memory.see(measured.machine)
-        promised, growth = memory.promise(self._governor.snapshot), memory.ramdisk.growth
+        promise, growth = memory.promise(self._governor.snapshot), memory.ramdisk.growth
         return ev.Sampled(
             measured.machine,
             self._job_samples(report),
@@ -284,11 +284,12 @@ class BuildLoop:
             measured.written,
             measured.activity,
             parts.output.size,
-            promised,
+            promise.most,
             round(memory.reserve + growth),
             round(growth),
             parts.output.settled,
             measured.ungoverned,
+            promise.outlook,
         )
 
     def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:

@@ -31,12 +31,18 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         activity=e.activity,
         machine=_with_ramdisk(e.machine, state.machine),
         memory=MemoryUse(
-            e.build_rss, max(memory.build_peak, e.build_rss), max(memory.used_peak, used), e.promised, e.reserve
+            e.build_rss,
+            max(memory.build_peak, e.build_rss),
+            max(memory.used_peak, used),
+            e.promised,
+            e.reserve,
+            e.outlook,
         ),
         ramdisk=RamDiskUse(max(state.ramdisk.peak, ramdisk_used), e.ramdisk_reserve),
         disk_written=e.build_written,
         output=OutputUse(e.log_size, max(state.output.read, e.log_read), state.output.failures_end),
         timeline=state.timeline.with_point(point),
+        recent=state.recent.with_newest(point),
     )
 
 

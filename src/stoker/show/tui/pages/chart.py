@@ -5,14 +5,23 @@ Unaware of builds: series are plain numbers, inks are theme tokens.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stoker.model.units import format_bytes
 from stoker.show.tui.pages.lines import Line, Part, pad
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 AXIS_WIDTH = 10
 """Cells left of the columns: a figure of at most eight cells, a blank and the axis."""
+
+BUDGET_FROM = 0.4
+ROUND = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1024)
+"""Share of the budget that the peak must reach for the chart to go up to the budget, and where it ends otherwise."""
+
+GLYPH_FROM = 0.25
+"""Share of a cell from which an area with a glyph of its own fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,8 @@ class Area:
     ink: str
     line: bool = False
     """Only its upper edge is drawn, so that it stands out without colour."""
+    glyph: str = ""
+    """What fills its cells, if not the chart's own columns."""
 
 
 def sample(times: Sequence[float], values: Sequence[float], columns: int, start: float, end: float) -> list[float]:
@@ -62,6 +73,19 @@ def chart(
     return lines
 
 
+def memory_top(peak: float, budget: float) -> tuple[float, str]:
+    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it.
+
+    Else a round size above the peak, so that what there is to see fills the chart.
+    """
+    if peak >= BUDGET_FROM * budget:
+        top = max(peak, budget * 1.04)
+        return top, format_bytes(budget if top < budget * 1.1 else top)
+    unit = 1024.0 ** max(0, int(math.log(max(peak, 1.0), 1024)))
+    top = unit * next((step for step in ROUND if step * unit >= peak), ROUND[-1])
+    return top, format_bytes(top)
+
+
 def _cell(
     areas: Sequence[Area], column: int, floor: float, height: float, g: Glyphs, on_limit: bool, limit_ink: str
 ) -> Part:
@@ -72,6 +96,10 @@ def _cell(
         if area.line:
             if share <= 1:
                 return Part(g.edges[min(len(g.edges) - 1, int(share * len(g.edges)))], area.ink)
+            continue
+        if area.glyph:
+            if share >= GLYPH_FROM:
+                return Part(area.glyph, area.ink)
             continue
         level = min(len(g.levels) - 1, round(share * (len(g.levels) - 1)))
         if level:

@@ -5,8 +5,6 @@ Unaware of Textual; the last line of each page is left to the footer.
 
 from __future__ import annotations
 
-import math
-
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, DecisionEntry, FinishedJob
@@ -15,8 +13,8 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show import killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.governing_text import is_person, is_routine
-from stoker.show.tui.pages import decision_lines, header, meters
-from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, sample, time_axis
+from stoker.show.tui.pages import decision_lines, header, memory_chart, meters
+from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.job_table import TOOL_INKS, TOOL_NAMES, lately, soloist, table
 from stoker.show.tui.pages.lines import (
     BLANK,
@@ -38,10 +36,6 @@ WIDE = 160
 """Screen width from which decisions stand beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
-BUDGET_FROM = 0.4
-ROUND = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1024)
-"""Share of the budget that the peak must reach for the chart to go up to the budget, and where it ends otherwise."""
-
 MAX_BANNERS = 2
 ALONE_NAME = 28
 """Lines of what must not be missed, and cells of a job's name in one of them."""
@@ -51,6 +45,9 @@ LEAST_FINISHED = 3
 
 DECK_ROWS = 4
 """Lines for jobs on deck where there is room for what ended last, too: the next ones, and how many more there are."""
+
+LEAST_CHART, MOST_CHART, LEAST_REST = 4, 9, 10
+"""Lines of the memory chart with its axis, and how many must be left below it for decisions and jobs."""
 
 TALL = 36
 """Lines of the work panel from which the end of the output is shown below the jobs too."""
@@ -64,7 +61,8 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
     lines += meters.meters(m, width, g, rows)
     lines += banner(m, width, height, g)
-    lines += [BLANK] * roomy
+    drawn = _chart(m, width, height - len(lines), g) if roomy else []
+    lines += drawn or [BLANK] * roomy
     rest = max(0, height - len(lines))
     if width >= WIDE:
         main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
@@ -78,6 +76,17 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
         lines += [decisions_heading(width, g), *decision_lines.decisions(m, width, rows, g)]
         lines += [BLANK] * (height >= 36)
     return lines + work_panel(m, width, max(0, height - len(lines)), g, cursor, tail)
+
+
+def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
+    """The memory of the last minutes and of the next, where the lines that are left have room for it beside the rest.
+
+    How high it is hangs on the screen alone, so that it does not jump.
+    """
+    rows = max(LEAST_CHART, min(MOST_CHART, left // 4))
+    if m.state.over or left < rows + LEAST_REST or not memory_chart.is_worth_drawing(m.state, width):
+        return []
+    return [*memory_chart.memory_chart(m, width, rows, g), *[BLANK] * (left >= TALL)]
 
 
 def decisions_heading(width: int, g: Glyphs) -> Line:
@@ -208,7 +217,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     rows = height - len(lines) - 6 - any(deck)
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
-    top, label = _memory_top(max(*used, *own), budget)
+    top, label = memory_top(max(*used, *own), budget)
     lines.append(_legend(state, width, g, budget))
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
     limit = budget if budget <= top else None
@@ -228,19 +237,6 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     offset, span = start - state.started, end - start
     labels = [(i / 4, format_duration(offset + span * i / 4)) for i in range(5)]
     return [*lines, *time_axis(columns, labels, g)]
-
-
-def _memory_top(peak: float, budget: float) -> tuple[float, str]:
-    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it.
-
-    Else a round size above the peak, so that what there is to see fills the chart.
-    """
-    if peak >= BUDGET_FROM * budget:
-        top = max(peak, budget * 1.04)
-        return top, format_bytes(budget if top < budget * 1.1 else top)
-    unit = 1024.0 ** max(0, int(math.log(max(peak, 1.0), 1024)))
-    top = unit * next((step for step in ROUND if step * unit >= peak), ROUND[-1])
-    return top, format_bytes(top)
 
 
 def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:

@@ -1,0 +1,125 @@
+"""The memory of the last minutes, and what the running jobs are expected to hold in the next, as one chart. Pure.
+
+Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from stoker.model.samples import OUTLOOK_SECONDS
+from stoker.model.state import BuildState
+from stoker.model.timeline import MAX_RECENT_POINTS, RECENT_SPACING, TimelinePoint
+from stoker.model.units import format_rough
+from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, memory_top
+from stoker.show.tui.pages.lines import Line, Part, fit
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+PAST_SHARE = 0.6
+"""Share of the chart's columns left of now."""
+
+COLUMN_SECONDS = (1, 2, 5)
+"""What a column may stand for: short while a build is young. Longer ones cost fewer bytes: all columns move by one when
+its time is over."""
+
+MOST_PAST, MOST_FUTURE = int(RECENT_SPACING * MAX_RECENT_POINTS) // 5, OUTLOOK_SECONDS[-1] // 5
+"""Columns of the longest step for as much as is remembered and as is foreseen."""
+
+LEAST_COLUMNS = 20
+LEAST_POINTS = 2
+"""Columns and measurements below which there is nothing to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """Columns over time: `past` of them up to Unix time `now`, the others behind it; each stands for `step` seconds."""
+
+    columns: int
+    past: int
+    step: int
+    now: float
+
+    def column(self, time: float) -> int:
+        """The column of a Unix time; it may lie outside. Steps begin at round times, so that nothing but now moves."""
+        return self.past - 1 + math.floor(time / self.step) - math.floor(self.now / self.step)
+
+
+def axis_of(state: BuildState, columns: int) -> TimeAxis:
+    """The axis for a build: no longer than it needs while it is young."""
+    foreseen = state.level.target is not None
+    past = min(MOST_PAST, int(columns * PAST_SHARE) if foreseen else columns)
+    age = state.time - state.started
+    step = next((s for s in COLUMN_SECONDS if s * past >= age), COLUMN_SECONDS[-1])
+    return TimeAxis(min(columns, past + MOST_FUTURE * foreseen), past, step, state.time)
+
+
+def is_worth_drawing(state: BuildState, width: int) -> bool:
+    """Whether there is something to see, and room to see it."""
+    points = len(state.timeline.points)
+    return state.machine is not None and points >= LEAST_POINTS and width - AXIS_WIDTH >= LEAST_COLUMNS
+
+
+def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS_WIDTH) -> list[Line]:
+    """`rows` lines, of which the last is the axis; the columns begin behind `margin` cells."""
+    state = m.state
+    axis = axis_of(state, width - margin)
+    points = state.timeline.points if state.timeline.spacing <= state.recent.spacing else state.recent.points
+    used, own = _past(axis, points)
+    expected = _to_come(axis, state)
+    budget = state.machine.memory_budget if state.machine is not None else state.memory_total
+    top, label = memory_top(max(*used, *own, *expected), budget)
+    areas = [Area(own, "memory_build"), Area(used, "memory", line=True), Area(expected, "memory", glyph=g.promised)]
+    limit = budget if budget <= top else None
+    lines = chart(areas, top, rows - 1, g, label, limit=limit, limit_ink="memory_limit")
+    indent = Part(" " * (margin - AXIS_WIDTH))
+    return [*((indent, *line) for line in lines), _axis_line(axis, margin, g, promises=any(expected))]
+
+
+def _past(axis: TimeAxis, points: tuple[TimelinePoint, ...]) -> tuple[list[float], list[float]]:
+    """What counts against the budget, and the build's own: the most in each column up to now; 0 before the first."""
+    used, own = [0.0] * axis.columns, [0.0] * axis.columns
+    known = [False] * axis.past
+    for point in points:
+        at = axis.column(point.time)
+        if at < axis.past:
+            at = max(at, 0)
+            known[at] = True
+            used[at], own[at] = max(used[at], point.memory_used), max(own[at], point.build_rss)
+    for at in range(1, axis.past):
+        if not known[at]:
+            used[at], own[at] = used[at - 1], own[at - 1]
+    return used, own
+
+
+def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
+    """All memory in use if the running jobs hold what is expected of them, and the rest what it holds now; 0 up to now
+    and beyond what is known."""
+    outlook, expected = state.memory.outlook, [0.0] * axis.columns
+    if not outlook or state.machine is None:
+        return expected
+    held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
+    besides = max(0, state.machine.memory_used - held)
+    for at in range(axis.past, axis.columns):
+        stretch = bisect_left(OUTLOOK_SECONDS, (at - axis.past + 1) * axis.step)
+        if stretch < len(outlook) and outlook[stretch]:
+            expected[at] = outlook[stretch] + besides
+    return expected
+
+
+def _axis_line(axis: TimeAxis, margin: int, g: Glyphs, *, promises: bool) -> Line:
+    """What lies how far back and ahead."""
+    left = f"{format_rough(axis.past * axis.step)} ago"
+    if axis.past == axis.columns:
+        text = f"{left}{g.rule * (axis.past - cell_len(left) - 3)}now"
+    else:
+        ahead = f"in {format_rough((axis.columns - axis.past) * axis.step)}"
+        words = f"now {g.promised} expected of running jobs" if promises else "now"
+        room = axis.columns - axis.past - cell_len(ahead)
+        words = words if cell_len(words) < room else "now"
+        text = f"{left}{g.rule * (axis.past - cell_len(left))}{words}{g.rule * (room - cell_len(words))}{ahead}"
+    return fit((Part(" " * (margin - 1)), Part(g.corner + text, "text_dim")), margin + axis.columns)

@@ -1,0 +1,79 @@
+"""The chart of memory: what was, what is expected, and where the budget lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stoker.model import events as ev
+from stoker.show.tui.pages import dashboard_page, memory_chart
+from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.lines import text_of, width_of
+from stoker.show.tui.terminal.glyphs import UNICODE
+
+from . import builds
+from .builds import GIB, MACHINE
+from .test_views import at
+
+PAST, COMING = "▁▂▃▄▅▆▇█", "░"
+
+
+def story(*outlook: int, seconds: int = 30) -> builds.Story:
+    """Half a minute of a governed build that holds 10 of 20 GiB."""
+    machine = replace(MACHINE, memory_budget=20 * GIB, memory_used=10 * GIB, memory_available=10 * GIB)
+    made = builds.started().add(0, ev.LevelSet("auto", 4))
+    for second in range(seconds):
+        made.add(1 + second, replace(builds.sampled(0, machine), build_rss=10 * GIB, outlook=outlook))
+    return made
+
+
+def drawn(made: builds.Story, width: int = 80) -> list[str]:
+    return [text_of(line) for line in memory_chart.memory_chart(at(made.state), width, 11, UNICODE)]
+
+
+def test_past_lies_left_of_now_and_what_is_expected_right_of_it_as_high_as_it_is() -> None:
+    lines = drawn(story(5 * GIB, 10 * GIB, 0, 0, 0, 0, 0, 0))
+    now = lines[-1].index("now")
+    bottom = lines[-2]
+    assert bottom[now - 1] in PAST
+    assert bottom[now] == bottom[now + 19] == COMING
+    heights = [sum(line[at] == COMING for line in lines) for at in (now, now + 15)]
+    assert heights[0] < heights[1]  # 15 GiB until ten seconds from now, 20 until twenty
+    assert not any(COMING in line[: now - 1] for line in lines[:-1])
+
+
+def test_what_is_not_known_is_left_empty() -> None:
+    assert not any(COMING in line for line in drawn(story()))
+
+
+def test_the_budget_has_its_line_and_every_line_fits() -> None:
+    for width in (40, 80, 120, 200):
+        made = story(1 * GIB, *[0] * 7)
+        lines = memory_chart.memory_chart(at(made.state), width, 6, UNICODE)
+        assert all(width_of(line) <= width for line in lines)
+        assert "20.0 GiB" in text_of(lines[0])
+        assert UNICODE.dash * 5 in text_of(lines[0])
+
+
+def test_columns_move_by_whole_steps_only() -> None:
+    """Less than a step later nothing on the screen is another: bytes are dear on a slow link."""
+    made = story(5 * GIB, *[0] * 7, seconds=300)
+    state = made.state
+    soon, later = replace(state, time=state.time + 4.9), replace(state, time=state.time + 5)
+    now, then, at_last = (memory_chart.axis_of(s, 70) for s in (state, soon, later))
+    assert now.step == 5
+    assert now.column(builds.START + 100) == then.column(builds.START + 100)
+    assert at_last.column(builds.START + 100) == now.column(builds.START + 100) - 1
+
+
+def test_a_small_screen_keeps_its_jobs_and_24_lines_have_the_chart() -> None:
+    def text(height: int) -> str:
+        lines = dashboard_page.dashboard(at(builds.governed().state), 80, height, UNICODE, None, [])
+        assert len(lines) <= height
+        return "\n".join(text_of(line) for line in lines)
+
+    assert " ago" in text(23)
+    assert " ago" not in text(19)
+
+
+def test_without_room_for_columns_there_is_no_chart() -> None:
+    assert not memory_chart.is_worth_drawing(story().state, AXIS_WIDTH + 5)
