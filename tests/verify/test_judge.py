@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,16 @@ from stoker.model.report import DeviceReport, HeldArch, Problem, Report, Request
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
 from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.gpu.devices import Device
-from stoker.verify.judge import conclude, judge_device, judge_file, judge_requested, library
+from stoker.verify.judge import (
+    JudgedFiles,
+    conclude,
+    judge_device,
+    judge_file,
+    judge_requested,
+    judge_unit,
+    judge_units,
+)
+from stoker.verify.library_builds import library
 
 CUDA_13 = (9, 0)
 FORMAT_OF_CUDA_12, FORMAT_OF_CUDA_13 = (1, 7), (1, 8)
@@ -90,18 +100,66 @@ def test_a_member_of_a_wheel_and_a_gpu_without_a_name_are_told_briefly() -> None
     assert problem.what == "will not run on compute capability 9.0: it holds sm_80"
 
 
-def test_one_library_that_cannot_run_spoils_the_verdict() -> None:
-    report, _ = judge_device([binary("sm_90", path="a.so"), binary("sm_80", path="b.so")], device("9.0"))
+def test_one_library_of_a_package_that_cannot_run_leaves_the_rest_running() -> None:
+    report, [problem] = judge_device([binary("sm_90", path="a.so"), binary("sm_80", path="b.so")], device("9.0"))
+
+    assert report.verdict == "part"
+    assert report.why.startswith("b.so will not run, and what uses it fails")
+    assert (problem.severity, problem.file) == ("warning", "b.so")
+
+
+def test_one_package_that_cannot_run_spoils_the_verdict_on_several() -> None:
+    good, bad = (JudgedFiles(p, (binary(m, path=p),)) for p, m in (("a.so", "sm_90"), ("b.so", "sm_80")))
+
+    report, [problem] = judge_units([good, bad], device("9.0"))
 
     assert report.verdict == "no"
     assert "b.so" in report.why
+    assert (problem.severity, problem.file) == ("error", "b.so")
+
+
+def test_what_nvidias_own_libraries_hold_for_a_gpu_is_no_fault() -> None:
+    """336 of 595 modules of cuBLAS and cuDNN have nothing for a B200: these choose a kernel for the GPU they find."""
+    vendor = binary("sm_80", "sm_90", "sm_80 sm_90 sm_100", path="nvidia/cublas/lib/libcublas.so.12")
+    own = binary("sm_100", path="torch/lib/libtorch_cuda.so")
+
+    assert judge_device([vendor, own], device("10.0"))[0].verdict == "native"
+    assert judge_device([vendor, own], device("10.0"))[1] == []
+    assert judge_device([vendor], device("10.0"))[0].verdict == "native"
+    assert judge_file(vendor, device("10.0")) == "native"
+
+
+def test_modules_that_are_each_for_one_gpu_are_as_it_should_be() -> None:
+    file = binary("sm_70", "sm_80", "sm_90", "sm_80 sm_90")
+
+    assert judge_device([file], device("9.0"))[0].verdict == "native"
+    assert judge_device([file], device("7.5"))[0].verdict == "part", "the module for several has nothing for this one"
+
+
+def test_device_code_that_cannot_be_loaded_runs_nowhere() -> None:
+    broken = replace(binary("sm_90", path="_C.so"), loads=False)
+
+    report, _ = judge_unit(JudgedFiles("pack", (broken,), partial=True), device("9.0"))
+    assert (report.verdict, judge_file(broken, device("9.0"))) == ("no", "no")
+    assert report.why == "_C.so cannot be loaded on this machine"
+    beside = JudgedFiles("pack", (broken, binary("sm_90", path="_D.so")), partial=True)
+    assert judge_unit(beside, device("9.0"))[0].verdict == "part"
+
+
+def test_what_pip_refuses_runs_on_no_gpu() -> None:
+    unit = JudgedFiles("pack", (binary("sm_90"),), refusal="is for cp39-cp39; the Python here is CPython 3.11")
+
+    report, [problem] = judge_unit(unit, device("9.0"))
+
+    assert (report.verdict, report.why) == ("no", unit.refusal)
+    assert (problem.severity, problem.file, problem.what) == ("error", "pack", unit.refusal)
 
 
 def test_a_library_that_lacks_some_modules_is_warned_of() -> None:
     report, problems = judge_device([binary("sm_75 sm_80", "sm_80", "sm_80")], device("7.5"))
 
     assert report.verdict == "part"
-    assert "2 have no code" in report.why
+    assert "2 of 3 modules have no code" in report.why
     assert [p.severity for p in problems] == ["warning"]
     assert "2 of 3" in problems[0].what
 

@@ -15,8 +15,8 @@ from stoker.verify.linking.libraries import (
     CACHE,
     Linker,
     MissingLibrary,
+    SharedLibrary,
     foreign_paths,
-    missing_in_package,
     provider,
     read_cache,
 )
@@ -34,7 +34,7 @@ def missing(path: Path, **environment: str) -> list[MissingLibrary]:
         elf = read_elf(source)
         dynamic = read_dynamic(source, elf)
     assert dynamic is not None
-    return Linker(environment).missing(path, elf, dynamic, Deadline())
+    return list(Linker(environment).load(SharedLibrary(path, elf, dynamic), Deadline()).missing)
 
 
 def ldd(path: Path, **environment: str) -> set[str]:
@@ -176,22 +176,3 @@ def test_an_extension_of_torch_is_no_error_without_torch(cc: Compile) -> None:
 
     assert report.exit_status() == 0
     assert any("torch brings it" in p.what for p in report.problems)
-
-
-@pytest.mark.parametrize(
-    ("dynamic", "requires", "lost"),
-    [
-        (Dynamic(needed=("libm.so.6", "ld-linux-x86-64.so.2")), "", []),
-        (Dynamic(needed=("libgomp.so.1",)), "", ["libgomp.so.1"]),
-        (Dynamic(needed=("libown-1a2b.so",), runpath=("$ORIGIN/../pack.libs",)), "", []),
-        (Dynamic(needed=("libcudart.so.12",)), "", ["libcudart.so.12"]),
-        (Dynamic(needed=("libcudart.so.12",)), "nvidia-cuda-runtime-cu12==12.8", []),
-        (Dynamic(needed=("libcudart.so.12",), rpath=("$ORIGIN/../../nvidia/cuda_runtime/lib",)), "", []),
-        (Dynamic(needed=("libc10.so", "libcudart.so.12")), "torch>=2", []),
-        (Dynamic(needed=("libcuda.so.1",)), "", []),
-    ],
-)
-def test_what_a_wheel_does_not_bring(dynamic: Dynamic, requires: str, lost: list[str]) -> None:
-    members = {"libown-1a2b.so": ["pack.libs/libown-1a2b.so"], "_C.so": ["pack/_C.so"]}
-
-    assert missing_in_package("pack/_C.so", dynamic, members, requires) == lost

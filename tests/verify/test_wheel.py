@@ -57,8 +57,10 @@ def test_a_good_wheel_has_nothing_wrong(wheel: Write, cc: Compile) -> None:
 def test_a_record_that_lies_is_told(wheel: Write, change: Callable[[bytes], bytes], words: str) -> None:
     report = report_of(wheel({"pack/a.py": b"a = 1"}, record=change))
 
-    assert any(words in p.what for p in grave(report)), report.problems
-    assert report.exit_status() == 1
+    [severity] = {p.severity for p in report.problems if words in p.what}
+    # pip installs the one without a word, and refuses the other.
+    refused = words == "has no RECORD"
+    assert (severity, report.exit_status()) == (("error", 1) if refused else ("warning", 0))
 
 
 def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path:
         for name, data in members.items():
             archive.writestr(name, data)
 
-    [problem] = grave(report_of(good))
+    [problem] = [p for p in report_of(good).problems if p.severity == "warning"]
 
     assert problem.file.endswith("pack/a.py")
 

@@ -86,6 +86,8 @@ class FileReport:
     problems: tuple[Problem, ...] = ()
     modules: int = 0
     """How many modules hold a kernel: one for each source file, about."""
+    loads: bool = True
+    """False when this machine's dynamic linker would refuse it."""
 
     @property
     def has_code(self) -> bool:
@@ -161,6 +163,8 @@ class Report:
 
     ok: bool
     verdict: Conclusion = ""
+    about: str = ""
+    """What it is instead, where there is no code for NVIDIA's GPUs to judge."""
     paths: tuple[str, ...] = ()
     files: tuple[FileReport, ...] = ()
     requested: tuple[RequestedArch, ...] = ()
@@ -187,6 +191,7 @@ def bounded(report: Report) -> Report:
     return Report(
         report.ok,
         report.verdict,
+        report.about[:MAX_TEXT],
         files=tuple(_file(f) for f in report.files[:MAX_FILES]),
         requested=tuple(replace(r, arch=r.arch[:MAX_TEXT]) for r in report.requested[:MAX_ARCHS]),
         devices=tuple(_device(d) for d in report.devices[:MAX_DEVICES]),
@@ -199,7 +204,9 @@ def bounded(report: Report) -> Report:
 
 def _file(file: FileReport) -> FileReport:
     archs = tuple(replace(a, arch=a.arch[:MAX_TEXT]) for a in file.archs[:MAX_ARCHS])
-    return FileReport(file.path[:MAX_PATH], file.size, archs=archs, verdicts=file.verdicts[:MAX_DEVICES])
+    return FileReport(
+        file.path[:MAX_PATH], file.size, archs=archs, verdicts=file.verdicts[:MAX_DEVICES], loads=file.loads
+    )
 
 
 def _device(device: DeviceReport) -> DeviceReport:

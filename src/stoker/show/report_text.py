@@ -1,21 +1,23 @@
-"""A verification report as plain text. Unaware of terminals' sizes, and of how the report was obtained."""
+"""A verification report as plain text. Unaware of terminals, but for a size and colours; and of how it was obtained."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from stoker.model.report import DeviceReport, FileReport, Problem, Report
+from stoker.model.report import FileReport, Problem, Report
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
+from stoker.show.verification_text import verdict_reason
 from stoker.verify.archs import arch_named
 
 HEADLINES = {
-    "runs": "All of it will run.",
-    "part": "It will run in part.",
-    "no": "Something will not run.",
-    "unread": "Something cannot be read.",
+    "runs": "All of it will run",
+    "part": "It will run in part",
+    "no": "Something will not run",
+    "unread": "Something cannot be read",
 }
 VERDICTS = {
     "native": "runs",
@@ -25,7 +27,10 @@ VERDICTS = {
     "none": "nothing to judge",
 }
 SEVERITIES = {"error": "ERROR", "warning": "warning", "info": "note"}
-_WIDTH = 80
+WIDTH = 80
+"""Columns where nobody says how many there are."""
+
+_NARROWEST_PAGE = 40
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Paths stay whole, so that they can be copied."""
 
@@ -36,40 +41,68 @@ _MAX_FILES = 12
 _MAX_NAMES = 3
 _MAX_PROBLEMS = 30
 
+_INKS = {
+    "All of it will run": "32", "runs": "32", "It will run in part": "33", "RUNS IN PART": "33",
+    "runs, slow first start": "33", "warning:": "33", "Something will not run": "31", "WILL NOT RUN": "31",
+    "Something cannot be read": "31", "ERROR:": "31", "MISSING": "31",
+}  # fmt: skip
+"""ECMA-48 colours, those of the terminal's own: green, yellow, red."""
 
-def render(report: Report) -> str:
-    """The whole report, ending with a newline. Nothing in it can harm a terminal."""
+_INKED = re.compile("|".join(rf"(?:^|(?<=  )){re.escape(t)}(?=[.:]?(?: |$))" for t in sorted(_INKS, key=len)[::-1]))
+
+
+def render(report: Report, width: int = WIDTH, height: int = 0, *, colour: bool = False) -> str:
+    """The whole report, ending with a newline. Nothing in it can harm a terminal.
+
+    `width` in columns; on a terminal of `height` lines where the verdict has scrolled away, it stands at the end too.
+    """
+    width = max(_NARROWEST_PAGE, width)
+    headline = textwrap.wrap(verdict_line(report), width, **_WHOLE)
     blocks = [
-        [_headline(report)],
-        _devices(report.devices),
-        _archs(report),
-        _files(report.files),
+        headline,
+        _devices(report, width),
+        _archs(report, width),
+        _files(report.files, width),
         _torch(report),
-        _runs(report),
-        list(_problems(report.problems)),
+        _runs(report, width),
+        list(_problems(report.problems, width)),
     ]
-    return "\n\n".join("\n".join(clean(line) for line in block) for block in blocks if block) + "\n"
+    lines = "\n\n".join("\n".join(block) for block in blocks if block).splitlines()
+    if 0 < height <= len(lines):
+        lines += ["", *headline]
+    lines = [clean(line) for line in lines]
+    return "\n".join(map(_inked, lines) if colour else lines) + "\n"
 
 
-def _headline(report: Report) -> str:
-    if report.verdict != "none":
-        return HEADLINES[report.verdict]
-    if report.devices:
-        return "There is no device code in it: nothing to judge."
+def verdict_line(report: Report) -> str:
+    """The verdict in one sentence, and what is behind it."""
+    if report.verdict in HEADLINES:
+        what = clean(verdict_reason(report)).removesuffix(".")
+        return f"{HEADLINES[report.verdict]}{': ' if what else ''}{what}."
+    if report.about or not any(f.has_code for f in report.files):
+        return f"Nothing to judge for NVIDIA GPUs: {clean(report.about) or 'there is no code for them'}."
     if any(p.severity == "warning" for p in report.problems):
         return "There was no GPU to judge for; see the warnings below."
     return "Nothing wrong was found; there was no GPU to judge for."
 
 
-def _devices(devices: Sequence[DeviceReport]) -> list[str]:
+def _inked(line: str) -> str:
+    return _INKED.sub(lambda m: f"\x1b[1;{_INKS[m[0]]}m{m[0]}\x1b[0m", line)
+
+
+def _devices(report: Report, width: int) -> list[str]:
     rows = [
         (f"{d.name} ({d.capability})" if d.capability not in d.name else d.name, VERDICTS[d.verdict], d.why)
-        for d in devices
+        for d in report.devices
     ]
-    return _table(("GPU", "Verdict", "Why"), rows)
+    table = _table(("GPU", "Verdict", "Why"), rows, width)
+    if any("modules" in d.why for d in report.devices):
+        text = "(A module is the device code of one source file, about; it is loaded when it is first used.)"
+        table += textwrap.wrap(text, width)
+    return table
 
 
-def _archs(report: Report) -> list[str]:
+def _archs(report: Report, width: int) -> list[str]:
     """Every architecture, asked for or found: what it costs, and in how many files it is."""
     asked = {r.arch: r.state for r in report.requested}
     coded = [f for f in report.files if f.has_code]
@@ -83,11 +116,11 @@ def _archs(report: Report) -> list[str]:
         pieces = str(sum(a.count for a in uses)) if uses else ""
         size = format_bytes(sum(a.bytes for a in uses)) if uses else ""
         rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(uses)} of {len(coded)}"))
-    table = _table(("Architecture", "Asked for", "Size", "Pieces", "Files"), rows)
+    table = _table(("Architecture", "Asked for", "Size", "Pieces", "Files"), rows, width)
     return table if report.requested else [line.replace("Asked for", " " * 9, 1) for line in table]
 
 
-def _files(files: Sequence[FileReport]) -> list[str]:
+def _files(files: Sequence[FileReport], width: int) -> list[str]:
     coded = sorted((f for f in files if f.archs), key=lambda f: -f.device_bytes)
     if not coded:
         read = sum(not any(problem.unreadable for problem in file.problems) for file in files)
@@ -96,7 +129,7 @@ def _files(files: Sequence[FileReport]) -> list[str]:
     for file in coded[:_MAX_FILES]:
         names = " ".join(a.arch for a in file.code) or "no kernel"
         lines.append(f"{_name(file.path)}  {format_bytes(file.device_bytes)} of device code")
-        lines += textwrap.wrap(names, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+        lines += textwrap.wrap(names, width, initial_indent="    ", subsequent_indent="    ")
     if len(coded) > _MAX_FILES:
         rest = coded[_MAX_FILES:]
         lines.append(f"and {len(rest)} more files, {format_bytes(sum(f.device_bytes for f in rest))}")
@@ -115,12 +148,12 @@ def _torch(report: Report) -> list[str]:
     ]
 
 
-def _runs(report: Report) -> list[str]:
+def _runs(report: Report, width: int) -> list[str]:
     rows = [(f"{r.device} ({r.capability})", r.error or "right", f"{r.seconds:.1f} s by {r.how}") for r in report.runs]
-    return _table(("Matrix product on", "Result", ""), rows)
+    return _table(("Matrix product on", "Result", ""), rows, width)
 
 
-def _problems(problems: Sequence[Problem]) -> Iterator[str]:
+def _problems(problems: Sequence[Problem], width: int) -> Iterator[str]:
     """One entry for each text, whatever number of files it is about."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for problem in problems:
@@ -132,9 +165,9 @@ def _problems(problems: Sequence[Problem]) -> Iterator[str]:
         if len(named) > _MAX_NAMES:
             named = [*named[:_MAX_NAMES], f"{len(named) - _MAX_NAMES} more"]
         place = f"{', '.join(named)}: " if named else ""
-        yield from textwrap.wrap(f"{SEVERITIES[severity]}: {place}{what}", _WIDTH, subsequent_indent="    ", **_WHOLE)
+        yield from textwrap.wrap(f"{SEVERITIES[severity]}: {place}{what}", width, subsequent_indent="    ", **_WHOLE)
         if remedy:
-            yield from textwrap.wrap(remedy, _WIDTH, initial_indent="    -> ", subsequent_indent="       ", **_WHOLE)
+            yield from textwrap.wrap(remedy, width, initial_indent="    -> ", subsequent_indent="       ", **_WHOLE)
     if len(groups) > _MAX_PROBLEMS:
         yield f"and {len(groups) - _MAX_PROBLEMS} more problems: see --json"
 
@@ -144,7 +177,7 @@ def _name(path: str) -> str:
     return path.rsplit("::", 1)[-1] if "::" in path else path.rsplit("/", 1)[-1]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> list[str]:
     body = [[clean(cell) for cell in row] for row in rows]
     if not body:
         return []
@@ -152,7 +185,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     indent = sum(widths) + 2 * len(widths)
     lines = []
     for row in [list(head), *body]:
-        first, *more = textwrap.wrap(row[-1], max(_NARROWEST, _WIDTH - indent), **_WHOLE) or [""]
+        first, *more = textwrap.wrap(row[-1], max(_NARROWEST, width - indent), **_WHOLE) or [""]
         lines.append("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), first]).rstrip())
         lines += [" " * indent + text for text in more]
     return lines

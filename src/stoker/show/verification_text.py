@@ -75,15 +75,40 @@ def headline(report: Report) -> tuple[Standing, str]:
         held = list(dict.fromkeys(a.arch for f in report.files for a in f.code))
         asked = " as asked for" if report.requested and all(r.state == "present" for r in report.requested) else ""
         held_text = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
-        clauses.append(held_text if held else "no device code was found")
+        clauses.append(held_text if held else _without_code(report))
     return standing(report), "; ".join(clauses)
+
+
+def _without_code(report: Report) -> str:
+    if report.verdict in ("no", "part"):
+        return verdict_reason(report)
+    return f"no code for NVIDIA's GPUs: {report.about}" if report.about else "no device code was found"
+
+
+def verdict_reason(report: Report) -> str:
+    """What is behind a verdict that is not good: the GPUs that have it, or the first problem as grave as it."""
+    if report.verdict not in ("part", "no", "unread"):
+        return ""
+    devices = [d for d in report.devices if d.verdict == report.verdict]
+    if devices:
+        more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
+        return f"on {device_name(devices[0])}{more}: {devices[0].why}"
+    missing = [r.arch for r in report.requested if r.state == "missing"]
+    if missing and report.verdict == "no":
+        return f"{_and_more(missing)} asked for and missing"
+    grave = "warning" if report.verdict == "part" else "error"
+    first = next((p for p in report.problems if p.severity == grave), None)
+    if first is None:
+        return ""
+    return f"{short_name(first.file)}: {first.what}" if first.file else first.what
 
 
 def standing(report: Report) -> Standing:
     """Good when everything runs as it is, bad when something does not run at all or is missing."""
     if not report.ok:
         return "bad"
-    return "good" if all(STANDINGS[d.verdict] == "good" for d in report.devices) else "warn"
+    good = report.verdict != "part" and all(STANDINGS[d.verdict] == "good" for d in report.devices)
+    return "good" if good else "warn"
 
 
 def problem_groups(report: Report) -> list[ProblemGroup]:

@@ -6,12 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from stoker.model.report import Conclusion, DeviceReport, FileVerdict, Problem, RequestedArch, Verdict
+from stoker.model.report import (
+    Conclusion,
+    DeviceReport,
+    FileVerdict,
+    Problem,
+    RequestedArch,
+    Severity,
+    Verdict,
+)
 from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, toolkit_of_ptx
 from stoker.verify.binary.device_code import Code, ReadFile
 from stoker.verify.gpu.devices import Device
+from stoker.verify.library_builds import library, vendors
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
@@ -23,11 +32,23 @@ DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 compatibility)."""
 
 _MAX_PROBLEMS = 10
+_ORDER: tuple[Verdict, ...] = ("no", "part", "ptx-jit", "native", "none")
+"""Worst first."""
+
+REFUSAL_REMEDY = "install it where it belongs, or build it for this machine and its Python"
 
 _CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)")
 """Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles."""
 
-_BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
+
+class JudgedFiles(NamedTuple):
+    """Files that belong together, on one machine. `refusal` says why nothing of them runs there, whatever its GPU;
+    `partial` that some of them do not load there."""
+
+    title: str
+    files: tuple[ReadFile, ...]
+    refusal: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +97,11 @@ def fit(codes: Iterable[Code], device: Device) -> Fit:
 
 
 def conclude(
-    problems: Sequence[Problem], requested: Sequence[RequestedArch], devices: Sequence[DeviceReport]
+    problems: Sequence[Problem],
+    requested: Sequence[RequestedArch],
+    devices: Sequence[DeviceReport],
+    *,
+    partial: bool = False,
 ) -> Conclusion:
     """The one verdict from which headline, JSON and exit status follow."""
     errors = [p for p in problems if p.severity == "error"]
@@ -86,17 +111,26 @@ def conclude(
         return "no"
     if errors:
         return "unread"
-    if "part" in verdicts:
+    if "part" in verdicts or partial:
         return "part"
     return "runs" if verdicts & {"native", "ptx-jit"} else "none"
 
 
 def tally(file: ReadFile, device: Device) -> ModuleTally:
-    """How a file's modules fit a device."""
+    """How a file's modules fit a device. A module of one capability alone, in a file that has such modules for three,
+    was written for that one: cuBLAS and cuDNN choose among them."""
     found: Counter[Fit] = Counter()
+    single = _single_capabilities(file)
     for group in file.groups:
-        found[fit(group.codes, device)] += group.count
+        how = fit(group.codes, device)
+        by_design = len(single) > 2 and len({c.arch.capability for c in group.codes}) == 1
+        found["other-gpu" if how == "no-code" and by_design else how] += group.count
     return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
+
+
+def _single_capabilities(file: ReadFile) -> set[tuple[int, int]]:
+    sets = [{c.arch.capability for c in group.codes} for group in file.groups]
+    return {next(iter(s)) for s in sets if len(s) == 1}
 
 
 def judge_file(file: ReadFile, device: Device) -> FileVerdict:
@@ -104,38 +138,119 @@ def judge_file(file: ReadFile, device: Device) -> FileVerdict:
     found = tally(file, device)
     if not found.runs:
         return "no" if found.fails else "other" if found.other_gpu else ""
-    if found.fails:
+    if not file.loads:
+        return "no"
+    if found.fails and not vendors(file.path):
         return "partly"
     return "native" if found.native >= found.jit else "ptx-jit"
 
 
+def judge_units(units: Sequence[JudgedFiles], device: Device) -> tuple[DeviceReport, list[Problem]]:
+    """The verdict on one device for all that was given: the worst of its units, and what all of it holds where all of
+    it runs."""
+    judged = [judge_unit(unit, device) for unit in units]
+    problems = [p for _, more in judged for p in more]
+    reports = [report for report, _ in judged]
+    worst = min(reports, key=lambda r: _ORDER.index(r.verdict), default=None)
+    if worst is None or worst.verdict in ("native", "ptx-jit", "none"):
+        worst, _ = judge_device([f for unit in units for f in unit.files if f.loads], device)
+    return worst, problems
+
+
 def judge_device(files: Sequence[ReadFile], device: Device) -> tuple[DeviceReport, list[Problem]]:
-    """The verdict on one device, and a problem for every file that will not, or not wholly, run there."""
-    coded = [f for f in files if f.has_code]
-    tallies = {f.path: tally(f, device) for f in coded}
-    served = {library(p) for p, t in tallies.items() if t.runs}
-    failing = [f for f in coded if tallies[f.path].fails and not tallies[f.path].runs and library(f.path) not in served]
-    lost = {f.path for f in failing}
-    counted = (t for p, t in tallies.items() if t.runs or p in lost or not t.fails)
-    total = sum(counted, ModuleTally())
-    problems = _bounded(
-        [_problem(f, tallies[f.path], device, whole=f.path in lost) for f in coded
-         if f.path in lost or (tallies[f.path].fails and tallies[f.path].runs)], device,
-    )  # fmt: skip
-    driver = _driver_problem(files, device)
-    if driver is not None:
-        problems.append(driver)
-    siblings = [problem for f in coded if (problem := _neighbours(f, tallies[f.path], device)) is not None]
+    """The verdict on one device for files that belong together and load."""
+    return judge_unit(JudgedFiles("", tuple(files)), device)
+
+
+def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Problem]]:
+    """The verdict on one device for files that belong together, and a problem for every one that will not, or not
+    wholly, run there."""
+    if unit.refusal:
+        return _report(device, "no", unit.refusal), [Problem("error", unit.title, unit.refusal, REFUSAL_REMEDY)]
+    coded = [f for f in unit.files if f.has_code]
+    if not coded:
+        return _report(device, *_without_code(unit)), []
+    found = _Fates(coded, device)
+    problems = found.problems()
+    driver = _driver_problem(unit.files, device)
+    problems += [driver] if driver is not None else []
+    siblings = [p for f in coded if f.loads and (p := _neighbours(f, found.tallies[f.path], device)) is not None]
     problems += siblings
-    verdict, why = _verdict(total, failing, coded, device) if coded else _without_code(files)
-    if siblings and verdict != "no":
+    verdict, why = found.verdict()
+    if unit.partial and verdict != "no" and not found.lost:
+        why = f"{_names([f for f in unit.files if not f.loads])} cannot be loaded on this machine; {why}"
+    if (siblings or unit.partial) and verdict != "no":
         verdict = "part"
     if driver is not None and verdict != "no":
         verdict, why = "no", driver.what
-    return (
-        DeviceReport(device.name, device.arch.number, verdict, why, device.memory, device.driver, _dotted(device.cuda)),
-        problems,
+    return _report(device, verdict, why), problems
+
+
+def _report(device: Device, verdict: Verdict, why: str) -> DeviceReport:
+    return DeviceReport(
+        device.name, device.arch.number, verdict, why, device.memory, device.driver, _dotted(device.cuda)
     )
+
+
+class _Fates:
+    """How each file of a unit fares on a device.
+
+    `own` are those that decide: what NVIDIA's libraries hold for a GPU is NVIDIA's business, unless there is nothing
+    else. `lost` of them run not at all, and no other build of the same library does; of `partial` a part.
+    """
+
+    def __init__(self, coded: Sequence[ReadFile], device: Device) -> None:
+        self.device = device
+        self.tallies = {f.path: tally(f, device) for f in coded}
+        self.own = [f for f in coded if not vendors(f.path)] or list(coded)
+        served = {library(f.path) for f in coded if self._runs(f)}
+        failing = [f for f in coded if not self._runs(f) and (self.tallies[f.path].fails or not f.loads)]
+        self.lost = [f for f in failing if library(f.path) not in served]
+        self.partial = [f for f in self.own if self._runs(f) and self.tallies[f.path].fails and not vendors(f.path)]
+
+    def _runs(self, file: ReadFile) -> bool:
+        return file.loads and self.tallies[file.path].runs > 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing runs of what decides."""
+        return not any(map(self._runs, self.own))
+
+    def problems(self) -> list[Problem]:
+        """For each lost or partial file its problem; why one does not load is said elsewhere."""
+        return _bounded(
+            [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f in self.lost)
+             for f in (*self.lost, *self.partial) if f.loads], self.device,
+        )  # fmt: skip
+
+    def verdict(self) -> tuple[Verdict, str]:
+        """The verdict, and why."""
+        total = sum((self.tallies[f.path] for f in self.own if self._runs(f)), ModuleTally())
+        if self.whole:
+            return "no", self._why_not()
+        whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
+        parts = [f"{_names(self.lost)} will not run, and what uses it fails"] if self.lost else []
+        if self.partial:
+            parts.append(
+                f"{total.fails} of {total.runs + total.fails} modules have no code for {self.device.arch.sm} and fail "
+                "when they are used"
+            )
+        parts += [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
+        if total.jit:
+            parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
+        if total.other_gpu:
+            parts.append(f"{total.other_gpu} are for other GPUs alone")
+        return "part" if self.lost or self.partial else whole, "; ".join(parts)
+
+    def _why_not(self) -> str:
+        unloaded = [f for f in self.own if not f.loads]
+        if unloaded and all(self.tallies[f.path].runs for f in unloaded):
+            return f"{_names(unloaded)} cannot be loaded on this machine"
+        worst = [f for f in self.own if f in self.lost] or self.own
+        total = sum((self.tallies[f.path] for f in worst), ModuleTally())
+        if total.old_driver and not total.no_code:
+            return f"the driver (CUDA {_dotted(self.device.cuda)}) is too old for the PTX: {_names(worst)}"
+        return f"no code for {self.device.arch.sm}: {_names(worst)}, with {_held(worst)}"
 
 
 def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
@@ -146,39 +261,15 @@ def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
     return [*problems[:_MAX_PROBLEMS], more]
 
 
-def library(path: str) -> str:
-    """A library's path without the CUDA version or architecture in its name.
-
-    Packages such as bitsandbytes ship `libbitsandbytes_cuda118.so` beside `..._cuda130.so` and `..._cpu.so`, and load
-    the one that fits.
-    """
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/{_BUILD_OF.sub('#', name)}"
-
-
-def _verdict(
-    total: ModuleTally, failing: Sequence[ReadFile], coded: Sequence[ReadFile], device: Device
-) -> tuple[Verdict, str]:
-    if failing or not total.runs:
-        worst = failing or coded
-        if total.old_driver and not total.no_code:
-            return "no", f"the driver (CUDA {_dotted(device.cuda)}) is too old for the PTX: {_names(worst)}"
-        return "no", f"no code for {device.arch.sm}: {_names(worst)}, with {_held(worst)}"
-    whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
-    parts = [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
-    if total.jit:
-        parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
-    if total.fails:
-        parts.append(f"{total.fails} have no code for {device.arch.sm} and will fail if they are used")
-    if total.other_gpu:
-        parts.append(f"{total.other_gpu} are for other GPUs alone")
-    return "part" if total.fails else whole, "; ".join(parts)
-
-
-def _without_code(files: Sequence[ReadFile]) -> tuple[Verdict, str]:
-    if any("lto" in f.other for f in files):
+def _without_code(unit: JudgedFiles) -> tuple[Verdict, str]:
+    if any("lto" in f.other for f in unit.files):
         return "no", "there is only LTO code, which runs after a device link (nvcc -dlto)"
-    return "none", "there is no device code in what was given"
+    unloaded = [f for f in unit.files if not f.loads]
+    if any(p.severity == "error" and not p.unreadable for f in unloaded for p in f.problems):
+        return "no", f"{_names(unloaded)} cannot be loaded on this machine"
+    if unit.partial:
+        return "part", f"{_names(unloaded)} cannot be loaded on this machine, the rest can"
+    return "none", "there is no code for NVIDIA's GPUs in it"
 
 
 def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:
@@ -204,20 +295,21 @@ def _called(device: Device) -> str:
     return device.name if device.arch.number in device.name else f"{device.name} ({device.arch.number})"
 
 
-def _problem(file: ReadFile, found: ModuleTally, device: Device, *, whole: bool) -> Problem:
+def _problem(file: ReadFile, found: ModuleTally, device: Device, *, fatal: bool, lost: bool) -> Problem:
     name = _called(device)
+    severity: Severity = "error" if fatal else "warning"
     if found.old_driver and not found.no_code:
         needed = max(toolkit_of_ptx(c.version) for m in file.groups for c in m.codes if c.kind == "ptx")
         return Problem(
-            "error" if whole else "warning", file.path,
+            severity, file.path,
             f"its PTX was written by CUDA {_dotted(needed)}, which the driver of {name} (CUDA {_dotted(device.cuda)}) "
             "cannot compile", f"update the driver, or build machine code: add {device.arch.number} to the list",
         )  # fmt: skip
-    remedy = f"build with {device.arch.number} in TORCH_CUDA_ARCH_LIST"
-    if whole:
-        return Problem("error", file.path, f"will not run on {name}: it holds {_held([file])}", remedy)
+    remedy = "" if vendors(file.path) else f"build with {device.arch.number} in TORCH_CUDA_ARCH_LIST"
+    if lost:
+        return Problem(severity, file.path, f"will not run on {name}: it holds {_held([file])}", remedy)
     share = f"{found.fails} of {found.runs + found.fails}"
-    return Problem("warning", file.path, f"{share} modules have no code for {name} and fail if they are used", remedy)
+    return Problem("warning", file.path, f"{share} modules have no code for {name} and fail when they are used", remedy)
 
 
 def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:

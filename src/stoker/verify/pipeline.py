@@ -9,26 +9,35 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stoker.model.report import DeviceReport, KernelRun, Problem, Report, Severity, TorchFacts
+from stoker.verify.about import about
 from stoker.verify.archs import Arch, Wanted, parse_arch_list
-from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.byte_source import UnreadableError
 from stoker.verify.binary.device_code import ReadFile
-from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.find_files import files_in, installed
 from stoker.verify.gpu.devices import Device, device_of
 from stoker.verify.gpu.driver_versions import cuda_of_driver, parse_cuda
 from stoker.verify.gpu.local_gpus import DRIVER_SECONDS, local_gpus
 from stoker.verify.gpu.run_kernel import run_kernels, untested
-from stoker.verify.judge import conclude, judge_device, judge_file, judge_requested, library
-from stoker.verify.linking.libraries import Linker
-from stoker.verify.linking.link_report import Linked, link_problems
+from stoker.verify.host import Host, implied_machine
+from stoker.verify.judge import (
+    REFUSAL_REMEDY,
+    JudgedFiles,
+    conclude,
+    judge_file,
+    judge_requested,
+    judge_units,
+)
+from stoker.verify.library_builds import library
 from stoker.verify.python_probe import python_of
 from stoker.verify.torch_facts import ask_torch
-from stoker.verify.wheel.wheel_report import read_wheel
+from stoker.verify.verify_units import VerifyUnit, add_file, check_loading, wheel_unit
 
 Progress = Callable[[str], None]
 """Called with the file that is being read."""
 
 MAX_FILES = 100_000
+OTHER_SYSTEMS = ("Windows", "macOS")
+"""How the machine of a file begins that no GPU of this one will ever run."""
 
 
 @dataclass(slots=True)
@@ -56,8 +65,10 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     wanted = parse_arch_list(request.arch_list) if request.arch_list.strip() else ()
     named = [device_of(text) for text in request.devices]
     driver_cuda = _driver_cuda(request)
-    python = python_of(request.environment)
-    files, problems = _read_all(request, python, progress)
+    host = Host(python_of(request.environment), request.environment)
+    units, problems = _read_all(request, host, progress)
+    problems += [p for u in units for p in u.problems]
+    files = [f for u in units for f in u.files]
     if _blind(files, problems):
         wanted, named = (), []
     requested, more = judge_requested(files, wanted) if wanted else ([], [])
@@ -66,17 +77,18 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     if driver_cuda is not None:
         gpus = [replace(gpu, driver=request.driver, cuda=driver_cuda) for gpu in gpus]
     problems += more
-    devices, more = _judge_devices(files, gpus)
-    problems += more
+    devices, more = _judge_devices(units, gpus, host)
+    problems += more if gpus else _refusals(units, host)
     files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
-    torch, runs, more = _ask(request, files, python, progress)
+    torch, runs, more = _ask(request, files, host.python_program, progress)
     problems += more
     everything = [p for f in files for p in f.problems] + problems
     everything.sort(key=lambda p: ("error", "warning", "info").index(p.severity))
-    verdict = conclude(everything, requested, devices)
+    verdict = conclude(everything, requested, devices, partial=any(u.partial for u in units))
     return Report(
         ok=verdict not in ("no", "unread"),
         verdict=verdict,
+        about="" if any(f.has_code for f in files) else about(units),
         paths=tuple(request.paths),
         files=tuple(f.report for f in files),
         requested=tuple(requested),
@@ -101,66 +113,53 @@ def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
     return not any(f.has_code for f in files) and any(p.unreadable for p in everything)
 
 
-def _read_all(request: VerifyRequest, python: str, progress: Progress) -> tuple[list[ReadFile], list[Problem]]:
-    files: list[ReadFile] = []
-    linked: list[Linked] = []
+def _read_all(request: VerifyRequest, host: Host, progress: Progress) -> tuple[list[VerifyUnit], list[Problem]]:
+    units: list[VerifyUnit] = []
     problems: list[Problem] = []
-    for path in _expand(request, python, problems):
-        progress(str(path))
-        if path.name.endswith(".whl"):
-            found, more = read_wheel(path)
-            files += found
-            problems += more
-        else:
-            binary = _read_file(path)
-            files.append(binary.report)
-            if binary.elf is not None and binary.dynamic is not None:
-                linked.append(Linked(path, binary.elf, binary.dynamic))
-        if len(files) > MAX_FILES:
-            problems.append(Problem("error", str(path), f"more than {MAX_FILES} binaries; gave up on the rest",
-                                    "name fewer", unreadable=True))  # fmt: skip
-            break
-    if not files and not problems:
+    for text in request.paths:
+        loose = VerifyUnit(text)
+        for path in _expand(text, request, host, problems):
+            progress(str(path))
+            if path.name.endswith(".whl"):
+                units.append(wheel_unit(path))
+            else:
+                add_file(loose, path)
+            if sum(len(u.files) for u in (*units, loose)) > MAX_FILES:
+                problems.append(Problem("error", str(path), f"more than {MAX_FILES} binaries; gave up on the rest",
+                                        "name fewer", unreadable=True))  # fmt: skip
+                break
+        units += [loose] if loose.files else []
+    if not units and not problems:
         remedy = "name a .so, a wheel or a folder"
         problems.append(Problem("error", "", "no binary was found in what was given", remedy, unreadable=True))
-    found_by = link_problems(linked, Linker(request.environment))
-    files = [replace(f, problems=(*f.problems, *found_by.get(f.path, ()))) for f in files]
-    return _forgive_other_builds(files), problems
+    check_loading(units, host)
+    for unit in units:
+        unit.files = _forgive_other_builds(unit.files)
+    return units, problems
 
 
-def _expand(request: VerifyRequest, python: str, problems: list[Problem]) -> Iterable[Path]:
-    for text in request.paths:
-        # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
-        known = "/" in text or os.path.exists(text)
-        places = [Path(text)] if known else installed(text, python, request.environment)
-        if not places:
-            problems.append(
-                Problem("error", text, "is neither a file, a folder nor an installed package",
-                        "give a path, or the name of a package that is installed in the active environment",
-                        unreadable=True)
-            )  # fmt: skip
-        for place in places:
-            if not os.path.isdir(place):
-                yield place
-                continue
-            try:
-                found = files_in(place, request.since)
-            except UnreadableError as err:
-                problems.append(Problem("error", str(place), str(err), unreadable=True))
-                continue
-            if not found and request.since is None:
-                problems.append(Problem("error", str(place), "holds no binary and no wheel", unreadable=True))
-            yield from found
-
-
-def _read_file(path: Path) -> Binary:
-    try:
-        with FileSource(path) as source:
-            return read_binary(str(path), source, Deadline(), lambda name: FileSource(path.parent / name))
-    except (OSError, UnreadableError) as err:
-        reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
-        problem = Problem("error", str(path), f"cannot be read: {reason}", unreadable=True)
-        return Binary(ReadFile(str(path), 0, problems=(problem,)), None, None)
+def _expand(text: str, request: VerifyRequest, host: Host, problems: list[Problem]) -> Iterable[Path]:
+    # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
+    known = "/" in text or os.path.exists(text)
+    places = [Path(text)] if known else installed(text, host.python_program, request.environment)
+    if not places:
+        problems.append(
+            Problem("error", text, "is neither a file, a folder nor an installed package",
+                    "give a path, or the name of a package that is installed in the active environment",
+                    unreadable=True)
+        )  # fmt: skip
+    for place in places:
+        if not os.path.isdir(place):
+            yield place
+            continue
+        try:
+            found = files_in(place, request.since)
+        except UnreadableError as err:
+            problems.append(Problem("error", str(place), str(err), unreadable=True))
+            continue
+        if not found and request.since is None:
+            problems.append(Problem("error", str(place), "holds no binary and no wheel", unreadable=True))
+        yield from found
 
 
 def _forgive_other_builds(files: list[ReadFile]) -> list[ReadFile]:
@@ -177,7 +176,7 @@ def _devices(
     request: VerifyRequest, files: list[ReadFile], named: list[Device], wanted: Sequence[Wanted]
 ) -> tuple[list[Device], list[Problem]]:
     """The devices named, else this machine's where there is code for a GPU at all."""
-    if named or not any(f.has_code for f in files):
+    if named or not any(f.has_code and not f.machine.startswith(OTHER_SYSTEMS) for f in files):
         return named, []
     found = local_gpus(request.environment, request.driver_wait)
     problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
@@ -190,18 +189,46 @@ def _devices(
     return list(found.devices), problems
 
 
-def _judge_devices(files: list[ReadFile], devices: list[Device]) -> tuple[list[DeviceReport], list[Problem]]:
+def _judge_devices(
+    units: Sequence[VerifyUnit], devices: list[Device], host: Host
+) -> tuple[list[DeviceReport], list[Problem]]:
     problems: list[Problem] = []
     reports: list[DeviceReport] = []
     judged: dict[tuple[Arch, object, str], None] = {}
     for device in devices:
-        report, more = judge_device(files, device)
+        report, more = judge_units([_on(unit, device, host) for unit in units], device)
         reports.append(report)
         # Eight equal GPUs make one list of problems, not eight.
         key = device.arch, device.cuda, device.name
         problems += more if key not in judged else []
         judged[key] = None
     return reports, problems
+
+
+def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
+    """A unit's files on the machine that a GPU is in: this one, or another of which only the processor is known."""
+    elsewhere = implied_machine(device)
+    machine = elsewhere or host.machine
+    refusal = ""
+    if unit.machines and machine not in unit.machines:
+        beside = f"{device.name} is in a machine with {machine}" if elsewhere else f"this machine is {machine}"
+        refusal = f"is for {', '.join(sorted(unit.machines))}; {beside}"
+    elif machine == host.machine:
+        refusal = unit.refusal
+    if elsewhere and machine != host.machine:
+        return JudgedFiles(unit.title, tuple(replace(f, loads=True) for f in unit.files), refusal)
+    return JudgedFiles(unit.title, tuple(unit.files), refusal, unit.partial)
+
+
+def _refusals(units: Sequence[VerifyUnit], host: Host) -> list[Problem]:
+    """Why a unit does not run on this machine, where no GPU is judged for."""
+    found = []
+    for unit in units:
+        machines = unit.machines
+        other = f"is for {', '.join(sorted(machines))}; this machine is {host.machine}"
+        why = unit.refusal or (other if machines and host.machine not in machines else "")
+        found += [Problem("error", unit.title, why, REFUSAL_REMEDY)] if why else []
+    return found
 
 
 def _ask(

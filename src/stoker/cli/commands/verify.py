@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 
 from stoker.cli.errors import CliError
@@ -34,14 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long the driver may take to list this machine's GPUs (default 60: it may have to wake them)",
     )
-    parser.add_argument("--json", action="store_true", help="JSON, for programs")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("-q", "--quiet", action="store_true", help="print the verdict alone, in one line")
+    output.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; the exit status, 0 to 2. Raises CliError (2)."""
     from dataclasses import asdict
 
-    from stoker.show.report_text import render
+    from stoker.cli.screen import in_colour
+    from stoker.show.report_text import WIDTH, render, verdict_line
     from stoker.verify.archs import ArchError
     from stoker.verify.pipeline import VerifyRequest, verify
 
@@ -51,13 +55,17 @@ def run(args: argparse.Namespace) -> int:
     if args.driver_wait is not None:
         request.driver_wait = args.driver_wait
     try:
-        report = verify(request, _narrate)
+        report = verify(request, (lambda _: None) if args.quiet else _narrate)
     except ArchError as err:
         raise CliError(str(err)) from err
     if args.json:
         print(json.dumps(asdict(report), indent=2))
+    elif args.quiet:
+        print(verdict_line(report))
     else:
-        sys.stdout.write(render(report))
+        here = sys.stdout.isatty()
+        width, height = shutil.get_terminal_size((WIDTH, 0)) if here else (WIDTH, 0)
+        sys.stdout.write(render(report, width, height, colour=in_colour()))
     return report.exit_status(strict=args.strict)
 
 

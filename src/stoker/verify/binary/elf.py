@@ -168,7 +168,7 @@ def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
     segment = next((s for s in elf.segments if s.type == PT_DYNAMIC), None)
     if segment is None:
         return None
-    tags = _tags(source, elf, segment)
+    tags = dynamic_tags(source, elf, segment)
     values = dict(tags)
     strings = _dynamic_strings(source, elf, values)
     return Dynamic(
@@ -180,7 +180,8 @@ def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
     )
 
 
-def _tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
+def dynamic_tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
+    """Tags and values of the dynamic section, in its order; raises UnreadableError."""
     form = struct.Struct(elf.order + ("qQ" if elf.bits == 64 else "iI"))
     data = source.read(segment.offset, min(segment.size, _MAX_DYNAMIC * form.size))
     tags: list[tuple[int, int]] = []
@@ -198,7 +199,7 @@ def _dynamic_strings(source: ByteSource, elf: Elf, values: dict[int, int]) -> by
     size = values.get(_DT_STRSZ, 0)
     if size > _MAX_STRINGS:
         raise UnreadableError("the dynamic strings are larger than any linker writes")
-    return exactly(source, _file_offset(elf, values[_DT_STRTAB]), size, "the dynamic strings")
+    return exactly(source, file_offset(elf, values[_DT_STRTAB]), size, "the dynamic strings")
 
 
 def _paths(strings: bytes, index: int | None) -> tuple[str, ...]:
@@ -212,7 +213,7 @@ def _versions(
     if _DT_VERNEED not in values:
         return ()
     need, aux = struct.Struct(elf.order + "HHIII"), struct.Struct(elf.order + "IHHII")
-    at = _file_offset(elf, values[_DT_VERNEED])
+    at = file_offset(elf, values[_DT_VERNEED])
     found: list[tuple[str, tuple[str, ...]]] = []
     left = _MAX_VERSIONS
     for _ in range(min(values.get(_DT_VERNEEDNUM, 0), _MAX_VERSIONS)):
@@ -230,7 +231,8 @@ def _versions(
     return tuple(found)
 
 
-def _file_offset(elf: Elf, address: int) -> int:
+def file_offset(elf: Elf, address: int) -> int:
+    """Where in the file the byte of this address is; raises UnreadableError."""
     for s in elf.segments:
         if s.type == PT_LOAD and s.address <= address < s.address + s.size:
             return s.offset + address - s.address

@@ -15,6 +15,7 @@ from stoker.verify.binary.byte_source import ByteSource, Deadline, FileSource, P
 from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.binary.elf import ET_REL, SHF_COMPRESSED, Dynamic, Elf, is_elf, read_dynamic, read_elf
 from stoker.verify.binary.fatbin import CONTAINER_BYTES, Image, is_cubin, read_cubin, read_images
+from stoker.verify.binary.other_code import HIP_SECTION, hip_targets, is_other, read_other
 
 LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
@@ -133,7 +134,7 @@ class _Inventory:
 
 def recognised(source: ByteSource) -> bool:
     """True when the first bytes are those of a binary that this module reads."""
-    return source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES) or archive.is_archive(source)
+    return source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES) or archive.is_archive(source) or is_other(source)
 
 
 def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
@@ -142,8 +143,13 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
     problems: list[Problem] = []
     elf: Elf | None = None
     dynamic: Dynamic | None = None
+    machine = ""
     try:
-        if archive.is_archive(source):
+        if (other := read_other(source)) is not None:
+            machine = f"{other.system} {other.machine}"
+            if other.device_code is not None:
+                inventory.add(read_images(other.device_code, deadline))
+        elif archive.is_archive(source):
             problems += _read_archive(path, source, inventory, deadline, sibling)
         elif is_cubin(source):
             inventory.add(iter([read_cubin(source)]))
@@ -158,7 +164,7 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
     report = ReadFile(
         path=path,
         size=source.size,
-        machine=elf.machine_name if elf else "",
+        machine=elf.machine_name if elf else machine,
         archs=inventory.archs(),
         modules=inventory.modules.total(),
         groups=tuple(ModuleGroup(codes, count) for codes, count in inventory.modules.most_common()),
@@ -182,6 +188,8 @@ def _read_elf(path: str, source: ByteSource, elf: Elf, inventory: _Inventory, de
         if section.offset + section.size > source.size:
             raise UnreadableError(f"cut off: the section {section.name} ends beyond the file's {source.size} bytes")
         inventory.add(read_images(PartSource(source, section.offset, section.size), deadline))
+    for section in elf.named(HIP_SECTION):
+        inventory.other.update(hip_targets(PartSource(source, section.offset, section.size)))
     if elf.type != ET_REL and elf.named(RELOCATABLE) and not _device_linked(source, elf):
         return [
             Problem("error", path, "has device code that was compiled with -rdc=true and never linked: it cannot start",

@@ -12,12 +12,12 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
 from stoker.verify.binary.elf import Dynamic, Elf, read_dynamic, read_elf
-from stoker.verify.wheel.tags import SYSTEM_LIBRARIES
+from stoker.verify.binary.symbols import Symbols, read_symbols
 
 CACHE = Path("/etc/ld.so.cache")
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
@@ -25,18 +25,21 @@ _MAX_CACHE = 32 << 20
 _MAX_LIBRARIES = 2000
 """Libraries looked at for one file: a process with more has other troubles."""
 _MAX_TRIED = 64
+_NONE: Mapping[str, Path] = {}
 
 _PROVIDERS = (
     (re.compile(r"libcuda\.so\.1|libnvidia-ml\.so\.1|libnvidia-ptxjitcompiler\.so\.1"), "the NVIDIA driver"),
     (re.compile(r"lib(?:torch|torch_cpu|torch_cuda|torch_python|torch_global_deps|c10|c10_cuda)\.so"), "torch"),
+    (
+        re.compile(r"lib(?:amdhip64|amd_comgr|hip\w+|hsa-runtime64|roc\w+|rccl|MIOpen|migraphx\w*)\.so(?:\.[\d.]+)?"),
+        "ROCm",
+    ),
     (re.compile(r"libpython3(?:\.\d+t?)?\.so(?:\.1\.0)?"), "Python"),
 )
-"""Libraries that are there before the file is loaded, or come with the driver of the machine that runs it."""
+"""Libraries that are there before the file is loaded, or come with the GPU's driver on the machine that runs it."""
 
-_CUDA = re.compile(r"lib(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?")
+CUDA = re.compile(r"lib(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?")
 """Libraries of the CUDA toolkit and its relatives, which torch loads for the extensions that are imported after it."""
-
-_LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/local/cuda")
 
@@ -50,53 +53,104 @@ class MissingLibrary(NamedTuple):
     provider: str
 
 
-class _Loaded(NamedTuple):
-    """A library in the queue, with the RPATHs of those that loaded it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedLibrary:
+    """A file that the dynamic linker loads. `symbols` is None until it is asked for (`Linker.symbols`)."""
 
     path: Path
     elf: Elf
     dynamic: Dynamic
+    symbols: Symbols | None = None
+
+
+class Closure(NamedTuple):
+    """All that loading one file brings into the process: in ld.so's order, the names by which each was asked for, and
+    what was not found. `imported` names those that are there because a required package was imported before."""
+
+    loaded: tuple[SharedLibrary, ...]
+    by_name: Mapping[str, SharedLibrary]
+    missing: tuple[MissingLibrary, ...]
+    imported: tuple[str, ...]
+
+
+class _Loaded(NamedTuple):
+    """A library in the queue, with the RPATHs of those that loaded it."""
+
+    library: SharedLibrary
     inherited: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class Linker:
-    """The machine's dynamic linker, as far as finding libraries goes."""
+    """The machine's dynamic linker, as far as finding libraries goes.
+
+    `overlay` holds files that are not on disk, such as a wheel's where pip would put them; `hidden` paths count as
+    absent.
+    """
 
     environment: Mapping[str, str]
     cache: Path = CACHE
+    overlay: Mapping[Path, SharedLibrary] = field(default_factory=dict)
+    hidden: frozenset[Path] = frozenset()
     _cached: dict[str, list[str]] | None = field(default=None, init=False)
-    _headers: dict[Path, tuple[Elf, Dynamic] | None] = field(default_factory=dict, init=False)
+    _libraries: dict[Path, SharedLibrary | None] = field(default_factory=dict, init=False)
+    _symbols: dict[Path, Symbols | None] = field(default_factory=dict, init=False)
 
-    def missing(self, path: Path, elf: Elf, dynamic: Dynamic, deadline: Deadline) -> list[MissingLibrary]:
-        """The libraries that loading `path` would fail for, in the order in which ld.so would ask for them."""
-        queue = deque([_Loaded(path, elf, dynamic, ())])
+    def load(self, library: SharedLibrary, deadline: Deadline, imported: Mapping[str, Path] = _NONE) -> Closure:
+        """What loading it brings into the process.
+
+        `imported` are libraries of packages that are imported before it, by name: they count where the search finds
+        nothing.
+        """
+        queue = deque([_Loaded(library, ())])
+        loaded = [library]
         # One library of a name serves the whole process: ld.so compares names before it looks for files.
-        known = {dynamic.soname, path.name}
-        missing: list[MissingLibrary] = []
+        known = {library.dynamic.soname: library, library.path.name: library}
+        missing: dict[str, MissingLibrary] = {}
+        before: list[str] = []
         while queue and len(known) < _MAX_LIBRARIES:
             deadline.check()
             user = queue.popleft()
-            for name in user.dynamic.needed:
-                if name in known:
+            for name in user.library.dynamic.needed:
+                if name in known or name in missing:
                     continue
-                known.add(name)
                 found, tried = self._find(name, user)
+                if found is None and (path := imported.get(name)) and (there := self.at(path)):
+                    found = _Loaded(there, ())
+                    before.append(name)
                 if found is None:
-                    missing.append(
-                        MissingLibrary(name, str(user.path), tried, provider(name, dynamic.needed, path.name))
-                    )
-                else:
-                    known.add(found.dynamic.soname)
-                    queue.append(found)
-        return missing
+                    who = provider(name, library.dynamic.needed, library.path.name)
+                    missing[name] = MissingLibrary(name, str(user.library.path), tried, who)
+                    continue
+                known[name] = known[found.library.dynamic.soname] = found.library
+                queue.append(found)
+                loaded.append(found.library)
+        return Closure(tuple(loaded), known, tuple(missing.values()), tuple(before))
+
+    def symbols(self, library: SharedLibrary) -> Symbols | None:
+        """A library's symbols; None where it has none, or cannot be read."""
+        if library.symbols is None and library.path not in self._symbols:
+            self._symbols[library.path] = _symbols_on_disk(library)
+        return library.symbols or self._symbols.get(library.path)
+
+    def at(self, path: Path) -> SharedLibrary | None:
+        """The library at a path, None where there is none that can be read."""
+        place = Path(os.path.normpath(path))
+        if place in self.overlay:
+            return self.overlay[place]
+        if place in self.hidden:
+            return None
+        if path not in self._libraries:
+            self._libraries[path] = _on_disk(path)
+        return self._libraries[path]
 
     def _find(self, name: str, user: _Loaded) -> tuple[_Loaded | None, tuple[str, ...]]:
         tried: list[str] = []
+        own = user.library.elf
         for candidate in self._candidates(name, user):
-            headers = self._read(candidate)
-            if headers is not None and (headers[0].bits, headers[0].machine) == (user.elf.bits, user.elf.machine):
-                return _Loaded(candidate, *headers, _expanded(user)), ()
+            found = self.at(candidate)
+            if found is not None and (found.elf.bits, found.elf.machine) == (own.bits, own.machine):
+                return _Loaded(found, _expanded(user)), ()
             if str(candidate) not in tried and len(tried) < _MAX_TRIED:
                 tried.append(str(candidate))
         return None, tuple(tried)
@@ -105,21 +159,17 @@ class Linker:
         if "/" in name:
             yield Path(name)
             return
-        own = user.dynamic
+        library = user.library
+        own = library.dynamic
         if not own.runpath:
             yield from (Path(d) / name for d in _expanded(user) if d)
         environment = self.environment.get("LD_LIBRARY_PATH", "")
         yield from (Path(d) / name for d in re.split("[:;]", environment) if d)
-        yield from (Path(d) / name for entry in own.runpath for d in expand(entry, user.path, user.elf) if d)
+        yield from (Path(d) / name for entry in own.runpath for d in expand(entry, library.path, library.elf) if d)
         yield from (Path(p) for p in self._cache().get(name, ()))
-        wide = user.elf.bits == 64
+        wide = library.elf.bits == 64
         yield from (Path(d) / name for d in (("/lib64", "/usr/lib64") if wide else ()))
         yield from (Path(d) / name for d in ("/lib", "/usr/lib"))
-
-    def _read(self, path: Path) -> tuple[Elf, Dynamic] | None:
-        if path not in self._headers:
-            self._headers[path] = _headers(path)
-        return self._headers[path]
 
     def _cache(self) -> dict[str, list[str]]:
         if self._cached is None:
@@ -127,19 +177,28 @@ class Linker:
         return self._cached
 
 
-def _headers(path: Path) -> tuple[Elf, Dynamic] | None:
+def _on_disk(path: Path) -> SharedLibrary | None:
     try:
         with FileSource(path) as source:
             elf = read_elf(source)
-            return elf, read_dynamic(source, elf) or Dynamic()
+            return SharedLibrary(path, elf, read_dynamic(source, elf) or Dynamic())
     except (OSError, UnreadableError, ValueError):
+        return None
+
+
+def _symbols_on_disk(library: SharedLibrary) -> Symbols | None:
+    try:
+        with FileSource(library.path) as source:
+            return read_symbols(source, library.elf)
+    except (OSError, UnreadableError):
         return None
 
 
 def _expanded(user: _Loaded) -> tuple[str, ...]:
     """The RPATHs that hold for what this library loads: its own, unless it has a RUNPATH, and its loaders'."""
-    own = () if user.dynamic.runpath else user.dynamic.rpath
-    return (*(d for entry in own for d in expand(entry, user.path, user.elf)), *user.inherited)
+    library = user.library
+    own = () if library.dynamic.runpath else library.dynamic.rpath
+    return (*(d for entry in own for d in expand(entry, library.path, library.elf)), *user.inherited)
 
 
 def expand(entry: str, path: Path, elf: Elf) -> list[str]:
@@ -163,7 +222,7 @@ def provider(name: str, needed: Iterable[str], user: str) -> str:
         if pattern.fullmatch(name):
             return who
     beside_torch = not user.startswith(("libtorch", "libc10")) and any(_PROVIDERS[1][0].fullmatch(n) for n in needed)
-    return "torch" if beside_torch and _CUDA.fullmatch(name) else ""
+    return "torch" if beside_torch and CUDA.fullmatch(name) else ""
 
 
 def read_cache(path: Path) -> dict[str, list[str]]:
@@ -204,43 +263,3 @@ def foreign_paths(dynamic: Dynamic, *, packaged: bool) -> list[str]:
         if (relative or foreign) and entry not in found:
             found.append(entry)
     return found
-
-
-def missing_in_package(path: str, dynamic: Dynamic, members: Mapping[str, list[str]], requires: str) -> list[str]:
-    """Libraries that a wheel's member needs and nobody brings: not the wheel, the system, nor what it requires.
-
-    `members` are the wheel's paths by file name, `requires` its requirements as one text.
-    """
-    folders, leaves = _package_folders(path, dynamic)
-    found = []
-    for name in dynamic.needed:
-        inside = members.get(PurePosixPath(name).name, ())
-        if any(str(PurePosixPath(m).parent) in folders for m in inside):
-            continue
-        by = provider(name, dynamic.needed, PurePosixPath(path).name)
-        if by == "torch" and not re.search(r"\btorch\b", requires) and not inside:
-            by = ""
-        required = re.search(r"\b(?:nvidia-|cuda-toolkit|torch\b)", requires) and _CUDA.fullmatch(name)
-        if not (
-            by
-            or inside
-            or required
-            or name in SYSTEM_LIBRARIES
-            or _LOADER.fullmatch(name)
-            or (leaves and _CUDA.fullmatch(name))
-        ):
-            found.append(name)
-    return found
-
-
-def _package_folders(path: str, dynamic: Dynamic) -> tuple[set[str], bool]:
-    """The folders inside the wheel that are searched, and whether the search leaves the wheel for its neighbours."""
-    folders, leaves = set(), False
-    parent = PurePosixPath(path).parent
-    for entry in (*dynamic.rpath, *dynamic.runpath):
-        if entry.startswith(("$ORIGIN", "${ORIGIN}")):
-            rest = re.sub(r"^\$(?:ORIGIN|\{ORIGIN\})/?", "", entry)
-            place = os.path.normpath(str(parent / rest))
-            leaves = leaves or place.startswith("..") or "nvidia" in place
-            folders.add(place)
-    return folders, leaves

@@ -1,67 +1,256 @@
-"""What stands between binaries on disk and their loading: missing libraries, and search paths that lead nowhere."""
+"""What stands between the binaries of a package and their loading: libraries, versions and symbols that are not there.
+
+Unaware of wheels as files, and of GPUs.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.model.report import Problem
+from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
-from stoker.verify.binary.elf import Dynamic, Elf
-from stoker.verify.linking.libraries import Linker, MissingLibrary, foreign_paths
+from stoker.verify.binary.symbols import NeededSymbol
+from stoker.verify.library_builds import library
+from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
+from stoker.verify.linking.python_facts import NOTHING, Brought
+from stoker.verify.linking.requirements import bringer
+from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
+
+_EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
+_MAX_NAMES, _MAX_LIBRARIES, _MAX_FOLDERS = 3, 6, 4
+_MAX_TEXTS = 3
+"""Different lists of missing libraries in one unit; beyond, one list names them all."""
+
+_PLUGIN_DIGITS = re.compile(r"\d+")
 
 
-class Linked(NamedTuple):
-    """A binary that the dynamic linker loads."""
+@dataclass(frozen=True, slots=True)
+class LinkUnit:
+    """Binaries that are loaded together: a wheel's, an installed package's, or those that were named by themselves.
 
-    path: Path
-    elf: Elf
-    dynamic: Dynamic
+    `names` are the paths for the report, `with_code` the files that hold the unit's own device code, `companions`
+    others that were verified along with it. What lies in a package may be loaded by the package's own code. `program`
+    names the Python that imports it.
+    """
+
+    title: str
+    libraries: tuple[SharedLibrary, ...]
+    names: Mapping[Path, str]
+    program: Callable[[], Path | None]
+    packaged: bool = False
+    brought: Brought = NOTHING
+    with_code: frozenset[Path] = frozenset()
+    companions: tuple[SharedLibrary, ...] = ()
 
 
-def link_problems(binaries: Sequence[Linked], linker: Linker) -> dict[str, list[Problem]]:
-    """Problems by path. What a library lacks is reported once, at that library, where it is among the binaries."""
-    own = {_real(b.path) for b in binaries}
-    return {str(b.path): [*_path_problems(b), *_missing_problems(b, own, linker)] for b in binaries}
+class LinkFindings(NamedTuple):
+    """What was found: problems by the report's path, the paths that will not load, notes on all of them, and whether
+    something fails that is not there in another build (with all of it, or a part)."""
+
+    problems: Mapping[str, list[Problem]]
+    failing: frozenset[str]
+    notes: Sequence[Problem]
+    partial: bool
 
 
-def _path_problems(binary: Linked) -> list[Problem]:
+@dataclass(slots=True)
+class _Examination:
+    """One pass through a unit."""
+
+    unit: LinkUnit
+    linker: Linker
+    closures: dict[Path, Closure] = field(default_factory=dict)
+    lost: dict[Path, list[MissingLibrary]] = field(default_factory=dict)
+    refused: dict[Path, list[Problem]] = field(default_factory=dict)
+    """What stops a file from loading: libraries that are nowhere, and versions and symbols."""
+    expected: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Libraries that are not here, by who brings them."""
+    problems: dict[str, list[Problem]] = field(default_factory=dict)
+
+    def run(self) -> LinkFindings:
+        own = {_real(li.path) for li in (*self.unit.libraries, *self.unit.companions)}
+        imported = dict(self.unit.brought.libraries)
+        if self.unit.packaged:
+            imported |= {li.path.name: li.path for li in self.unit.libraries}
+        for member in self.unit.libraries:
+            self._examine(member, own, imported)
+        failing = self._failing()
+        served = {_build_key(li.path) for li in self.unit.libraries if li.path not in failing}
+        missed = {p for p in failing if _build_key(p) not in served}
+        fatal = bool(missed) and self._fatal(failing)
+        for path in (*self.lost, *(p for p in self.refused if p not in self.lost)):
+            severity: Severity = "info" if path not in missed else "error" if fatal else "warning"
+            name = self.unit.names[path]
+            found = [*self._missing(path), *self.refused.get(path, ())]
+            self.problems.setdefault(name, []).extend(Problem(severity, name, p.what, p.remedy) for p in found)
+        return LinkFindings(
+            self.problems, frozenset(self.unit.names[p] for p in failing), self._notes(), bool(missed) and not fatal
+        )
+
+    def _examine(self, member: SharedLibrary, own: set[str], imported: Mapping[str, Path]) -> None:
+        name = self.unit.names[member.path]
+        try:
+            closure = self.linker.load(member, Deadline(), imported)
+        except UnreadableError as err:
+            self.problems[name] = [Problem("warning", name, f"its libraries could not all be looked up: {err}")]
+            return
+        self.closures[member.path] = closure
+        self._note_missing(member, closure, own)
+        refused = [_version_problem(v.version, holder) for v, holder in lacking_versions(member, closure, self.linker)]
+        lacking = undefined_symbols(member, closure, self.linker, lambda: self._others(imported))
+        refused += [_symbol_problem(lacking, closure)] if lacking else []
+        if refused:
+            self.refused[member.path] = refused
+
+    def _others(self, imported: Mapping[str, Path]) -> Iterable[SharedLibrary]:
+        """What else may be in the process: the rest of the package, what it requires, and Python with its libraries."""
+        yield from self.unit.libraries
+        yield from self.unit.companions
+        for path in imported.values():
+            if (there := self.linker.at(path)) is not None:
+                yield there
+        program = self.unit.program()
+        python = self.linker.at(program) if program is not None else None
+        if python is not None:
+            yield from self.linker.load(python, Deadline()).loaded
+
+    def _note_missing(self, member: SharedLibrary, closure: Closure, own: set[str]) -> None:
+        """What nobody brings is lost; what the driver, Python or a requirement brings is expected."""
+        for missing in closure.missing:
+            if missing.needed_by != str(member.path) and _real(Path(missing.needed_by)) in own:
+                continue
+            who = missing.provider or bringer(missing.name, self.unit.brought.absent)
+            if who == "torch" and "libc10.so" in closure.by_name:
+                who = ""  # the torch that is here brings the libraries of another CUDA
+            if who:
+                self.expected.setdefault(who, {})[missing.name] = None
+            else:
+                self.lost.setdefault(member.path, []).append(missing)
+
+    def _missing(self, path: Path) -> list[Problem]:
+        """The libraries that are nowhere, as one problem; the same for many files where they lack much the same."""
+        lost = self.lost.get(path, [])
+        if not lost:
+            return []
+        if len({tuple(m.name for m in more) for more in self.lost.values()}) > _MAX_TEXTS:
+            lost = [m for more in self.lost.values() for m in more]
+        names = list(dict.fromkeys(m.name for m in lost))
+        users = {m.needed_by for m in lost} - {str(p) for p in self.lost}
+        needed = f" (needed by {_listed(sorted(users), 1)})" if users else ""
+        folders = list(dict.fromkeys(f for m in lost for f in _folders(m)))
+        be = "is" if len(names) == 1 else "are"
+        looked = _listed(folders, _MAX_FOLDERS) or "no folder"
+        what = f"{_listed(names, _MAX_LIBRARIES)}{needed} {be} missing; looked in {looked}"
+        return [Problem("error", "", what, self._remedy(names))]
+
+    def _remedy(self, names: Sequence[str]) -> str:
+        extras = [e for e, r in self.unit.brought.by_extra.items() if any(bringer(n, r) for n in names)]
+        if extras:
+            return f"an extra brings {_it(names)}: pip install '{self.unit.title}[{','.join(extras)}]'"
+        if all(CUDA.fullmatch(n) for n in names):
+            return (
+                "install CUDA's libraries (its toolkit, or NVIDIA's packages), and put their folder in the RPATH or in "
+                "LD_LIBRARY_PATH"
+            )
+        return f"install {_it(names)}, or put the folder in the RPATH or in LD_LIBRARY_PATH"
+
+    def _failing(self) -> set[Path]:
+        """What will not load, by itself or for one of the unit's own that it needs."""
+        broken = {_real(p) for p in (*self.lost, *self.refused)}
+        return {
+            li.path for li in self.unit.libraries
+            if any(_real(n.path) in broken for n in (li, *self.closures.get(li.path, _EMPTY).loaded))
+        }  # fmt: skip
+
+    def _fatal(self, failing: set[Path]) -> bool:
+        """Whether the whole unit fails: of what is loaded by itself (extension modules, else what no other file of the
+        unit needs), or of what holds its device code, nothing loads."""
+        needed = {n for li in self.unit.libraries for n in li.dynamic.needed}
+        roots = [li for li in self.unit.libraries if not {li.dynamic.soname, li.path.name} & needed]
+        main = [li for li in roots if self._extension(li)] or roots or self.unit.libraries
+        groups = ([li.path for li in main], list(self.unit.with_code))
+        return any(group and failing.issuperset(group) for group in groups)
+
+    def _extension(self, member: SharedLibrary) -> bool:
+        if _EXTENSION.fullmatch(member.path.name):
+            return True
+        symbols = self.linker.symbols(member)
+        initial = b"PyInit_" + os.fsencode(member.path.name.partition(".")[0])
+        return symbols is not None and symbols.offers(NeededSymbol(initial, b""))
+
+    def _notes(self) -> list[Problem]:
+        notes = []
+        for who, names in self.expected.items():
+            text = f"{_listed(list(names))}: {who} brings {_it(names)}"
+            if who == "torch":
+                text += ", and must be imported first; none that fits is installed here"
+            elif who not in ("Python", "the NVIDIA driver", "ROCm"):
+                text += ", which is required; none that fits is installed here"
+            notes.append(Problem("info", self.unit.title, text))
+        return notes
+
+
+_EMPTY = Closure((), {}, (), ())
+
+
+def examine(unit: LinkUnit, linker: Linker) -> LinkFindings:
+    """What stops the unit's binaries from loading on this machine."""
+    return _Examination(unit, linker).run()
+
+
+def path_problems(name: str, member: SharedLibrary) -> list[Problem]:
+    """RPATH entries of a file outside a package that lead nowhere."""
     remedy = "set $ORIGIN-relative paths: patchelf --set-rpath"
-    texts = {
-        entry: f"its RPATH holds {entry!r}, a folder that is not there"
-        if entry
-        else "its RPATH has an empty entry: libraries are loaded from whatever folder it is started in"
-        for entry in foreign_paths(binary.dynamic, packaged=False)
-    }
-    return [Problem("warning", str(binary.path), text, remedy) for text in texts.values()]
+    entries = foreign_paths(member.dynamic, packaged=False)
+    gone = [repr(e) for e in entries if e]
+    texts = [f"its RPATH holds {', '.join(gone)}: not there on this machine"] if gone else []
+    if "" in entries:
+        texts.append("its RPATH has an empty entry: libraries are loaded from whatever folder it is started in")
+    return [Problem("warning", name, text, remedy) for text in texts]
 
 
-def _missing_problems(binary: Linked, own: set[str], linker: Linker) -> list[Problem]:
-    name = str(binary.path)
-    try:
-        missing = linker.missing(binary.path, binary.elf, binary.dynamic, Deadline())
-    except UnreadableError as err:
-        return [Problem("warning", name, f"its libraries could not all be looked up: {err}")]
-    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for lost in missing:
-        if lost.needed_by == name or _real(Path(lost.needed_by)) not in own:
-            groups.setdefault((lost.needed_by, lost.provider, _folders(lost)), []).append(lost.name)
-    return [_problem(name, *key, names) for key, names in groups.items()]
+def _build_key(path: Path) -> str:
+    """The same for several builds of one library, also for those that differ by a bare number (libx4.so, libx5.so)."""
+    folder, _, name = library(str(path)).rpartition("/")
+    return f"{folder}/{_PLUGIN_DIGITS.sub('#', name)}"
 
 
-def _problem(name: str, user: str, provider: str, folders: tuple[str, ...], names: list[str]) -> Problem:
-    be = "is" if len(names) == 1 else "are"
-    what = f"{', '.join(names)}{'' if user == name else f' (needed by {user})'} {be}"
-    if provider:
-        return Problem("info", name, f"{what} not on the search path: {provider} brings {_it(names)}")
-    remedy = f"install {_it(names)}, or put the folder in the RPATH or in LD_LIBRARY_PATH"
-    return Problem("error", name, f"{what} missing; looked in {', '.join(folders) or 'no folder'}", remedy)
+def _version_problem(version: str, holder: SharedLibrary) -> Problem:
+    what = f"needs version {version}, which {holder.path} does not have: the loader refuses it"
+    remedy = f"install a newer {holder.path.name}, or build it with the one that is here"
+    if version.startswith("GLIBC_"):
+        remedy = "build it on a system as old as the oldest that it is for, or run it on a newer one"
+    return Problem("error", "", what, remedy)
 
 
-def _it(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+def _symbol_problem(lacking: list[NeededSymbol], closure: Closure) -> Problem:
+    names = [
+        s.name.decode("utf-8", "replace") + (f" ({s.version.decode('utf-8', 'replace')})" if s.version else "")
+        for s in lacking
+    ]
+    what = f"undefined symbol: {_listed(names)}: the loader refuses it"
+    torch = next((str(li.path) for li in closure.loaded if li.path.name in ("libc10.so", "libtorch_cpu.so")), "")
+    remedy = "link it with the library that defines it, or build it with the one that is installed"
+    if torch:
+        remedy = (
+            f"it was built for another torch than the one with {torch}: build it with this one, or install the one "
+            "that it was built with"
+        )
+    return Problem("error", "", what, remedy)
+
+
+def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
+    more = len(names) - most
+    return f"{', '.join(names[:most])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _it(names: Iterable[str]) -> str:
+    return "it" if len(list(names)) == 1 else "them"
 
 
 def _folders(missing: MissingLibrary) -> tuple[str, ...]:

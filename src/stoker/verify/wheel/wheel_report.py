@@ -1,4 +1,4 @@
-"""A wheel's report: its binaries, its RECORD, its tags, and whether it brings what it needs. Unaware of devices."""
+"""A wheel's report: its binaries, its RECORD and its tags. Unaware of devices, and of what is installed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import re
 import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
 from stoker.verify.binary.device_code import ReadFile
+from stoker.verify.binary.elf import ET_REL
 from stoker.verify.binary.read_binary import Binary, read_binary, recognised
+from stoker.verify.binary.symbols import Symbols, read_symbols
 from stoker.verify.find_files import binary_name
-from stoker.verify.linking.libraries import foreign_paths, missing_in_package
+from stoker.verify.linking.libraries import SharedLibrary, foreign_paths
 from stoker.verify.wheel import tags
 from stoker.verify.wheel.wheel_file import (
     Recorded,
@@ -39,17 +41,32 @@ _THREADS = 4
 _WHOLE = 8 << 20
 """Members up to this many bytes are held in memory while they are read, one for each thread."""
 
+_DATA = re.compile(r"^[^/]+\.data/(?:platlib|purelib)/")
+
 _MAX_PROBLEMS = 20
 """Problems of one kind that are listed one by one."""
 
 
-def read_wheel(path: Path) -> tuple[list[ReadFile], list[Problem]]:
-    """The reports of a wheel's binaries, and the problems of the wheel as such. Never raises."""
+@dataclass(slots=True)
+class WheelReading:
+    """What was read of a wheel: its binaries' reports, the linked ones by member, and the problems of it as such."""
+
+    files: list[ReadFile] = field(default_factory=list)
+    libraries: dict[str, SharedLibrary] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    package: str = ""
+    requires: list[str] = field(default_factory=list)
+    requires_python: str = ""
+
+
+def read_wheel(path: Path) -> WheelReading:
+    """What is in a wheel. Never raises."""
     try:
         with Wheel(path) as wheel:
             return _Reader(wheel).read()
     except (UnreadableError, OSError) as err:
-        return [], [Problem("error", str(path), f"cannot be read: {err}", "build or copy it again", unreadable=True)]
+        what = f"cannot be read: {err}"
+        return WheelReading(problems=[Problem("error", str(path), what, "build or copy it again", unreadable=True)])
 
 
 class _Reader:
@@ -62,8 +79,9 @@ class _Reader:
         self.problems: list[Problem] = []
         self.kinds: Counter[str] = Counter()
         self.binaries: list[Binary] = []
+        self.symbols: dict[str, Symbols] = {}
 
-    def read(self) -> tuple[list[ReadFile], list[Problem]]:
+    def read(self) -> WheelReading:
         try:
             for severity, what in name_problems(self.wheel):
                 self._problem("name", severity, self.path, what)
@@ -77,7 +95,24 @@ class _Reader:
         for kind, count in self.kinds.items():
             if count > _MAX_PROBLEMS:
                 self.problems.append(Problem("info", self.path, f"{count - _MAX_PROBLEMS} more problems like: {kind}"))
-        return reports, self.problems
+        return WheelReading(
+            reports,
+            self._libraries(),
+            self.problems,
+            next(iter(self.wheel.field("Name", "METADATA")), self.wheel.path.name.partition("-")[0]),
+            self.wheel.field("Requires-Dist", "METADATA"),
+            next(iter(self.wheel.field("Requires-Python", "METADATA")), ""),
+        )
+
+    def _libraries(self) -> dict[str, SharedLibrary]:
+        """The linked files by member, where pip would put them below its folder for packages."""
+        found = {}
+        for binary in self.binaries:
+            member = binary.report.path.partition(SEPARATOR)[2]
+            if binary.elf is not None and binary.dynamic is not None and binary.elf.type != ET_REL:
+                place = Path(_DATA.sub("", member))
+                found[member] = SharedLibrary(place, binary.elf, binary.dynamic, self.symbols.get(binary.report.path))
+        return found
 
     def _problem(
         self, kind: str, severity: Severity, file: str, what: str, remedy: str = "", *, bad: bool = False
@@ -92,7 +127,7 @@ class _Reader:
             where = f"{self.path}{SEPARATOR}{member.filename}"
             if member.filename in seen:
                 self._problem(
-                    "twice", "error", where, "is in the wheel twice: which one is installed depends on the tool"
+                    "twice", "warning", where, "is in the wheel twice: which one is installed depends on the tool"
                 )
             if unsafe_name(member.filename):
                 self._problem("unsafe", "error", where, "would be unpacked outside the folder meant for it")
@@ -110,7 +145,7 @@ class _Reader:
     def _member(
         self, member: zipfile.ZipInfo, line: Recorded | None
     ) -> tuple[list[tuple[str, Problem]], Binary | None]:
-        """One member's problems by kind, and its report if it is a binary. Runs in a thread: touches nothing shared."""
+        """One member's problems by kind, and its report if it is a binary. Runs in a thread: shares one dictionary."""
         where = f"{self.path}{SEPARATOR}{member.filename}"
         found: list[tuple[str, Problem]] = []
         binary: Binary | None = None
@@ -127,10 +162,12 @@ class _Reader:
             disagreement = record_problem(member.filename, line, size, digest)
             if disagreement:
                 remedy = "pack the wheel again: `wheel pack` rewrites RECORD"
-                found.append(("record", Problem("error", where, disagreement, remedy)))
+                found.append(("record", Problem("warning", where, disagreement, remedy)))
             if recognisable:
                 # The wheel's deadline, not one of its own: a wheel of many slow members must end too.
                 binary = read_binary(where, source, self.deadline)
+                if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
+                    self.symbols[where] = symbols
         except UnreadableError as err:
             remedy = "build or copy the wheel again"
             found.append(("unreadable", Problem("error", where, str(err), remedy, unreadable=True)))
@@ -140,7 +177,7 @@ class _Reader:
         if not record:
             self._problem("record", "error", self.path, "has no RECORD: pip will refuse it")
         for name in record.keys() - {m.filename for m in self.wheel.members}:
-            self._problem("record", "error", f"{self.path}{SEPARATOR}{name}", "is in RECORD and not in the wheel")
+            self._problem("record", "warning", f"{self.path}{SEPARATOR}{name}", "is in RECORD and not in the wheel")
 
     def _finish(self) -> list[ReadFile]:
         members: dict[str, list[str]] = {}
@@ -149,8 +186,17 @@ class _Reader:
         promises = [p for p in map(tags.parse_platform, platforms(self.wheel)) if p is not None]
         self._check_purity(promises)
         self._check_linux_tag(promises, frozenset(members))
-        requires = "\n".join(self.wheel.field("Requires-Dist", "METADATA"))
-        return [self._link(b, promises, members, requires) for b in self.binaries]
+        # A wheel may hold several builds: for other machines, for other Pythons. One that fits is enough.
+        grave: Severity = "warning" if self._one_fits(promises) else "error"
+        return [self._tagged(b, promises, frozenset(members), grave) for b in self.binaries]
+
+    def _one_fits(self, promises: list[tags.PlatformPromise]) -> bool:
+        machines = {p.machine for p in promises}
+        return any(
+            b.elf is not None and b.dynamic is not None and (not machines or b.elf.machine_name in machines)
+            and not self._check_abi(b.report.path, "error")
+            for b in self.binaries
+        )  # fmt: skip
 
     def _check_purity(self, promises: list[tags.PlatformPromise]) -> None:
         linked = [b for b in self.binaries if b.dynamic is not None]
@@ -172,43 +218,36 @@ class _Reader:
             what = f"{what}; its symbols are newer than those of any manylinux tag"
         self.problems.append(Problem("info", self.path, what, remedy))
 
-    def _link(
-        self, binary: Binary, promises: list[tags.PlatformPromise], members: dict[str, list[str]], requires: str
+    def _tagged(
+        self, binary: Binary, promises: list[tags.PlatformPromise], own: frozenset[str], grave: Severity
     ) -> ReadFile:
+        """A binary's report with what its wheel's tags promise and it does not keep."""
         elf, dynamic, report = binary.elf, binary.dynamic, binary.report
         if elf is None or dynamic is None:
             return report
-        path = report.path.partition(SEPARATOR)[2]
         found: list[Problem] = []
         machines = {p.machine for p in promises}
         if machines and elf.machine_name not in machines:
             what = f"is for {elf.machine_name}, the wheel is tagged for {', '.join(sorted(machines))}"
-            found.append(Problem("error", report.path, what, "build it on the machine that the tag names"))
+            found.append(Problem(grave, report.path, what, "build it on the machine that the tag names"))
         promise = tags.strictest(promises)
-        beyond = tags.broken_by(promise, dynamic, frozenset(members)) if promise else []
+        beyond = tags.broken_by(promise, dynamic, own) if promise else []
         if promise and beyond:
             tag = f"{promise.kind}_{promise.libc[0]}_{promise.libc[1]}"
             what = f"needs {', '.join(beyond)}, more than the tag {tag} promises: it will not load on such a system"
-            fits = tags.fitting(tags.needs(dynamic, frozenset(members)), promise.machine)
+            fits = tags.fitting(tags.needs(dynamic, own), promise.machine)
             remedy = f"build on an older system{f', or raise the tag to {fits}' if fits else ''}"
             found.append(Problem("warning", report.path, what, remedy))
-        found += [
-            Problem("warning", report.path, f"its RPATH holds {entry!r}, which means nothing on another machine",
-                    "set $ORIGIN-relative paths: patchelf --set-rpath")
-            for entry in foreign_paths(dynamic, packaged=True)
-        ]  # fmt: skip
-        found += [
-            Problem("warning", report.path, f"{name} is neither in the wheel nor in what it requires",
-                    "bundle it (auditwheel repair), or require the package that has it")
-            for name in missing_in_package(path, dynamic, members, requires)
-        ]  # fmt: skip
-        found += self._check_abi(report.path)
+        if entries := foreign_paths(dynamic, packaged=True):
+            what = f"its RPATH holds {', '.join(map(repr, entries))}, which means nothing on another machine"
+            found.append(Problem("warning", report.path, what, "set $ORIGIN-relative paths: patchelf --set-rpath"))
+        found += self._check_abi(report.path, grave)
         return replace(report, problems=(*report.problems, *found))
 
-    def _check_abi(self, path: str) -> list[Problem]:
+    def _check_abi(self, path: str, grave: Severity) -> list[Problem]:
         tagged = re.fullmatch(r"cp(\d+)t?", abi(self.wheel))
         named = re.search(r"\.cpython-(\d+)t?-[\w-]+\.so$", path)
         if not (tagged and named) or tagged[1] == named[1]:
             return []
         what = f"is an extension for CPython {named[1]}, the wheel is tagged for {tagged[1]}"
-        return [Problem("error", path, what, "clean the build folder: it holds another Python's extensions")]
+        return [Problem(grave, path, what, "clean the build folder: it holds another Python's extensions")]

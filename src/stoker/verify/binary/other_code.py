@@ -1,0 +1,115 @@
+"""What a binary holds that is not for NVIDIA's GPUs under Linux: AMD's device code, and programs of other systems.
+
+Layouts: LLVM's "Clang Offload Bundler" page for AMD; Microsoft's "PE Format"; Apple's mach-o/loader.h.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import NamedTuple
+
+from stoker.verify.binary.byte_source import ByteSource, PartSource, UnreadableError, exactly
+
+HIP_SECTION = ".hip_fatbin"
+
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+_COMPRESSED = b"CCOB"
+_TARGET = re.compile(rb"hipv?\d?-amdgcn-amd-amdhsa-[\w]*-(gfx\w+)")
+_MAX_BUNDLES = 10_000
+_MAX_ENTRIES = 1000
+_MAX_HEADER = 1 << 16
+
+_PE_MACHINES = {0x8664: "x86_64", 0x014C: "i686", 0xAA64: "aarch64"}
+_MACH = {b"\xcf\xfa\xed\xfe": "<", b"\xfe\xed\xfa\xcf": ">"}
+_MACH_FAT = b"\xca\xfe\xba\xbe"
+_MACH_MACHINES = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
+_MAX_SECTIONS = 1000
+
+
+class OtherBinary(NamedTuple):
+    """A program or library of another system, its processor, and the part with CUDA device code, if any."""
+
+    system: str
+    machine: str
+    device_code: ByteSource | None
+
+
+def hip_targets(section: ByteSource) -> dict[str, int]:
+    """AMD's targets (gfx90a) in a section of HIP code, and how often; "ROCm" where compression hides them."""
+    found: dict[str, int] = {}
+    at = 0
+    for _ in range(_MAX_BUNDLES):
+        head = section.read(at, _MAX_HEADER)
+        if head.startswith(_COMPRESSED):
+            found["ROCm"] = found.get("ROCm", 0) + 1
+            break
+        if not head.startswith(_BUNDLE):
+            break
+        end = at + len(_BUNDLE)
+        for target in _TARGET.finditer(head, 0, _header_end(head)):
+            name = target[1].decode("ascii")
+            found[name] = found.get(name, 0) + 1
+        for offset, size in _entries(head):
+            end = max(end, at + offset + size)
+        at = -(-end // 4096) * 4096
+    return found
+
+
+def _entries(head: bytes) -> list[tuple[int, int]]:
+    """Offset and size of each code object of a bundle."""
+    place = len(_BUNDLE) + 8
+    if len(head) < place:
+        return []
+    (count,) = struct.unpack_from("<Q", head, len(_BUNDLE))
+    found = []
+    for _ in range(min(count, _MAX_ENTRIES)):
+        if place + 24 > len(head):
+            break
+        offset, size, length = struct.unpack_from("<QQQ", head, place)
+        found.append((offset, size))
+        place += 24 + length
+    return found
+
+
+def _header_end(head: bytes) -> int:
+    first = min((offset for offset, _ in _entries(head) if offset), default=len(head))
+    return min(first, len(head))
+
+
+def is_other(source: ByteSource) -> bool:
+    """Whether the first bytes are those of a binary of Windows or macOS."""
+    head = source.read(0, 4)
+    return head[:2] == b"MZ" or head in _MACH or head == _MACH_FAT
+
+
+def read_other(source: ByteSource) -> OtherBinary | None:
+    """A binary of Windows or macOS, None for anything else; raises UnreadableError for a broken one."""
+    head = source.read(0, 64)
+    if head[:4] in _MACH and len(head) >= 8:
+        (number,) = struct.unpack_from(f"{_MACH[head[:4]]}I", head, 4)
+        return OtherBinary("macOS", _MACH_MACHINES.get(number, f"machine {number}"), None)
+    if head[:4] == _MACH_FAT:
+        return OtherBinary("macOS", "several machines", None)
+    if head[:2] != b"MZ" or len(head) < 64:
+        return None
+    (at,) = struct.unpack_from("<I", head, 0x3C)
+    coff = source.read(at, 24)
+    if coff[:4] != b"PE\0\0" or len(coff) < 24:
+        return None
+    machine, count = struct.unpack_from("<HH", coff, 4)
+    (optional,) = struct.unpack_from("<H", coff, 20)
+    if count > _MAX_SECTIONS:
+        raise UnreadableError(f"{count} sections; at most {_MAX_SECTIONS} are read")
+    table = exactly(source, at + 24 + optional, count * 40, "the section headers")
+    name = _PE_MACHINES.get(machine, f"machine {machine}")
+    return OtherBinary("Windows", name, _fatbin_section(source, table))
+
+
+def _fatbin_section(source: ByteSource, table: bytes) -> ByteSource | None:
+    """The section that Linux calls .nv_fatbin; names have eight characters."""
+    for row in range(0, len(table), 40):
+        name, size, place = table[row : row + 8], *struct.unpack_from("<II", table, row + 16)
+        if name == b".nv_fatb":
+            return PartSource(source, place, size)
+    return None

@@ -1,0 +1,155 @@
+"""The Python that would import what is verified: its version, its folders, and the packages installed in them.
+
+Unaware of binaries. The Python is asked in a subprocess; packages are read from their metadata and not imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from stoker.verify.python_probe import NoProbeAnswerError, ask
+
+_SECONDS = 30.0
+_MAX_PACKAGES = 1000
+_EXTRA = re.compile(r"\bextra == \"([^\"]+)\"")
+
+_FACTS = """
+import importlib.machinery, json, os, sys, sysconfig
+print("stoker-answer:" + json.dumps({
+    "program": sys.executable, "version": list(sys.version_info[:2]), "name": sys.implementation.name,
+    "free": bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "suffixes": importlib.machinery.EXTENSION_SUFFIXES,
+    "site": sysconfig.get_path("platlib"), "folders": [p for p in sys.path if os.path.isdir(p)]}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFacts:
+    """One Python. `folders` is where it finds packages, `site` where pip puts new ones."""
+
+    program: str
+    version: tuple[int, int]
+    implementation: str
+    free_threaded: bool
+    suffixes: tuple[str, ...]
+    site: Path
+    folders: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """CPython 3.11, free-threaded CPython 3.14"""
+        name = {"cpython": "CPython", "pypy": "PyPy"}.get(self.implementation, self.implementation)
+        return f"{'free-threaded ' if self.free_threaded else ''}{name} {self.version[0]}.{self.version[1]}"
+
+
+class Brought(NamedTuple):
+    """What a package's requirements bring: paths by library name, and the names of those not installed here."""
+
+    libraries: Mapping[str, Path]
+    absent: tuple[str, ...]
+    by_extra: Mapping[str, tuple[str, ...]]
+    """Requirements that come with an extra alone, by the extra's name."""
+
+
+NOTHING = Brought({}, (), {})
+
+
+def facts_of(python: str, environment: Mapping[str, str]) -> PythonFacts | None:
+    """What a Python says of itself, None when it does not answer."""
+    try:
+        found = ask(python, _FACTS, [], environment, _SECONDS)
+        major, minor = found["version"]
+        return PythonFacts(
+            str(found["program"]), (int(major), int(minor)), str(found["name"]), bool(found["free"]),
+            tuple(map(str, found["suffixes"])), Path(found["site"]), tuple(map(str, found["folders"])),
+        )  # fmt: skip
+    except (NoProbeAnswerError, TypeError, ValueError, KeyError):
+        return None
+
+
+def package_of(path: Path, python: PythonFacts) -> Distribution | None:
+    """The installed package that a file belongs to."""
+    for folder in python.folders:
+        if path.is_relative_to(folder) and folder.endswith(("site-packages", "dist-packages")):
+            inside = path.relative_to(folder)
+            top = inside.parts[0]
+            named = next(iter(distributions(name=top.partition(".")[0], path=[folder])), None)
+            if named is not None:
+                return named
+            return next(
+                (d for d in distributions(path=[folder]) if f"\n{inside}," in f"\n{d.read_text('RECORD')}"), None
+            )
+    return None
+
+
+def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterable[str] = ()) -> Brought:
+    """What these requirements bring, with what they require in turn."""
+    libraries: dict[str, Path] = {}
+    absent: dict[str, None] = {}
+    by_extra: dict[str, tuple[str, ...]] = {}
+    queue = [(r, frozenset(extras)) for r in _parsed(requirements)]
+    for requirement, _ in queue:
+        for extra in _extras_of(requirement):
+            if not _applies(requirement, python, frozenset()):
+                names = (canonicalize_name(requirement.name), *requirement.extras)
+                by_extra[extra] = (*by_extra.get(extra, ()), *names)
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while queue and len(seen) < _MAX_PACKAGES:
+        requirement, wanted = queue.pop(0)
+        key = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if not _applies(requirement, python, wanted) or key in seen:
+            continue
+        seen.add(key)
+        package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
+        if package is None or not requirement.specifier.contains(package.version, prereleases=True):
+            # Also one in another version: pip would replace it.
+            absent.update(dict.fromkeys((key[0], *(canonicalize_name(e) for e in requirement.extras))))
+            continue
+        libraries |= {n: p for n, p in libraries_of(package).items() if n not in libraries}
+        queue += [(r, key[1]) for r in _parsed(package.requires or ())]
+    return Brought(libraries, tuple(absent), by_extra)
+
+
+def libraries_of(package: Distribution) -> dict[str, Path]:
+    """The shared libraries of an installed package, by file name."""
+    files = package.files or ()
+    return {f.name: Path(str(f.locate())) for f in files if f.name.endswith(".so") or ".so." in f.name}
+
+
+def _parsed(texts: Iterable[str]) -> list[Requirement]:
+    found = []
+    for text in texts:
+        try:
+            found.append(Requirement(text))
+        except InvalidRequirement:
+            continue
+    return found
+
+
+def _applies(requirement: Requirement, python: PythonFacts, extras: frozenset[str]) -> bool:
+    if requirement.marker is None:
+        return True
+    version = f"{python.version[0]}.{python.version[1]}"
+    return any(
+        requirement.marker.evaluate({"python_version": version, "python_full_version": f"{version}.0", "extra": extra})
+        for extra in ("", *extras)
+    )
+
+
+def _extras_of(requirement: Requirement) -> list[str]:
+    """The extras that a requirement's marker names."""
+    return _EXTRA.findall(str(requirement.marker or ""))
+
+
+def program_named(version: tuple[int, int], environment: Mapping[str, str]) -> str:
+    """The program of a Python version on PATH, "" without one."""
+    return shutil.which(f"python{version[0]}.{version[1]}", path=environment.get("PATH", os.defpath)) or ""

@@ -1,0 +1,59 @@
+"""What the loader would refuse a file for, though every library is there: versions and symbols that nobody defines.
+
+Python binds all symbols when it imports an extension, so each one counts, as for `ldd -r`. Runs nothing that it reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from stoker.verify.binary.symbols import NeededSymbol, NeededVersion
+from stoker.verify.linking.libraries import Closure, Linker, SharedLibrary
+
+_PYTHON = re.compile(rb"_?Py[A-Z_]\w*")
+_ROCM = re.compile(rb"_*(?:hip[A-Z]|hip[a-z]+[A-Z]|miopen[A-Z]|roc[a-z]+_|rccl|hsa_)\w*")
+"""Some builds load ROCm's libraries by themselves, and none of them is needed for an NVIDIA GPU."""
+_DRIVER = re.compile(rb"(?:cu[A-Z]|nvml[A-Z]|__?cuda|nvPTX)\w*")
+
+
+def lacking_versions(
+    library: SharedLibrary, closure: Closure, linker: Linker
+) -> list[tuple[NeededVersion, SharedLibrary]]:
+    """Versions that a library which was found does not have, each with that library."""
+    own = linker.symbols(library)
+    found = []
+    for needed in own.needed_versions if own is not None else ():
+        holder = closure.by_name.get(needed.library)
+        offered = linker.symbols(holder) if holder is not None else None
+        if holder is not None and offered is not None and needed.version not in (offered.versions or {needed.version}):
+            found.append((needed, holder))
+    return found
+
+
+def undefined_symbols(
+    library: SharedLibrary, closure: Closure, linker: Linker, others: Callable[[], Iterable[SharedLibrary]]
+) -> list[NeededSymbol]:
+    """The symbols that neither what it loads, nor Python, nor one of the `others` defines.
+
+    `others` are what its package and the required ones hold: they may load each other behind the linker's back.
+    Nothing is known of the symbols of a library that is not there, except of the driver's.
+    """
+    own = linker.symbols(library)
+    absent = {m.provider for m in closure.missing}
+    if own is None or not absent <= {"Python", "the NVIDIA driver"}:
+        return []
+    known = [_PYTHON, _ROCM] + [_DRIVER] * ("the NVIDIA driver" in absent)
+    left = [s for s in own.needed if not any(p.fullmatch(s.name) for p in known)]
+    left = _beyond(left, closure.loaded, linker)
+    return _beyond(left, others(), linker) if left else []
+
+
+def _beyond(needed: list[NeededSymbol], libraries: Iterable[SharedLibrary], linker: Linker) -> list[NeededSymbol]:
+    for library in libraries:
+        if not needed:
+            break
+        symbols = linker.symbols(library)
+        if symbols is not None:
+            needed = [s for s in needed if not symbols.offers(s)]
+    return needed

@@ -1,0 +1,208 @@
+"""What is judged as one: a wheel, an installed package, a folder, or a file that was named. Reads each, and finds out
+whether its binaries load on this machine. Unaware of GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from stoker.model.report import Problem
+from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
+from stoker.verify.binary.device_code import ReadFile
+from stoker.verify.binary.elf import ET_REL
+from stoker.verify.binary.read_binary import Binary, read_binary
+from stoker.verify.host import Host, foreign_system
+from stoker.verify.library_builds import vendors
+from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, provider
+from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, path_problems
+from stoker.verify.linking.python_facts import NOTHING, Brought, PythonFacts, brought_by, libraries_of, package_of
+from stoker.verify.linking.requirements import bringer
+from stoker.verify.wheel.tags import SYSTEM_LIBRARIES
+from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
+
+_LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
+_TAGGED = re.compile(r"[^.]+(\.((?:cpython-\d|pypy\d|abi3)[\w-]*)\.so)")
+_MAX_NAMES = 6
+_NO_SITE = Path("/site-packages")
+"""Where a wheel's files are thought to be when no Python answers."""
+
+
+@dataclass(slots=True)
+class VerifyUnit:
+    """Files that are judged together, and the problems of them as a whole.
+
+    `refusal` says why nothing of it runs on this machine, whatever its GPU: pip would not install it.
+    """
+
+    title: str
+    files: list[ReadFile] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    libraries: dict[str, SharedLibrary] = field(default_factory=dict)
+    """Linked files by the path in the report."""
+    wheel: str = ""
+    requires: list[str] = field(default_factory=list)
+    requires_python: str = ""
+    refusal: str = ""
+    partial: bool = False
+    """Whether some of it does not load on this machine, and the rest does."""
+
+    @property
+    def machines(self) -> set[str]:
+        """The processors that its files are for."""
+        return {li.elf.machine_name for li in self.libraries.values()}
+
+
+def wheel_unit(path: Path) -> VerifyUnit:
+    """A wheel, read."""
+    found = read_wheel(path)
+    libraries = {f"{path}{SEPARATOR}{member}": library for member, library in found.libraries.items()}
+    return VerifyUnit(
+        found.package or path.name,
+        found.files,
+        found.problems,
+        libraries,
+        path.name,
+        found.requires,
+        found.requires_python,
+    )
+
+
+def add_file(unit: VerifyUnit, path: Path) -> None:
+    """Read one file into a unit."""
+    binary = _read_file(path)
+    unit.files.append(binary.report)
+    if binary.elf is not None and binary.dynamic is not None and binary.elf.type != ET_REL:
+        unit.libraries[binary.report.path] = SharedLibrary(path, binary.elf, binary.dynamic)
+
+
+def _read_file(path: Path) -> Binary:
+    try:
+        with FileSource(path) as source:
+            return read_binary(str(path), source, Deadline(), lambda name: FileSource(path.parent / name))
+    except (OSError, UnreadableError) as err:
+        reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
+        problem = Problem("error", str(path), f"cannot be read: {reason}", unreadable=True)
+        return Binary(ReadFile(str(path), 0, problems=(problem,)), None, None)
+
+
+def check_loading(units: Sequence[VerifyUnit], host: Host) -> None:
+    """Find out what loads on this machine: sets `loads` of the units' files, and adds the problems."""
+    linker = Linker(host.environment)
+    loose = [u for u in units if not u.wheel]
+    companions = tuple(li for u in loose for li in u.libraries.values())
+    for unit in loose:
+        _add(unit, _check_loose(unit, linker, companions, host))
+    for unit in units:
+        if unit.wheel:
+            _check_wheel(unit, host)
+
+
+def _check_loose(
+    unit: VerifyUnit, linker: Linker, companions: tuple[SharedLibrary, ...], host: Host
+) -> LinkFindings | None:
+    here = {name: li for name, li in unit.libraries.items() if li.elf.machine_name == host.machine}
+    for name, library in here.items():
+        unit.problems += path_problems(name, library)
+    if not here:
+        return None
+    owner = _owner(here.values(), host)
+    requires = list(owner.requires or ()) if owner is not None else []
+    brought = _brought(here.values(), requires, host)
+    link = _link_unit(unit, here, brought, host, packaged=owner is not None)
+    return examine(replace(link, companions=companions), linker)
+
+
+def _owner(libraries: Iterable[SharedLibrary], host: Host) -> Distribution | None:
+    """The installed package that these files are of, None for files outside the folders for packages."""
+    first = next(iter(libraries)).path.absolute()
+    if not {"site-packages", "dist-packages"} & set(first.parts):
+        return None
+    python = host.python()
+    return package_of(first, python) if python is not None else None
+
+
+def _check_wheel(unit: VerifyUnit, host: Host) -> None:
+    python: PythonFacts | None = None
+    if system := foreign_system(unit.wheel):
+        unit.problems.append(Problem("info", unit.wheel, f"is for {system}: judged by its device code alone"))
+    else:
+        python, unit.refusal = host.python_for(unit.wheel, unit.requires_python)
+    members = {name: li for name, li in unit.libraries.items() if li.elf.machine_name == host.machine}
+    if unit.refusal or not members:
+        return
+    site = python.site if python is not None else _NO_SITE
+    placed = {name: replace(li, path=site / li.path) for name, li in members.items()}
+    brought = _brought(placed.values(), unit.requires, host)
+    hidden = frozenset[Path]()
+    if python is not None:
+        old = next(iter(distributions(name=unit.title, path=list(python.folders))), None)
+        hidden = frozenset(libraries_of(old).values()) if old is not None else hidden
+    linker = Linker(host.environment, overlay={li.path: li for li in placed.values()}, hidden=hidden)
+    found = examine(_link_unit(unit, placed, brought, host, packaged=True), linker)
+    _add(unit, found)
+    unit.problems += _leaning(unit, brought, found)
+    if python is not None and not unit.refusal:
+        unit.refusal = _other_extensions(unit, python)
+
+
+def _other_extensions(unit: VerifyUnit, python: PythonFacts) -> str:
+    """Why Python imports none of a unit's extension modules, "" when it does, or when they do not say for whom they
+    are."""
+    tagged = [m for li in unit.libraries.values() if (m := _TAGGED.fullmatch(li.path.name))]
+    if not tagged or any(m[1] in python.suffixes for m in tagged):
+        return ""
+    asked = ", ".join(sorted({m[2] for m in tagged}))
+    return f"its extension modules are for {asked}; the Python here is {python.title} ({python.program})"
+
+
+def _brought(libraries: Iterable[SharedLibrary], requires: Sequence[str], host: Host) -> Brought:
+    """What is in the process before these are loaded. An extension of torch is imported after it, whether it says so
+    or not."""
+    everything = list(libraries)
+    own = {li.path.name for li in everything}
+    names = {n for li in everything for n in li.dynamic.needed if n not in own}
+    torch = ["torch"] if any(provider(n, (), "") == "torch" for n in names) else []
+    python = host.python() if requires or torch else None
+    return brought_by([*requires, *torch], python) if python is not None else NOTHING
+
+
+def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Problem]:
+    """A word on what a wheel takes from the system, though no manylinux tag promises that it is there."""
+    inside = {li.path.name for li in unit.libraries.values()} | {li.dynamic.soname for li in unit.libraries.values()}
+    users = [(name, li) for name, li in sorted(unit.libraries.items()) if name not in found.failing]
+    names = {
+        n: None for _, li in users for n in li.dynamic.needed
+        if n not in inside and n not in SYSTEM_LIBRARIES and n not in brought.libraries and not _LOADER.fullmatch(n)
+        and not provider(n, li.dynamic.needed, li.path.name) and not bringer(n, brought.absent)
+        and not CUDA.fullmatch(n)
+    }  # fmt: skip
+    if not names:
+        return []
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    listed = ", ".join([*names][:_MAX_NAMES]) + more
+    what = f"takes {listed} from the system; not every one has {'it' if len(names) == 1 else 'them'}"
+    remedy = "bundle it (auditwheel repair), or require the package that has it"
+    return [Problem("warning", unit.title, what, remedy)]
+
+
+def _link_unit(
+    unit: VerifyUnit, libraries: Mapping[str, SharedLibrary], brought: Brought, host: Host, *, packaged: bool
+) -> LinkUnit:
+    coded = {f.path for f in unit.files if f.has_code and not vendors(f.path)}
+    return LinkUnit(
+        unit.title, tuple(libraries.values()), {li.path: name for name, li in libraries.items()}, host.program,
+        packaged, brought, frozenset(li.path for name, li in libraries.items() if name in coded),
+    )  # fmt: skip
+
+
+def _add(unit: VerifyUnit, found: LinkFindings | None) -> None:
+    if found is not None:
+        unit.problems += found.notes
+        unit.partial = found.partial
+        unit.files = [
+            replace(f, problems=(*f.problems, *found.problems.get(f.path, ())), loads=f.path not in found.failing)
+            for f in unit.files
+        ]

@@ -1,0 +1,404 @@
+"""What the dynamic linker or pip would refuse is said before: symbols, versions, libraries, machine, Python."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stoker.model.report import Problem, Report
+from stoker.verify.pipeline import VerifyRequest, verify
+
+Compile = Callable[..., Path]
+Write = Callable[..., Path]
+
+C10 = """
+#include <string>
+namespace c10 { struct SourceLocation { int line; }; struct Error { Error(SourceLocation, std::string); };
+  Error::Error(SourceLocation, std::string) {} }
+"""
+EXTENSION = """
+#include <string>
+namespace c10 { struct SourceLocation { int line; }; struct Error { Error(SourceLocation, std::string); }; }
+extern "C" void *PyModule_Create2(void *, int);
+extern "C" void *PyInit__C() { c10::Error made(c10::SourceLocation{1}, "x"); return PyModule_Create2(nullptr, 1); }
+"""
+ANOTHER_TORCH = "_ZN3c105ErrorC1ENS_14SourceLocationESs"
+"""What flash-attention's users see when torch was built with the other C++ ABI."""
+
+TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+HERE = f"pack-1.0-{TAG}-{TAG}-linux_x86_64.whl"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An active Python environment of the test's own, with nothing installed in it."""
+    venv.create(tmp_path / "env", symlinks=True)
+    return {"VIRTUAL_ENV": str(tmp_path / "env"), "PATH": str(tmp_path / "env/bin")}
+
+
+@pytest.fixture
+def install(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
+    """`install(name, version, library)` puts a package with one library into that environment, as pip would."""
+    del environment
+    [site] = (tmp_path / "env/lib").glob("python*/site-packages")
+
+    def put(name: str, version: str, library: Path, folder: str = "lib") -> Path:
+        place = site / name.replace("-", "_") / folder / library.name
+        place.parent.mkdir(parents=True)
+        place.write_bytes(library.read_bytes())
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "RECORD").write_text(f"{place.relative_to(site)},,\n")
+        return place
+
+    return put
+
+
+def build(path: Path, source: str, *arguments: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(path), "-x", "none", *arguments]
+    subprocess.run(command, input=source.encode(), check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture
+def old_abi(tmp_path: Path) -> Path:
+    """An extension that was built for a torch with the old C++ ABI."""
+    old = build(tmp_path / "old/libc10.so", C10, "-D_GLIBCXX_USE_CXX11_ABI=0", "-Wl,-soname,libc10.so")
+    return build(tmp_path / "built/_C.so", EXTENSION, "-D_GLIBCXX_USE_CXX11_ABI=0", str(old))
+
+
+@pytest.fixture
+def torch(tmp_path: Path, install: Callable[..., Path]) -> Path:
+    """An installed torch, as far as its libc10.so goes; its ABI is the new one."""
+    return install("torch", "2.15.0", build(tmp_path / "new/libc10.so", C10, "-Wl,-soname,libc10.so"))
+
+
+def judged(path: Path, environment: dict[str, str], *devices: str) -> Report:
+    return verify(VerifyRequest([str(path)], devices=devices, environment=environment))
+
+
+def grave(report: Report) -> list[Problem]:
+    return [p for p in report.problems if p.severity == "error"]
+
+
+def ldd(path: Path) -> str:
+    """What the dynamic linker itself says. It runs the file, which is why stoker does not use it."""
+    done = subprocess.run(["ldd", "-r", str(path)], capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+class TestAnotherTorch:
+    """An extension that was built for another torch than the one installed."""
+
+    @pytest.mark.usefixtures("torch")
+    def test_its_undefined_symbol_is_an_error(self, old_abi: Path, environment: dict[str, str]) -> None:
+        report = judged(old_abi, environment)
+
+        [problem] = grave(report)
+        assert problem.what.startswith(f"undefined symbol: {ANOTHER_TORCH}: ")
+        assert "another torch" in problem.remedy
+        assert (report.verdict, report.exit_status()) == ("no", 1)
+
+    @pytest.mark.usefixtures("torch")
+    def test_so_it_is_in_a_wheel(self, old_abi: Path, wheel: Write, environment: dict[str, str]) -> None:
+        report = judged(wheel({"pack/_C.so": old_abi.read_bytes()}, HERE, requires=["torch"]), environment)
+
+        assert ANOTHER_TORCH in grave(report)[0].what
+        assert report.exit_status() == 1
+
+    def test_the_torch_that_it_was_built_for_is_fine(
+        self, tmp_path: Path, torch: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """Python's own symbols come from Python, torch's libraries from the torch that is imported before."""
+        right = build(tmp_path / "built/_C.so", EXTENSION, str(torch))
+
+        assert grave(judged(right, environment)) == []
+        assert judged(wheel({"pack/_C.so": right.read_bytes()}, HERE), environment).exit_status() == 0
+
+    def test_without_any_torch_nothing_is_said_of_its_symbols(self, old_abi: Path, environment: dict[str, str]) -> None:
+        report = judged(old_abi, environment)
+
+        assert grave(report) == []
+        [note] = [p for p in report.problems if "torch brings it" in p.what]
+        assert "libc10.so" in note.what
+
+    @pytest.mark.usefixtures("torch")
+    def test_a_torch_of_another_version_than_the_required_one_proves_nothing(
+        self, old_abi: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """pip would replace it."""
+        report = judged(wheel({"pack/_C.so": old_abi.read_bytes()}, HERE, requires=["torch==2.7"]), environment)
+
+        assert grave(report) == []
+
+
+class TestVersions:
+    """Versions of symbols that the libraries here do not have."""
+
+    def test_a_library_that_is_too_old_is_an_error(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        library = tmp_path / "libdep.so"
+        for version in ("V2", "V1"):
+            (tmp_path / "map").write_text(f"{version} {{ global: dep; local: *; }};")
+            script = f"-Wl,--version-script={tmp_path}/map"
+            build(library, 'extern "C" int dep() { return 1; }', script, "-Wl,-soname,libdep.so")
+            if version == "V2":
+                user = build(
+                    tmp_path / "user.so", 'extern "C" int dep(); extern "C" int f() { return dep(); }', str(library),
+                    "-Wl,-rpath,$ORIGIN",
+                )  # fmt: skip
+        assert "version `V2' not found" in ldd(user)
+
+        report = judged(user, environment)
+
+        assert grave(report)[0].what == f"needs version V2, which {library} does not have: the loader refuses it"
+        assert report.exit_status() == 1
+
+    def test_a_glibc_to_come_is_an_error(self, tmp_path: Path, environment: dict[str, str], wheel: Write) -> None:
+        (tmp_path / "map").write_text("GLIBC_2.99 { global: future; local: *; };")
+        libc = build(
+            tmp_path / "libc.so.6", 'extern "C" int future() { return 1; }', "-Wl,-soname,libc.so.6", "-nostdlib",
+            f"-Wl,--version-script={tmp_path}/map",
+        )  # fmt: skip
+        user = build(
+            tmp_path / "built/user.so", 'extern "C" int future(); extern "C" int f() { return future(); }', "-nostdlib",
+            str(libc),
+        )  # fmt: skip
+        assert "version `GLIBC_2.99' not found" in ldd(user)
+
+        for path in (user, wheel({"pack/_C.so": user.read_bytes()}, HERE)):
+            report = judged(path, environment)
+            assert grave(report)[0].what.startswith("needs version GLIBC_2.99, which ")
+            assert report.exit_status() == 1
+
+
+class TestWhatAPackageBrings:
+    """Libraries and symbols that are there because of a package, and those that are not."""
+
+    USER = 'extern "C" int dep(); extern "C" int f() { return dep(); }'
+
+    @pytest.fixture
+    def user(self, tmp_path: Path) -> bytes:
+        dep = build(tmp_path / "x/librmm.so", 'extern "C" int dep() { return 1; }', "-Wl,-soname,librmm.so")
+        return build(tmp_path / "built/_C.so", self.USER, str(dep)).read_bytes()
+
+    @pytest.mark.parametrize(
+        ("requires", "status"),
+        [
+            ([], 1),
+            (["librmm-cu12"], 0),
+            (['librmm-cu12; extra == "gpu"'], 1),
+            (['librmm-cu12; python_version < "3"'], 1),
+        ],
+    )
+    def test_a_requirement_brings_a_library_and_an_extra_does_not(
+        self, wheel: Write, user: bytes, environment: dict[str, str], requires: list[str], status: int
+    ) -> None:
+        report = judged(wheel({"pack/_C.so": user}, HERE, requires=requires), environment)
+
+        assert report.exit_status() == status, report.problems
+        if "extra" in "".join(requires):
+            assert "pip install 'pack[gpu]'" in grave(report)[0].remedy
+
+    def test_an_installed_requirement_is_looked_into(
+        self, tmp_path: Path, wheel: Write, user: bytes, install: Callable[..., Path], environment: dict[str, str]
+    ) -> None:
+        path = wheel({"pack/_C.so": user}, HERE, requires=["librmm-cu12"])
+        install("librmm-cu12", "1.0", build(tmp_path / "y/librmm.so", 'extern "C" int other() { return 1; }'))
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.what == "undefined symbol: dep: the loader refuses it"
+
+    def test_a_symbol_of_another_library_of_the_package_counts(
+        self, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        """onnxruntime loads the library that defines Provider_GetHost before the ones that use it."""
+        plugin = cc("plugin.so", "int host(void); int f(void) { return host(); }").read_bytes()
+        assert judged(wheel({"pack/plugin.so": plugin}, HERE), environment).exit_status() == 1
+        host = cc("host.so", "int host(void) { return 1; }").read_bytes()
+
+        assert grave(judged(wheel({"pack/plugin.so": plugin, "pack/host.so": host}, HERE), environment)) == []
+
+    def test_an_extension_without_its_library_is_said_in_part_of_a_package_whose_others_load(
+        self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
+    ) -> None:
+        name = ".abi3.so"
+        members = {f"pack/_C{name}": user, f"pack/_D{name}": cc("d.so").read_bytes()}
+
+        report = judged(wheel(members, HERE), environment)
+
+        assert (report.verdict, report.exit_status(), report.exit_status(strict=True)) == ("part", 0, 1)
+        assert {f.path.rpartition("/")[2]: f.loads for f in report.files} == {f"_C{name}": False, f"_D{name}": True}
+
+    def test_one_of_several_builds_of_a_library_is_enough(
+        self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
+    ) -> None:
+        members = {"pack/libx_cuda118.so": user, "pack/libx_cpu.so": cc("d.so").read_bytes()}
+
+        report = judged(wheel(members, HERE), environment)
+
+        assert (report.verdict, {p.severity for p in report.problems}) == ("none", {"info"})
+
+    def test_many_that_lack_a_library_are_one_line(self, wheel: Write, user: bytes, tmp_path: Path) -> None:
+        from stoker.show.report_text import render
+
+        report = judged(wheel({f"pack/_{n}.so": user for n in "abcdefgh"}, HERE), {})
+
+        assert sum(line.startswith("ERROR") for line in render(report).splitlines()) == 1
+
+
+class TestTheHost:
+    """Machine, Python and system belong to the verdict."""
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("pack-1.0-cp26-cp26m-linux_x86_64.whl", "is for cp26-cp26m; the Python here is CPython"),
+            (f"pack-1.0-{TAG}-{TAG}-manylinux_2_99_x86_64.whl", "is for manylinux_2_99_x86_64; this machine is x86_64"),
+            (f"pack-1.0-{TAG}-{TAG}-musllinux_1_2_x86_64.whl", "is for musllinux_1_2_x86_64; this machine is"),
+        ],
+    )
+    def test_a_wheel_that_pip_refuses_here_will_not_run(
+        self, wheel: Write, cc: Compile, environment: dict[str, str], name: str, words: str
+    ) -> None:
+        report = judged(wheel({"pack/_C.so": cc("c.so").read_bytes()}, name), environment, "H100")
+
+        assert grave(report)[0].what.startswith(words)
+        assert (report.verdict, [d.verdict for d in report.devices], report.exit_status()) == ("no", ["no"], 1)
+
+    def test_extensions_for_another_python_are_refused_whatever_the_wheel_is_tagged(
+        self, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        members = {"pack/_C.cpython-39-x86_64-linux-gnu.so": cc("c.so").read_bytes()}
+
+        report = judged(wheel(members, "pack-1.0-py3-none-linux_x86_64.whl"), environment)
+
+        assert "its extension modules are for cpython-39" in grave(report)[0].what
+
+    @pytest.mark.parametrize(
+        ("device", "verdict"), [("H100", "none"), ("GH200", "no"), ("GB10", "no"), ("8.7", "no"), ("Jetson Orin", "no")]
+    )
+    def test_a_gpu_that_comes_with_one_processor_alone_implies_it(
+        self, wheel: Write, cc: Compile, environment: dict[str, str], device: str, verdict: str
+    ) -> None:
+        path = wheel({"pack/_C.so": cc("c.so").read_bytes()}, HERE)
+
+        report = judged(path, environment, device)
+
+        assert report.verdict == verdict
+        if verdict == "no":
+            assert "is in a machine with aarch64" in grave(report)[0].what
+
+    @pytest.mark.parametrize(("device", "status"), [("GH200", 0), ("H100", 1)])
+    def test_what_is_for_arm_runs_where_the_gpu_is_beside_arm(
+        self, wheel: Write, cc: Compile, environment: dict[str, str], device: str, status: int
+    ) -> None:
+        data = bytearray(cc("c.so").read_bytes())
+        data[18:20] = (183).to_bytes(2, "little")
+
+        path = wheel({"pack/_C.so": bytes(data)}, f"pack-1.0-{TAG}-{TAG}-manylinux_2_28_aarch64.whl")
+
+        assert judged(path, environment, device).exit_status() == status
+
+
+class TestOtherCode:
+    """No code for NVIDIA's GPUs is no fault; it is said what there is instead."""
+
+    def test_code_for_amds_gpus_is_named_with_its_targets(
+        self, cc: Compile, tmp_path: Path, environment: dict[str, str]
+    ) -> None:
+        ids = [b"host-x86_64-unknown-linux--", b"hipv4-amdgcn-amd-amdhsa--gfx90a", b"hipv4-amdgcn-amd-amdhsa--gfx942"]
+        entries = b"".join(
+            (4096 + 16 * i).to_bytes(8, "little") + (16).to_bytes(8, "little") + len(t).to_bytes(8, "little") + t
+            for i, t in enumerate(ids)
+        )
+        bundle = (b"__CLANG_OFFLOAD_BUNDLE__" + len(ids).to_bytes(8, "little") + entries).ljust(8192, b"\0")
+        (tmp_path / "bundle").write_bytes(bundle * 2)
+        path = cc("libhip.so")
+        subprocess.run(
+            ["objcopy", f"--add-section=.hip_fatbin={tmp_path}/bundle", str(path)], check=True, capture_output=True
+        )
+
+        report = judged(path, environment, "H100")
+
+        assert (report.verdict, report.exit_status()) == ("none", 0)
+        assert report.about == "ROCm code for AMD's GPUs: gfx90a, gfx942"
+        assert report.files[0].other == {"gfx90a": 2, "gfx942": 2}
+
+    def test_binaries_of_windows_and_macos_are_named(self, wheel: Write, environment: dict[str, str]) -> None:
+        mach = b"\xcf\xfa\xed\xfe" + (0x0100000C).to_bytes(4, "little") + bytes(64)
+
+        windows = judged(wheel({"pack/_C.pyd": portable({})}, "pack-1.0-cp311-cp311-win_amd64.whl"), environment)
+        apple = judged(wheel({"pack/_C.so": mach}, "pack-1.0-cp311-cp311-macosx_11_0_arm64.whl"), environment)
+
+        assert [r.about for r in (windows, apple)] == [
+            "CPU code for Windows x86_64 in _C.pyd", "CPU code for macOS aarch64 in _C.so",
+        ]  # fmt: skip
+        assert [r.exit_status() for r in (windows, apple)] == [0, 0]
+
+    def test_device_code_in_a_binary_of_windows_is_read(
+        self, wheel: Write, nvcc: Compile, tmp_path: Path, environment: dict[str, str]
+    ) -> None:
+        built = nvcc(
+            "command.so", "-shared", "-Xcompiler", "-fPIC", "-gencode", "arch=compute_80,code=[sm_80,compute_80]"
+        )
+        subprocess.run(
+            ["objcopy", "-O", "binary", "--only-section=.nv_fatbin", "--set-section-flags", ".nv_fatbin=alloc",
+             str(built), str(tmp_path / "code")], check=True, capture_output=True,
+        )  # fmt: skip
+        data = portable({b".text": b"x" * 100, b".nv_fatb": (tmp_path / "code").read_bytes()})
+
+        report = judged(wheel({"pack/_C.pyd": data}, "pack-1.0-cp311-cp311-win_amd64.whl"), environment, "A100", "V100")
+
+        assert [d.verdict for d in report.devices] == ["native", "no"]
+        assert any("is for Windows" in p.what for p in report.problems)
+
+
+def portable(sections: dict[bytes, bytes]) -> bytes:
+    """A PE file with these sections, and no more than a reader of sections looks at."""
+    head = b"MZ".ljust(0x3C, b"\0") + (64).to_bytes(4, "little")
+    coff = b"PE\0\0" + (0x8664).to_bytes(2, "little") + len(sections).to_bytes(2, "little") + bytes(16)
+    place = len(head) + len(coff) + 40 * len(sections)
+    table = body = b""
+    for name, data in sections.items():
+        where = place + len(body)
+        table += (
+            name.ljust(8, b"\0") + bytes(8) + len(data).to_bytes(4, "little") + where.to_bytes(4, "little") + bytes(16)
+        )
+        body += data
+    return head + coff + table + body
+
+
+def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:
+    """Of the C++ runtime: thousands of symbols in dozens of versions."""
+    from stoker.verify.binary.byte_source import FileSource
+    from stoker.verify.binary.elf import read_elf
+    from stoker.verify.binary.symbols import NeededSymbol, read_symbols
+
+    path = Path(
+        subprocess.run(["gcc", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True).stdout.strip()
+    )
+    printed = subprocess.run(
+        ["readelf", "-W", "--dyn-syms", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    row = r"^\s*\d+: \S+ +\d+ +\S+ +(GLOBAL|WEAK|UNIQUE) +\S+ +(\S+) (\S+?)(@@?)?(?:(?<=@)(\S+))?(?: \(\d+\))?$"
+    rows = re.findall(row, printed, re.MULTILINE)
+    with FileSource(path) as source:
+        symbols = read_symbols(source, read_elf(source))
+
+    assert symbols is not None
+    needed = {(n, v) for bind, where, n, _, v in rows if where == "UND" and bind != "WEAK"}
+    assert {(s.name.decode(), s.version.decode()) for s in symbols.needed} == needed
+    offered = [NeededSymbol(n.encode(), v.encode()) for _, where, n, _, v in rows if where not in ("UND", "ABS")]
+    assert len(offered) > 1000
+    assert all(map(symbols.offers, offered))
+    assert not symbols.offers(NeededSymbol(offered[0].name, b"GLIBCXX_9.9"))
+    assert not symbols.offers(NeededSymbol(b"no_such_symbol", b""))
