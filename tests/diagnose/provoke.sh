@@ -5,7 +5,9 @@
 #
 # Each runs in a mount namespace of its own with an empty /srv/project, so that paths are alike everywhere; a tool that
 # is to be killed or missing has another file mounted over it there. Nothing outside of FOLDER is changed. Needs g++ 12,
-# CUDA 13, cmake, ninja 1.13, make, ccache, sccache and cargo on PATH; what lacks its tool gives a log that says so: look first.
+# CUDA 13, cmake, ninja 1.13, make, ccache, sccache, cargo, clang 19, lld, gfortran, go, meson, protoc, autoconf, pkg-config,
+# busybox and bmake on PATH, and in TOOLS the bin of a virtual environment with CMake 4 and setuptools; what lacks its tool gives
+# a log that says so: look first.
 set -u
 out=$(realpath "$1"); shift
 only=" $* "
@@ -179,3 +181,210 @@ log clean-ninja 'printf "#include <stdio.h>\nint main() { int error; puts(\"erro
 log clean-cmake 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX CUDA)\nfind_package(Torch)\nfind_package(OpenCL)\nfind_package(MPI)\nfind_package(PkgConfig)\nfind_package(CUDNN)\nmessage(WARNING \"Could NOT find CUDNN\n  Cannot find cuDNN library. Turning the option off\")\nadd_executable(app main.cpp kernel.cu)\n" >CMakeLists.txt; cmake -B build -G "Unix Makefiles" && cmake --build build -j 2'
 log clean-verbose 'printf "#include <stdio.h>\nint main() { char *killed; fprintf(stderr, \"internal compiler error: Killed\"); printf(\"%%d\", 1l); }\n" >a.cpp; LC_ALL=C.UTF-8 g++ -fdiagnostics-color=always -Wall -DMESSAGE="\"undefined reference to x\"" -c a.cpp -o a.o; printf "all:\n\tg++ -Werror=return-type -Wno-error -c main.cpp -o main.o\n\t-rm no-such-error\n" >Makefile; make'
 log clean-pip "$backend"'; printf "def build_wheel(folder, *_):\n    import zipfile\n    with zipfile.ZipFile(folder + \"/p-1-py3-none-any.whl\", \"w\") as z:\n        for n, t in ((\"METADATA\", \"Metadata-Version: 2.1\\\\nName: p\\\\nVersion: 1\\\\n\"), (\"WHEEL\", \"Wheel-Version: 1.0\\\\nRoot-Is-Purelib: true\\\\nTag: py3-none-any\\\\n\"), (\"RECORD\", \"\")):\n            z.writestr(\"p-1.dist-info/\" + n, t)\n    return \"p-1-py3-none-any.whl\"\n" >backend.py; python3 -m pip --disable-pip-version-check wheel -v --no-index .'
+
+# Compilers and linkers: what the line itself names
+log fpic 'printf "int counter; int next() { return ++counter; }\n" >a.c; gcc -fno-pic -c a.c; ar rc liba.a a.o; gcc -shared -Wl,--whole-archive liba.a -Wl,--no-whole-archive -o libb.so'
+log dso-missing 'printf "int next(void) { return 1; }\n" >a.c; gcc -shared -fPIC a.c -o liba.so; printf "int next(void); int over(void) { return next(); }\n" >b.c; gcc -shared -fPIC b.c -L. -la -o libb.so
+    printf "int next(void), over(void); int main(void) { return next() + over(); }\n" >m.c; gcc m.c -L. -lb -Wl,-rpath-link,. -o app'
+log undefined-main 'printf "int f() { return 1; }\n" >main.cpp; g++ main.cpp -o app'
+log undefined-vtable 'printf "struct A { virtual int f(); }; int main() { A a; return 0; }\n" >main.cpp; g++ main.cpp -o app'
+log undefined-stdcxx 'printf "#include <string>\nint main(int n, char **) { std::string s(n, 1); return s.size(); }\n" >main.cpp; g++ -c main.cpp; gcc main.o -o app'
+log undefined-math 'printf "#include <math.h>\nint main(int n, char **v) { return (int)pow(n, n + 0.5); }\n" >m.c; gcc m.c -o app'
+log undefined-openmp 'printf "#include <omp.h>\nint main() { return omp_get_max_threads(); }\n" >m.c; gcc -fopenmp -c m.c; gcc m.o -o app'
+log undefined-atomic 'printf "struct S { char c[24]; }; int main() { struct S a = {0}, b; __atomic_load(&a, &b, 5); return b.c[0]; }\n" >m.c; gcc m.c -o app'
+log undefined-cuda-driver 'printf "#include <cuda.h>\nint main() { CUdevice d; return cuInit(0) + cuDeviceGet(&d, 0); }\n" >m.cpp; g++ -I$CUDA/include m.cpp -o app'
+log undefined-cuda-runtime 'nvcc -c kernel.cu -o kernel.o; printf "extern void run(); int main() { return 0; }\n" >main.cpp; g++ main.cpp kernel.o -o app'
+log undefined-cblas 'printf "void cblas_dgemm(); void dgemm_(); int main() { cblas_dgemm(); dgemm_(); return 0; }\n" >m.c; gcc m.c -o app'
+log undefined-nccl 'printf "int ncclGetVersion(int *); int main() { int v; return ncclGetVersion(&v); }\n" >m.c; gcc m.c -o app'
+log undefined-cublas 'printf "int cublasCreate_v2(void **); int main() { void *h; return cublasCreate_v2(&h); }\n" >m.c; gcc m.c -o app'
+log undefined-zlib 'printf "int deflateEnd(void *); int main() { return deflateEnd(0); }\n" >m.c; gcc m.c -o app'
+log undefined-python 'printf "int Py_IsInitialized(void); int main() { return Py_IsInitialized(); }\n" >m.c; gcc m.c -o app'
+log undefined-gcov 'printf "int main() { return 0; }\n" >m.c; gcc --coverage -c m.c; gcc m.o -o app'
+log undefined-asan 'printf "int main(int n, char **v) { return v[n][0]; }\n" >m.c; gcc -fsanitize=address -c m.c; gcc m.o -o app'
+log cstdint 'printf "namespace bits { struct Header { std::uint32_t size; }; uint8_t first; }\n" >main.cpp; g++ -c main.cpp'
+log std-array 'printf "#include <tuple>\nstd::array<int, 3> shape;\n" >main.cpp; g++ -c main.cpp'
+log std-member 'printf "#include <vector>\nint main() { return std::numeric_limits<int>::max() + std::accumulate(0, 0, 0); }\n" >main.cpp; g++ -c main.cpp'
+log standard-span 'printf "#include <span>\nint main() { int a[3] = {}; std::span<int> s(a); return s[0]; }\n" >main.cpp; g++ -std=c++17 -c main.cpp'
+log standard-filesystem 'printf "#include <filesystem>\nint main() { return std::filesystem::exists(\".\"); }\n" >main.cpp; g++ -std=c++14 -c main.cpp'
+log standard-concept 'printf "template <class T> concept Small = sizeof(T) < 4;\nint main() {}\n" >main.cpp; g++ -std=c++17 -c main.cpp'
+log standard-unknown 'ninja_of main.cpp.o "g++ -std=c++26 -c main.cpp -o main.cpp.o"; ninja'
+log standard-too-new 'printf "#include <memory>\n#include <algorithm>\nvoid f() throw(int);\nint main() { std::auto_ptr<int> p; register int i = 0; return i; }\n" >main.cpp; g++ -std=c++17 -c main.cpp'
+log narrowing 'printf "int main(int n, char **) { char a[] = {300}; return a[0]; }\n" >main.cpp; g++ -c main.cpp'
+log permissive 'printf "int main() { char *p = \"text\"; const char *q = p; p = q; return *p; }\n" >main.cpp; g++ -c main.cpp'
+log target-specific 'printf "#include <immintrin.h>\nint main() { __m256i a = _mm256_setzero_si256(); a = _mm256_add_epi32(a, a); return ((int *)&a)[0]; }\n" >main.cpp; g++ -c main.cpp'
+log arm-header 'printf "#include <arm_neon.h>\nint main() {}\n" >main.cpp; g++ -c main.cpp'
+log template-depth 'printf "template <int n> struct A { static const int v = A<n - 1>::v; }; template <> struct A<0> { static const int v = 0; };\nint main() { return A<2000>::v; }\n" >main.cpp; g++ -c main.cpp'
+log constexpr-limit 'printf "constexpr long f() { long s = 0; for (long i = 0; i < 100000000; ++i) s += i; return s; }\nstatic_assert(f() > 0); int main() {}\n" >main.cpp; g++ -std=c++17 -c main.cpp 2>&1 | cut -c 1-300'
+log hash-error 'printf "#ifndef PLATFORM_LINUX\n#error \"Unknown platform. Define PLATFORM_LINUX.\"\n#endif\nint x = undeclared;\n" >main.cpp; ninja_of main.cpp.o "g++ -c main.cpp -o main.cpp.o"; ninja'
+log static-assert 'printf "static_assert(sizeof(long) == 4, \"only for 32 bits\");\nint main() {}\n" >main.cpp; g++ -c main.cpp'
+log linker-missing 'g++ -fuse-ld=mold main.cpp -o app; clang++-19 -fuse-ld=mold main.cpp -o app'
+log linker-option 'g++ -Wl,--no-such-option main.cpp -o app'
+log output-folder 'g++ -c main.cpp -o gone/main.o; printf "a\n" | as -o gone/a.o; g++ -MD -MF gone/a.d -c main.cpp'
+log source-gone 'g++ -c gone.cpp -o gone.o'
+log multilib 'printf "#include <vector>\nint main() {}\n" >m32.cpp; g++ -m32 -c m32.cpp'
+log include-next 'printf "#include <cstdlib>\nint main() {}\n" >main.cpp; g++ -isystem /usr/include -c main.cpp'
+log clang-no-stdcxx 'printf "#include <iostream>\nint main() {}\n" >main.cpp; clang++-19 -nostdinc++ -c main.cpp'
+log clang-werror 'printf "int main() { int x; }\n" >main.cpp; clang++-19 -Wall -Werror -c main.cpp'
+log clang-implicit 'printf "int main(void) { return helper(3); }\n" >m.c; clang-19 -c m.c'
+log clang-option 'clang++-19 -fno-such-thing -c main.cpp'
+log clang-undefined 'printf "int compute(); int main() { return compute(); }\n" >main.cpp; clang++-19 -fuse-ld=lld main.cpp -o app'
+log clang-library 'clang++-19 -fuse-ld=lld main.cpp -lopenblas -o app'
+log fortran-mismatch 'printf "      program p\n      real x\n      integer i\n      call f(x)\n      call f(i)\n      end\n" >p.f; gfortran -c p.f'
+log fortran-module 'printf "program p\n  use mpi\nend program\n" >p.f90; gfortran -c p.f90'
+log illegal-instruction 'printf "tables.h:\n\t@kill -ILL \$\$\$\$\n" >Makefile; make'
+log bus-error 'printf "tables.h:\n\t@kill -BUS \$\$\$\$\n" >Makefile; make'
+log lto-plugin 'printf "int f(void) { return 1; }\n" >f.c; gcc -flto -c f.c; ar --plugin /bin/true rc libf.a f.o; printf "int f(void); int main(void) { return f(); }\n" >m.c; gcc -fno-lto -fno-use-linker-plugin m.c libf.a -o app'
+log wrong-ar 'mkdir bin; printf "#!/bin/sh\nexec busybox ar \"\$@\"\n" >bin/ar; chmod 755 bin/ar; gcc -x c -c - -o a.o </dev/null; PATH=$PWD/bin:$PATH; ar qc liba.a a.o; ar rcs liba.a a.o'
+log protoc-newer 'printf "syntax = \"proto3\"; message M { int32 a = 1; }\n" >m.proto; protoc --cpp_out=. m.proto; mkdir -p google/protobuf; sed "s/#define PROTOBUF_VERSION .*/#define PROTOBUF_VERSION 3012004/" /usr/include/google/protobuf/port_def.inc >google/protobuf/port_def.inc; g++ -I. -c m.pb.cc'
+log protoc-older 'printf "syntax = \"proto3\"; message M { int32 a = 1; }\n" >m.proto; protoc --cpp_out=. m.proto; mkdir -p google/protobuf; sed "s/#define PROTOBUF_MIN_PROTOC_VERSION .*/#define PROTOBUF_MIN_PROTOC_VERSION 3999000/" /usr/include/google/protobuf/port_def.inc >google/protobuf/port_def.inc; g++ -I. -c m.pb.cc'
+log proto-import 'printf "syntax = \"proto3\"; import \"other/types.proto\"; message M { int32 a = 1; }\n" >m.proto; protoc --cpp_out=. m.proto'
+log protoc-plugin 'printf "syntax = \"proto3\"; message M { int32 a = 1; }\n" >m.proto; protoc --grpc_out=. m.proto'
+
+# CUDA: more of it
+log atomic-add 'printf "__global__ void kernel(float *x, short *s) { atomicAdd(s, (short)1); }\n" >kernel.cu; nvcc -arch=sm_80 -c kernel.cu -o kernel.o'
+log nvcc-werror 'printf "__global__ void kernel(float *x) { int unused; x[0] = 1; }\n" >kernel.cu; nvcc -Werror all-warnings -c kernel.cu -o kernel.o'
+log nvcc-std 'nvcc -std=c++26 -c kernel.cu -o kernel.o'
+log nvcc-removed 'printf "#include <cstdio>\nint main() { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0); printf(\"%%d\", p.clockRate); }\n" >main.cu; nvcc -c main.cu -o main.o'
+log nvcc-shfl 'printf "__global__ void kernel(float *x) { x[0] = __shfl_down(x[0], 1); }\ntexture<float> t;\n" >kernel.cu; nvcc -c kernel.cu -o kernel.o'
+log nvcc-two-inputs 'nvcc -c kernel.cu main.cpp -o kernel.o'
+log ptxas-target 'printf "__global__ void kernel(float *x) { asm volatile(\"wgmma.fence.sync.aligned;\"); }\n" >kernel.cu; nvcc -arch=sm_80 -c kernel.cu -o kernel.o'
+log cmake-cuda-arch 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX CUDA)\n" >CMakeLists.txt; cmake -B build -DCMAKE_CUDA_ARCHITECTURES=50'
+log cmake-cuda-native 'printf "cmake_minimum_required(VERSION 3.24)\nset(CMAKE_CUDA_ARCHITECTURES native)\nproject(p LANGUAGES CXX CUDA)\nadd_library(k STATIC kernel.cu)\n" >CMakeLists.txt; cmake -B build'
+log cmake-nvtx 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nfind_package(CUDAToolkit)\nadd_executable(app main.cpp)\ntarget_link_libraries(app CUDA::nvToolsExt)\n" >CMakeLists.txt; cmake -B build'
+
+# CMake: more of it
+log cmake-command "$lists"' "ecm_setup_version(1.0)" >CMakeLists.txt; cmake -B build'
+log cmake-include "$lists"' "include(KDEInstallDirs)" >CMakeLists.txt; cmake -B build'
+log cmake-target 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nadd_executable(app main.cpp)\ntarget_link_libraries(app fmt::fmt)\n" >CMakeLists.txt; cmake -B build'
+log cmake-no-subfolder "$lists"' "add_subdirectory(third_party/pybind11)" >CMakeLists.txt; cmake -B build'
+log cmake-no-source 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nadd_executable(app gone.cpp)\n" >CMakeLists.txt; cmake -B build'
+log cmake-notfound-var 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nfind_library(BLAS_LIB openblas_of_nobody)\nadd_executable(app main.cpp)\ntarget_link_libraries(app \${BLAS_LIB})\n" >CMakeLists.txt; cmake -B build'
+log cmake-package-version 'mkdir foo; printf "set(PACKAGE_VERSION 1.2.0)\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n" >foo/FooConfigVersion.cmake; touch foo/FooConfig.cmake; '"$lists"' "find_package(Foo 3.0 REQUIRED)" >CMakeLists.txt; cmake -B build -DFoo_DIR=$PWD/foo'
+log cmake-package-false 'mkdir foo; printf "set(Foo_FOUND FALSE)\nset(Foo_NOT_FOUND_MESSAGE \"needs Bar\")\n" >foo/FooConfig.cmake; '"$lists"' "find_package(Foo REQUIRED)" >CMakeLists.txt; cmake -B build -DFoo_DIR=$PWD/foo'
+log cmake-imported "$lists"' "add_library(foo SHARED IMPORTED)
+file(WRITE \${CMAKE_BINARY_DIR}/FooConfig.cmake [[message(FATAL_ERROR \"The imported target \\\"Foo::foo\\\" references the file
+   \\\"/usr/lib/libfoo.so.1\\\"
+but this file does not exist.\")]])
+find_package(Foo REQUIRED)" >CMakeLists.txt; cmake -B build -DFoo_DIR=build'
+log cmake-dialect 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nadd_executable(app main.cpp)\nset_target_properties(app PROPERTIES CXX_STANDARD 26 CXX_STANDARD_REQUIRED ON)\n" >CMakeLists.txt; cmake -B build'
+log cmake-policy "$lists"' "cmake_policy(SET CMP0999 NEW)" >CMakeLists.txt; cmake -B build'
+log cmake-preset 'echo "{\"version\": 99}" >CMakePresets.json; '"$lists"' "" >CMakeLists.txt; cmake --preset release; echo "{\"version\": 3}" >CMakePresets.json; cmake --preset release'
+log cmake-parse "$lists"' "if(TRUE)" >CMakeLists.txt; cmake -B build'
+log cmake-no-cache 'mkdir build; cmake --build build'
+log cmake-tests 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\nenable_testing()\nadd_test(NAME one COMMAND false)\n" >CMakeLists.txt; cmake -B build >/dev/null; cd build; ctest'
+log cmake-fetch-git 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\ninclude(FetchContent)\nFetchContent_Declare(dep GIT_REPOSITORY https://git.invalid/dep.git GIT_TAG v1)\nFetchContent_MakeAvailable(dep)\n" >CMakeLists.txt; cmake -B build'
+log cmake-fetch-tag 'git init -q dep; git -C dep -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m a; printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\ninclude(FetchContent)\nFetchContent_Declare(dep GIT_REPOSITORY /srv/project/dep GIT_TAG v9.9)\nFetchContent_MakeAvailable(dep)\n" >CMakeLists.txt; cmake -B build'
+log cmake-no-git 'for f in $(which -a git); do hide $f; done; printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\ninclude(FetchContent)\nFetchContent_Declare(dep GIT_REPOSITORY https://git.invalid/dep.git GIT_TAG v1)\nFetchContent_MakeAvailable(dep)\n" >CMakeLists.txt; cmake -B build'
+log cmake-boost 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nfind_package(Boost 1.60 REQUIRED COMPONENTS filesystem)\n" >CMakeLists.txt; cmake -B build'
+log cmake-openmp 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nfind_package(OpenMP REQUIRED)\n" >CMakeLists.txt; CXX=clang++-19 cmake -B build'
+log cmake-threads 'printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nfind_package(BLAS REQUIRED)\n" >CMakeLists.txt; cmake -B build'
+log cmake-write "$lists"' "" >CMakeLists.txt; mkdir build; chmod 755 .; as_nobody cmake -B build'
+log cmake-insource "$lists"' "if(CMAKE_SOURCE_DIR STREQUAL CMAKE_BINARY_DIR)
+  message(FATAL_ERROR \"In-source builds are not allowed.\")
+endif()" >CMakeLists.txt; cmake .'
+
+# make, autotools, meson and their like
+log make-recursive-variable 'printf "X = \$(X) -O2\nall:\n\techo \$(X)\n" >Makefile; make'
+log make-error 'printf "ifndef CUDA_PATH\n\$(error CUDA_PATH is not set)\nendif\nall:\n" >Makefile; make'
+log make-separator 'printf "all:\n    echo\n" >Makefile; make'
+log bmake-error 'printf "all:\n\tgcc -c gone.c\n" >Makefile; bmake'
+log bmake-killed 'printf "all:\n\t@kill -KILL \$\$\$\$\n" >Makefile; bmake; printf "all:\n\t@sh -c \"exit 137\"\n" >Makefile; bmake'
+log bmake-gnu 'printf "ifeq (\$(A),b)\nall:\n\techo\nendif\n" >Makefile; bmake'
+log autoconf-macro 'printf "AC_INIT([p], [1])\nAM_INIT_AUTOMAKE\nAC_OUTPUT\n" >configure.ac; autoconf; printf "AC_INIT([p], [1])\nLT_INIT\nm4_pattern_forbid([^LT_])\nAC_OUTPUT\n" >configure.ac; autoconf'
+log autoconf-version 'printf "AC_PREREQ([9.99])\nAC_INIT([p], [1])\nAC_OUTPUT\n" >configure.ac; autoconf'
+log automake-missing 'printf "#!/bin/sh\nexec ./missing aclocal-1.99\n" >run; cp /usr/share/automake-1.16/missing .; chmod 755 run missing; ./run'
+log configure-library 'printf "AC_INIT([p], [1])\nAC_CHECK_LIB([of_nobody], [f], [], [AC_MSG_ERROR([libof_nobody not found])])\nAC_OUTPUT\n" >configure.ac; autoconf; ./configure'
+log configure-package 'printf "AC_INIT([p], [1])\nPKG_CHECK_MODULES([GLIB], [glib-of-nobody-2.0 >= 2.50])\nAC_OUTPUT\n" >configure.ac; aclocal; autoconf; ./configure'
+log configure-run 'printf "AC_INIT([p], [1])\nAC_PROG_CC\nAC_OUTPUT\n" >configure.ac; autoconf; CFLAGS=-Wl,--dynamic-linker=/nowhere ./configure'
+log configure-crlf 'printf "#!/bin/sh\ncd /tmp\r\n" >b.sh; bash b.sh'
+log shell-dash 'printf "if [[ 1 == 1 ]]; then :; fi\nx=(1 2)\n" >run.sh; sh run.sh'
+log shell-bad-interpreter 'printf "#!/usr/bin/env python-of-nobody\n" >gen; chmod 755 gen; ./gen; printf "#!/opt/nowhere/python\n" >gen; bash -c ./gen'
+log pkg-config 'pkg-config --libs libuv-of-nobody'
+log pkg-config-missing 'sh -c "PATH=/srv pkg-config --libs x"; bash -c "PATH=/srv pkg-config --libs x"'
+log meson-dependency 'printf "project('"'"'p'"'"', '"'"'c'"'"')\ndependency('"'"'libdrm_of_nobody'"'"', version: '"'"'>=2.4'"'"')\n" >meson.build; meson setup build'
+log meson-program 'printf "project('"'"'p'"'"', '"'"'c'"'"')\nfind_program('"'"'glslang-of-nobody'"'"')\n" >meson.build; meson setup build'
+log meson-library 'printf "project('"'"'p'"'"', '"'"'c'"'"')\nmeson.get_compiler('"'"'c'"'"').find_library('"'"'of_nobody'"'"')\n" >meson.build; meson setup build'
+log meson-version 'printf "project('"'"'p'"'"', '"'"'c'"'"', meson_version: '"'"'>=9.9'"'"')\n" >meson.build; meson setup build'
+log meson-option 'printf "project('"'"'p'"'"', '"'"'c'"'"')\n" >meson.build; meson setup build -Dno_such_option=true'
+log meson-compiler 'printf "project('"'"'p'"'"', '"'"'c'"'"')\n" >meson.build; CC=/srv/nowhere/gcc meson setup build'
+log meson-none 'meson setup build'
+log meson-error 'printf "project('"'"'p'"'"', '"'"'c'"'"')\nerror('"'"'Endianness is not supported'"'"')\n" >meson.build; meson setup build'
+log perl-module 'perl -e "use IPC::OfNobody;"'
+log patch-failed 'printf "a\nb\nc\n" >f; printf -- "--- f\n+++ f\n@@ -1,3 +1,3 @@\n x\n-y\n+z\n w\n" >p.diff; patch -p0 <p.diff; git init -q; git add f; git apply p.diff'
+log go-version 'rm main.cpp; mkdir m; cd m; printf "module example.invalid/m\n\ngo 1.22.3\n\ntoolchain go1.22.4\n" >go.mod; printf "package main\nfunc main() {}\n" >main.go; HOME=/srv go build'
+log go-missing 'rm main.cpp; printf "package main\nimport \"example.invalid/dep\"\nfunc main() { dep.F() }\n" >main.go; printf "module example.invalid/m\n\ngo 1.19\n" >go.mod; HOME=/srv GOFLAGS=-mod=mod GOPROXY=off go build; HOME=/srv GOPROXY=off go build'
+log go-network 'rm main.cpp; printf "package main\nimport \"example.invalid/dep\"\nfunc main() { dep.F() }\n" >main.go; printf "module example.invalid/m\n\ngo 1.19\n\nrequire example.invalid/dep v1.0.0\n" >go.mod; HOME=/srv GONOSUMDB=* GOFLAGS=-mod=mod GOPROXY=https://git.invalid go build'
+log go-error 'rm main.cpp; printf "package main\nfunc main() { undeclared() }\n" >main.go; printf "module example.invalid/m\n\ngo 1.19\n" >go.mod; HOME=/srv go build'
+log go-cgo 'rm main.cpp; printf "package main\nimport \"C\"\nfunc main() {}\n" >main.go; printf "module example.invalid/m\n\ngo 1.19\n" >go.mod; HOME=/srv CC=gcc-of-nobody CGO_ENABLED=1 go build'
+log go-nomod 'rm main.cpp; printf "package main\nfunc main() {}\n" >main.go; HOME=/srv go build'
+
+# Python and pip
+setup='printf "import setuptools\nsetuptools.setup(name=\"p\", ext_modules=[setuptools.Extension(\"p\", [\"p.c\"], libraries=[])])\n" >setup.py'
+pip='python3 -m pip --disable-pip-version-check --no-cache-dir'
+log pip-conflict "$backend"'; printf "def prepare_metadata_for_build_wheel(folder, *_):\n    import os\n    n = os.path.basename(os.getcwd())\n    os.mkdir(f\"{folder}/{n}-1.dist-info\")\n    r = {\"a\": \"Requires-Dist: c==1\\\\n\", \"b\": \"Requires-Dist: c==2\\\\n\"}.get(n, \"\")\n    open(f\"{folder}/{n}-1.dist-info/METADATA\", \"w\").write(f\"Metadata-Version: 2.1\\\\nName: {n}\\\\nVersion: 1\\\\n{r}\")\n    return f\"{n}-1.dist-info\"\ndef build_wheel(*_): pass\n" >backend.py; for n in a b c; do mkdir $n; cp backend.py pyproject.toml $n; done; '"$pip"' install --dry-run --break-system-packages --no-index ./a ./b ./c'
+log pip-offline 'printf "[build-system]\nrequires = [\"setuptools>=61\"]\nbuild-backend = \"setuptools.build_meta\"\n" >pyproject.toml; '"$pip"' wheel --no-index .'
+log pip-backend 'printf "[build-system]\nrequires = []\nbuild-backend = \"mesonpy_of_nobody\"\n" >pyproject.toml; '"$pip"' wheel --no-index --no-build-isolation .'
+log pip-not-a-project ''"$pip"' wheel --no-index .'
+log pip-requirements ''"$pip"' install --break-system-packages -r gone.txt'
+log pip-requirement-syntax 'echo "torch=2.0" >r.txt; '"$pip"' install --break-system-packages -r r.txt'
+log pip-egg-info 'printf "import torch_of_nobody\nfrom setuptools import setup\nsetup()\n" >setup.py; '"$pip"' install --break-system-packages --no-index .'
+log pip-not-a-wheel 'echo x >p-1-py3-none-any.whl; '"$pip"' install --break-system-packages --no-index ./p-1-py3-none-any.whl'
+log setuptools-flat-layout 'mkdir a b; touch a/__init__.py b/__init__.py; printf "from setuptools import setup\nsetup(name=\"p\")\n" >setup.py; $TOOLS/python3 setup.py build'
+log setuptools-no-compiler "$setup"'; touch p.c; CC=gcc-of-nobody $TOOLS/python3 setup.py build_ext'
+log setuptools-no-swig 'printf "import setuptools\nsetuptools.setup(name=\"p\", ext_modules=[setuptools.Extension(\"p\", [\"p.i\"])])\n" >setup.py; touch p.i; $TOOLS/python3 setup.py build_ext --swig swig-of-nobody'
+log setuptools-errno 'printf "import subprocess, setuptools\nfrom setuptools.command.build_ext import build_ext\nclass B(build_ext):\n    def run(self): subprocess.check_call([\"cmake-of-nobody\", \"..\"])\nsetuptools.setup(name=\"p\", cmdclass={\"build_ext\": B}, ext_modules=[setuptools.Extension(\"p\", [])])\n" >setup.py; $TOOLS/python3 setup.py build_ext'
+log setuptools-source-gone "$setup"'; $TOOLS/python3 setup.py build_ext'
+log setuptools-license 'printf "[project]\nname = \"p\"\nversion = \"1\"\nlicense = 3\n" >pyproject.toml; printf "import setuptools\nsetuptools.setup()\n" >setup.py; $TOOLS/python3 setup.py build'
+log python-syntax 'printf "print \"x\"\n" >gen.py; python3 gen.py'
+log python-import-name '/usr/bin/python3 -c "from collections import Mapping"'
+log python-attribute '/usr/bin/python3 -c "import inspect; inspect.getargspec(len)"'
+log python-export 'printf "int f(void) { return 1; }\n" >ext.c; gcc -shared -fPIC ext.c -o ext.so; /usr/bin/python3 -c "import ext"'
+log cython-longintrepr 'printf "#include \"longintrepr.h\"\n" >p.c; gcc -I/usr/include/python3.11 -c p.c'
+log cython-c-api 'printf "#include <Python.h>\nint f(PyThreadState *t) { return t->exc_type != 0; }\nint g(PyFrameObject *f) { return f->f_lineno; }\nvoid h(PyTypeObject *t) { t->tp_print = 0; }\n" >p.c; gcc -I/usr/include/python3.11 -c p.c'
+log numpy-header 'printf "#include <numpy/arrayobject.h>\n" >p.c; gcc -c p.c'
+log torch-header 'printf "#include <torch/extension.h>\n" >p.cpp; g++ -c p.cpp'
+log scm-version 'printf "raise LookupError(\"setuptools-scm was unable to detect version for /srv/project.\")\n" >setup.py; python3 setup.py'
+
+# git
+repo='git init -q r; cd r; git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m a; cd ..'
+log git-not-a-repository 'git describe --tags; git rev-parse HEAD'
+log git-no-branch "$repo"'; git clone -b v9.9 r c; git -C r fetch . refs/heads/gone; git -C r checkout gone'
+log git-no-commit "$repo"'; git -C r checkout 0123456789012345678901234567890123456789; git -C r submodule add -q ../r s 2>/dev/null; git -C r -c protocol.file.allow=always submodule add -q /srv/project/r s; git -C r update-index --cacheinfo 160000,0123456789012345678901234567890123456789,s; git -C r -c protocol.file.allow=always submodule update'
+log git-lock "$repo"'; touch r/.git/index.lock; cd r; touch f; git add f'
+log git-exists 'mkdir c; touch c/f; git clone https://git.invalid/p.git c'
+log git-overwritten "$repo"'; cd r; echo a >f; git add f; git -c user.name=a -c user.email=a@example.invalid commit -qm f; echo b >f; git checkout HEAD~1'
+log git-submodule-transport "$repo"'; git -C r submodule add /srv/project/r s'
+
+# Rust
+log cargo-no-toml 'cargo build --offline'
+log cargo-offline 'mkdir src; echo "fn main() {}" >src/main.rs; printf "[package]\nname = \"p\"\nversion = \"1.0.0\"\n[dependencies]\ncrate-of-nobody = \"1\"\n" >Cargo.toml; cargo build --offline'
+log cargo-lock 'mkdir src; echo "fn main() {}" >src/main.rs; printf "[package]\nname = \"p\"\nversion = \"1.0.0\"\n" >Cargo.toml; printf "version = 99\n" >Cargo.lock; cargo build --offline; rm Cargo.lock; cargo build --offline --locked'
+log cargo-linker 'echo "fn main() {}" >main.rs; rustc -C linker=cc-of-nobody main.rs'
+log cargo-nightly 'printf "#![feature(never_type)]\nfn main() {}\n" >main.rs; rustc main.rs'
+log cargo-target 'echo "fn main() {}" >main.rs; rustc --target aarch64-unknown-linux-gnu main.rs'
+log cargo-custom-build 'mkdir src; echo "fn main() {}" >src/main.rs; printf "fn main() { panic!(\"Could not find directory of OpenSSL installation\"); }\n" >build.rs; printf "[package]\nname = \"p\"\nversion = \"1.0.0\"\n" >Cargo.toml; cargo build --offline'
+
+# The network and packages
+log proxy 'export https_proxy=http://proxy.invalid:3128 http_proxy=http://proxy.invalid:3128; curl -sS https://git.invalid/; git clone https://git.invalid/p.git'
+log proxy-refused 'export https_proxy=http://127.0.0.1:9; curl -sS https://git.invalid/; git clone https://git.invalid/p.git; '"$pip"' download --retries 0 torch'
+log proxy-407 'python3 -c "
+import socket
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((\"127.0.0.1\", 44331)); s.listen()
+while True:
+    c, _ = s.accept(); c.recv(4096); c.send(b\"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n\"); c.close()" & sleep 0.5
+    export https_proxy=http://127.0.0.1:44331; curl -sS https://git.invalid/; git clone https://git.invalid/p.git; '"$pip"' download --retries 0 torch; kill $!'
+log not-on-server 'python3 -m http.server 44332 --bind 127.0.0.1 >/dev/null 2>&1 & sleep 0.7; curl -fsS http://127.0.0.1:44332/x.tar.gz; python3 -c "import urllib.request as u; u.urlopen(\"http://127.0.0.1:44332/x\")" 2>&1 | tail -1; printf "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\ninclude(ExternalProject)\nExternalProject_Add(dep URL http://127.0.0.1:44332/dep.tar.gz)\n" >CMakeLists.txt; cmake -B build -G Ninja >/dev/null; ninja -C build; kill $!'
+log apt-unknown 'apt-get install -y libof-nobody-dev'
+log apt-not-root 'as_nobody apt-get install -y zlib1g-dev'
+log damaged-archive 'echo x >a.tar.gz; tar xf a.tar.gz; echo x >a.zip; unzip a.zip; python3 -c "import tarfile; tarfile.open(\"a.tar.gz\")" 2>&1 | tail -1; head -c 100 /bin/ls | gzip | head -c 50 >b.gz; gunzip b.gz'
+log sha256sum 'echo x >f; echo "0000000000000000000000000000000000000000000000000000000000000000  f" | sha256sum -c -'
+log java-home 'printf "#!/bin/sh\n[ -n \"\$JAVA_HOME\" ] || { echo \"ERROR: JAVA_HOME is not set and no '"'java'"' command could be found in your PATH.\"; exit 1; }\n" >mvnw; sh mvnw'
+
+# More of the linker and of nvcc
+log undefined-device-link 'printf "__device__ float scale(float x) { return x; }\n__global__ void kernel(float *x) { x[0] = scale(x[0]); }\n" >kernel.cu; nvcc -arch=sm_80 -rdc=true -c kernel.cu -o kernel.o; g++ main.cpp kernel.o -L$CUDA/lib -lcudart_static -ldl -lrt -o app'
+log symbol-version 'echo "int compute() { return 1; }" >c.c; echo "V1 { global: compute; };" >v; gcc -shared c.c -Wl,--version-script=v -o libcompute.so; printf "int compute(); int main() { return compute(); }\n" >main.c
+    gcc -w main.c -L. -lcompute -Wl,-rpath,. -o app; echo "V1 { global: other; };" >v; echo "int other() { return 1; }" >c.c; gcc -shared c.c -Wl,--version-script=v -o libcompute.so; ./app'
+log rpath-link 'printf "int next(void) { return 1; }\n" >a.c; mkdir d; gcc -shared -fPIC a.c -o d/liba.so; printf "int next(void); int over(void) { return next(); }\n" >b.c; gcc -shared -fPIC b.c -Ld -la -o libb.so; rm d/liba.so
+    printf "int over(void); int main(void) { return over(); }\n" >m.c; gcc m.c -L. -lb -o app'
+log half-operators 'printf "#include <cuda_fp16.h>\n__global__ void kernel(__half *x) { x[0] = x[1] + x[2]; }\n" >kernel.cu; nvcc -arch=sm_80 -D__CUDA_NO_HALF_OPERATORS__ -c kernel.cu -o kernel.o'
+log cuda-header 'printf "#include <cusparse_of_nobody.h>\n" >a.cpp; g++ -c a.cpp; printf "#include <cub/cub.cuh>\n" >b.cpp; g++ -c b.cpp; printf "#include <cuda_runtime.h>\n" >c.cpp; g++ -c c.cpp'
