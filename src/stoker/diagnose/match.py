@@ -58,10 +58,10 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     last = max((m.attempt for ms in groups for m in ms if not m.rule.survivable), default=0)
     newest = [[m for m in ms if m.attempt == last] or ms for ms in groups]
     first_errors = _first_errors(m for ms in newest for m in ms)
-    specific: dict[int, list[Match]] = {}
-    for match in (m for ms in newest for m in ms if m.rule.rank == 0):
-        specific.setdefault(match.step, []).append(match)
-    picked = [m for ms in newest if (m := _pick(ms, specific, first_errors)) is not None]
+    of_step: dict[int, list[Match]] = {}
+    for match in (m for ms in newest for m in ms):
+        of_step.setdefault(match.step, []).append(match)
+    picked = [m for ms in newest if (m := _pick(ms, of_step, first_errors)) is not None]
     begin: dict[int, int] = {}
     for match in picked:
         begin[match.step] = min(match.line, begin.get(match.step, match.line))
@@ -84,13 +84,16 @@ def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
     return lines
 
 
-def _pick(matches: list[Match], specific: Mapping[int, list[Match]], first_errors: Mapping[int, int]) -> Match | None:
-    """Return the first match of a rule that says more than a specific one beside it."""
+def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors: Mapping[int, int]) -> Match | None:
+    """Return the first match of a rule that says more than one of a better rank beside it."""
     for match in matches:
-        beside = [other for other in specific.get(match.step, ()) if abs(other.line - match.line) <= NEAR]
+        better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
+        beside = [other for other in better if abs(other.line - match.line) <= NEAR]
+        if not match.rule.survivable:
+            beside = [other for other in beside if not other.rule.survivable]
         if first_errors.get(match.step) == match.line:  # what a compiler says next follows from it
             beside = [other for other in beside if not other.is_diagnostic]
-        if match.rule.rank == 0 or not beside:
+        if not beside:
             return replace(match, count=matches[0].count)
     return None
 
