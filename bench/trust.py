@@ -158,8 +158,7 @@ class Watch:
         """Compare once; False when the build is over."""
         now = time.monotonic()
         spent, self._last = now - self._last, now
-        # A shell around a further make is no job, but those of that make are.
-        jobs = sum(not any(p.name == "make" for p in job) for job in self._stoker.going())
+        jobs = sum(not _hosts_make(job) for job in self._stoker.going())
         state = load_state(self._paths.journal)
         status = status_of(state, time.time())
         self._result.looks += 1
@@ -207,6 +206,12 @@ class Watch:
 
     def _differ(self, name: str, now: float, spent: float, what: str, *, differs: bool) -> None:
         self._result.differences[name].look(now, spent, differs=differs, what=what)
+
+
+def _hosts_make(job: Sequence[Process]) -> bool:
+    """Whether it is a shell around a further make: no job, but those of that make are. LTO's make is part of a link."""
+    names = {process.pid: process.name for process in job}
+    return any(process.name == "make" and names.get(process.parent) != "lto-wrapper" for process in job)
 
 
 def last_line(output: Path) -> tuple[int, int, bool] | None:

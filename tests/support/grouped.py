@@ -61,7 +61,9 @@ class Grouped(Stoker):
     def jobs(self) -> list[list[Process]]:
         """Every job: each child of a scheduler, and all below it; zombies left out."""
         table = {p.pid: p for p in self.inside() if p.state not in "ZX"}
-        schedulers = {p.pid for p in table.values() if p.name in ("ninja", "samu", "make")}
+        # gcc's LTO runs a make of its own inside a link; what that starts are parts of one job.
+        linking = {p.pid for p in table.values() if p.name == "lto-wrapper"}
+        schedulers = {p.pid for p in table.values() if p.name in ("ninja", "samu", "make") and p.parent not in linking}
         tops = [p for p in table.values() if p.parent in schedulers and p.pid not in schedulers]
         return [[top, *below([top.pid], table)] for top in tops]
 
