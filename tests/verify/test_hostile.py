@@ -7,6 +7,7 @@ import random
 import struct
 import tempfile
 import tracemalloc
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stoker.verify.binary.byte_source import Deadline, MemorySource, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.pipeline import VerifyRequest, verify
 
@@ -97,12 +98,12 @@ def test_a_broken_file_is_told_and_what_was_read_before_counts(data: bytes, word
         assert report.archs
 
 
-def test_code_in_front_of_a_break_is_still_judged() -> None:
+def test_what_was_half_read_is_listed_and_not_judged() -> None:
     report = read(container(entry(1, 80, payload=bytes(500))) + container(entry(), claim=999)).report
 
     assert [a.arch for a in report.archs] == ["compute_80"]
-    assert report.has_code
-    assert report.problems
+    assert not report.has_code
+    assert [p.unreadable for p in report.problems] == [True]
 
 
 def test_a_million_tiny_entries_end_at_the_deadline() -> None:
@@ -276,6 +277,18 @@ def test_damaged_wheels_are_reported(corpus: str, wheel: Callable[..., Path], se
         report = verify(VerifyRequest([str(path)], arch_list="8.0", devices=["8.0"], environment={}))
 
     assert asdict(report)["ok"] in (True, False)
+
+
+@pytest.mark.parametrize("missing", [1, 9, 70_000])
+def test_a_member_that_ends_early_ends_the_search(cc: Compile, missing: int) -> None:
+    data = cc("short.so").read_bytes()
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+
+    report = read_binary("x", DeflatedSource(MemorySource(packed), len(data) + missing, Deadline()), Deadline()).report
+
+    assert "cut off" in report.problems[0].what
+    assert report.problems[0].unreadable
 
 
 def test_the_deadline_is_a_problem_and_no_crash() -> None:

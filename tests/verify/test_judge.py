@@ -23,12 +23,12 @@ from stoker.verify.judge import (
 from stoker.verify.library_builds import library
 
 CUDA_13 = (9, 0)
-FORMAT_OF_CUDA_12, FORMAT_OF_CUDA_13 = (1, 7), (1, 8)
+MACHINE_CODE = 1, 8
 
 
-def code(name: str, isa: tuple[int, int] = CUDA_13, form: tuple[int, int] = FORMAT_OF_CUDA_12) -> Code:
+def code(name: str, isa: tuple[int, int] = CUDA_13) -> Code:
     kind = "ptx" if name.startswith("compute") else "cubin"
-    return Code(kind, parse_arch(name), isa if kind == "ptx" else form)
+    return Code(kind, parse_arch(name), isa if kind == "ptx" else MACHINE_CODE)
 
 
 def binary(
@@ -36,7 +36,7 @@ def binary(
     path: str = "lib.so",
     needed: tuple[str, ...] = (),
     isa: tuple[int, int] = CUDA_13,
-    form: tuple[int, int] = FORMAT_OF_CUDA_12,
+    toolkit: tuple[int, int] | None = None,
 ) -> ReadFile:
     """A file whose modules hold the architectures named, as in "sm_80 compute_90"."""
     names = [m.split() for m in modules]
@@ -44,8 +44,8 @@ def binary(
         HeldArch("ptx" if n.startswith("c") else "cubin", n, sum(n in m for m in names), 1000, None, 0)
         for n in dict.fromkeys(n for m in names for n in m)
     )
-    kept = tuple(ModuleGroup(frozenset(code(n, isa, form) for n in m), 1) for m in names)
-    return ReadFile(path, 1000, "x86_64", uses, needed=needed, modules=len(kept), groups=kept)
+    kept = tuple(ModuleGroup(frozenset(code(n, isa) for n in m), 1) for m in names)
+    return ReadFile(path, 1000, "x86_64", uses, needed=needed, modules=len(kept), groups=kept, toolkit=toolkit)
 
 
 def device(capability: str, cuda: tuple[int, int] | None = None) -> Device:
@@ -207,7 +207,7 @@ def test_a_driver_that_is_older_than_the_cuda_libraries_is_told(needed: tuple[st
 
 def test_a_build_with_cuda_13_is_told_even_if_it_is_linked_to_none_of_its_libraries() -> None:
     """nvcc and CMake link the CUDA runtime in statically unless they are told otherwise."""
-    built = binary("sm_80", form=FORMAT_OF_CUDA_13)
+    built = binary("sm_80", toolkit=(13, 0))
 
     report, [problem] = judge_device([built], device("8.0", cuda=(12, 8)))
     assert report.verdict == "no"
@@ -215,10 +215,6 @@ def test_a_build_with_cuda_13_is_told_even_if_it_is_linked_to_none_of_its_librar
     assert "580" in problem.remedy
     for fine in (device("8.0", cuda=(13, 0)), device("8.0")):
         assert judge_device([built], fine)[0].verdict == "native"
-
-
-def test_machine_code_for_blackwell_looks_the_same_from_cuda_12() -> None:
-    assert judge_device([binary("sm_100", form=FORMAT_OF_CUDA_13)], device("10.0", cuda=(12, 8)))[0].verdict == "native"
 
 
 def test_a_file_that_is_mostly_for_a_sibling_of_the_gpu_is_warned_of() -> None:

@@ -59,7 +59,8 @@ class HeldArch:
     """What a file holds for one architecture (sm_90a, or compute_90 for PTX).
 
     `kernels` is None where compression hides them. `empty` of the `count` pieces hold no kernel at all: stubs that nvcc
-    links into every library.
+    links into every library. Of PTX, `ptx` is the newest version of its language, and `driver` the first NVIDIA driver
+    for Linux that compiles it.
     """
 
     kind: Literal["cubin", "ptx"]
@@ -68,6 +69,8 @@ class HeldArch:
     bytes: int
     kernels: int | None = None
     empty: int = 0
+    ptx: str = ""
+    driver: str = ""
 
 
 @dataclass(frozen=True, slots=True)

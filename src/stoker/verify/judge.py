@@ -319,7 +319,7 @@ def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None
     groups: dict[str, list[tuple[int, ReadFile]]] = {}
     for file in (f for f in files if f.has_code):
         majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
-        majors += [13] if _built_with_cuda_13(file) else []
+        majors += [file.toolkit[0]] if file.toolkit else []
         if majors:
             groups.setdefault(library(file.path), []).append((max(majors), file))
     for builds in groups.values():
@@ -333,16 +333,6 @@ def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None
                 f"install driver {need}, or build with CUDA {device.cuda[0]}",
             )  # fmt: skip
     return None
-
-
-def _built_with_cuda_13(file: ReadFile) -> bool:
-    """What shows that a file was built with CUDA 13 even if the CUDA runtime was linked in statically, nvcc's default.
-
-    Since then machine code for capabilities below 10.0 is in format 1.8; before, only that from 10.0 on was (seen in
-    the wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2).
-    """
-    codes = (c for m in file.groups for c in m.codes)
-    return any(c.kind == "cubin" and c.arch.major < 10 and c.version >= (1, 8) for c in codes)
 
 
 def judge_requested(files: Sequence[ReadFile], wanted: Sequence[Wanted]) -> tuple[list[RequestedArch], list[Problem]]:

@@ -9,6 +9,7 @@ import glob
 import itertools
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,7 +72,7 @@ def find_written(journal: Path, since: float) -> Written:
     """
     outputs, nvcc = _recorded(journal)
     files = _existing(outputs, since)
-    deadline = Deadline(SEARCH_SECONDS)
+    deadline = Deadline(SEARCH_SECONDS, time.monotonic)
     # Without nvcc, static libraries are left alone: looking into every member of LLVM's costs a second.
     whole = [p for p in files if not _OBJECT.fullmatch(p.name) and (nvcc or p.suffix != ".a")]
     found = [p for p in whole if _holds_device_code(p, deadline)]

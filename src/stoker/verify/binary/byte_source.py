@@ -10,12 +10,13 @@ import os
 import stat
 import time
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 MAX_SECONDS = 60.0
-"""Time for one file. libtorch_cuda.so (1 GB) takes a twentieth of a second when it is cached."""
+"""CPU time for one file. libtorch_cuda.so (1 GB) takes a twentieth of a second."""
 
 MAX_INFLATION = 1032
 """Bytes that deflate can make of one, at the very most (zlib's own documentation)."""
@@ -24,6 +25,9 @@ _CHUNK = 1 << 18
 _CHECKPOINTS = 256
 _LEAST_STRIDE = 4 << 20
 """A deflated member keeps up to this many places to restart from, 43 KB each, at least 4 MiB of output apart."""
+_RECENT_CHUNKS = 16
+"""Chunks behind the place where a deflated member is read that are kept: together as much as lies between two places to
+restart from. Most machine code for one GPU is smaller, and its headers point back and forth."""
 
 
 class UnreadableError(ValueError):
@@ -31,9 +35,10 @@ class UnreadableError(ValueError):
 
 
 class Deadline:
-    """Time for one file, counted from now in seconds."""
+    """Time for one file, counted from now in seconds: this process's CPU time unless a clock is given, so that no
+    verdict depends on how busy the machine is."""
 
-    def __init__(self, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
         self._seconds = seconds
         self._end = clock() + seconds
@@ -41,7 +46,7 @@ class Deadline:
     def check(self) -> None:
         """Raise UnreadableError when the time is used up."""
         if self._clock() > self._end:
-            raise UnreadableError(f"gave up after {self._seconds:.0f} s")
+            raise UnreadableError(f"gave up after {self._seconds:.0f} s: not all could be read")
 
 
 class ByteSource(Protocol):
@@ -116,70 +121,83 @@ class PartSource:
 class DeflatedSource:
     """A deflated zip member, read at any offset without writing it to disk.
 
-    The first pass (`scan`) runs through all of it once, hands every chunk to the caller (for its hash) and keeps the
-    inflater's state at places on the way; a later read starts again from the nearest one.
+    Every byte is inflated once as long as reads go forward, and passed on (for a hash) on its way. A little of what was
+    read is kept, so that a few steps back are free; for a longer way back the inflater's state was kept here and there.
     """
 
-    def __init__(self, base: ByteSource, size: int, deadline: Deadline) -> None:
-        """`base` holds the deflated bytes alone, `size` is what the archive promises that they become."""
+    def __init__(
+        self, base: ByteSource, size: int, deadline: Deadline, consume: Callable[[bytes], object] | None = None
+    ) -> None:
+        """`base` holds the deflated bytes alone, `size` is what the archive promises that they become. `consume` gets
+        all of these in order, each once."""
         if size > base.size * MAX_INFLATION + 64:
             raise UnreadableError(f"claims to be {size} bytes, more than {base.size} deflated bytes can hold")
         self.size = size
-        self._base = base
         self._deadline = deadline
+        self._consume = consume
         self._stride = max(_LEAST_STRIDE, size // _CHECKPOINTS)
-        self._marks: list[_Inflater] = []
-        self._at = _Inflater(base)
+        self._at = self._front = _Inflater(base)
+        self._marks = [self._at.fork()]
+        self._recent: list[tuple[int, bytes]] = []
 
-    def scan(self, consume: Callable[[bytes], object], *, keep: bool = True) -> int:
-        """Run through the member, passing every chunk on; returns its true size, at most one chunk over the promise.
+    def finish(self) -> int:
+        """Go through what was not read yet; the true size, at most one chunk over the promise.
 
-        `keep` remembers places to restart from. Raises UnreadableError for broken data.
+        Raises UnreadableError for broken data.
         """
-        inflater = _Inflater(self._base)
-        following = 0
-        while True:
-            self._deadline.check()
-            if keep and inflater.position >= following:
-                self._marks.append(inflater.fork())
-                following = inflater.position + self._stride
-            chunk = inflater.take(_CHUNK)
-            if not chunk:
-                return inflater.position
-            consume(chunk)
-            if inflater.position > self.size:
-                return inflater.position
-
-    def whole(self) -> bytes:
-        """All of it at once, for members small enough to hold; at most one chunk over the promise."""
-        parts: list[bytes] = []
-        self.scan(parts.append, keep=False)
-        return b"".join(parts)
+        self._at, self._recent = self._front, []
+        while self._at.position <= self.size and self._step():
+            pass
+        return self._front.position
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`. Forward reads are cheap."""
-        if offset < 0 or length <= 0 or offset >= self.size:
+        """Up to `length` bytes from `offset`; raises UnreadableError for broken data."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
             return b""
         self._seek(offset)
-        parts = []
-        wanted = min(length, self.size - offset)
-        while wanted > 0:
-            self._deadline.check()
-            chunk = self._at.take(min(wanted, _CHUNK))
-            if not chunk:
-                break
-            parts.append(chunk)
-            wanted -= len(chunk)
+        first = max(0, bisect_right(self._recent, offset, key=_start) - 1)
+        last = bisect_left(self._recent, end, key=_start)
+        parts = [data[max(0, offset - at) : end - at] for at, data in self._recent[first:last]]
+        while self._at.position < end and (data := self._step()):
+            at = self._at.position - len(data)
+            parts.append(data[max(0, offset - at) : end - at])
         return b"".join(parts)
 
     def _seek(self, offset: int) -> None:
-        best = max((m for m in self._marks if m.position <= offset), key=lambda m: m.position, default=None)
-        if self._at.position > offset or (best is not None and best.position > self._at.position):
-            self._at = best.fork() if best is not None else _Inflater(self._base)
-        while self._at.position < offset:
-            self._deadline.check()
-            if not self._at.take(min(offset - self._at.position, _CHUNK)):
-                return
+        """Stand where the next step, or what is kept, holds `offset`."""
+        if self._recent and self._recent[0][0] <= offset < self._at.position:
+            return
+        places = [m for m in (*self._marks, self._front) if m.position <= offset]
+        best = max(places, key=lambda m: m.position)
+        if self._at.position > offset or best.position > self._at.position:
+            self._at = best if best is self._front else best.fork()
+            self._recent = []
+        while self._at.position + _CHUNK <= offset and self._step():
+            pass
+
+    def _step(self) -> bytes:
+        """The next chunk; none at the end."""
+        self._deadline.check()
+        if self._at is not self._front and self._at.position == self._front.position:
+            self._at = self._front
+        new = self._at is self._front
+        chunk = self._at.take(_CHUNK if new else min(_CHUNK, self._front.position - self._at.position))
+        if not chunk:
+            return chunk
+        if new:
+            if self._consume is not None:
+                self._consume(chunk)
+            if self._at.position >= self._marks[-1].position + self._stride:
+                self._marks.append(self._at.fork())
+        self._recent.append((self._at.position - len(chunk), chunk))
+        if len(self._recent) > _RECENT_CHUNKS:
+            del self._recent[0]
+        return chunk
+
+
+def _start(piece: tuple[int, bytes]) -> int:
+    return piece[0]
 
 
 class _Inflater:

@@ -30,9 +30,13 @@ class ModuleGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile(FileReport):
-    """A file's report in the making, with the code that it is judged by."""
+    """A file's report in the making, with the code that it is judged by.
+
+    `toolkit` is the newest CUDA version that wrote machine code in it, as far as it shows.
+    """
 
     groups: tuple[ModuleGroup, ...] = ()
+    toolkit: tuple[int, int] | None = None
 
     @property
     def report(self) -> FileReport:

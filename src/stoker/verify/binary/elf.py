@@ -10,14 +10,14 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stoker.verify.binary.byte_source import ByteSource, UnreadableError, exactly
+from stoker.verify.binary.byte_source import ByteSource, PartSource, UnreadableError, exactly
 
 MAGIC = b"\x7fELF"
 
 ET_REL = 1
 EM_CUDA = 190
-SHT_NOBITS = 8
-SHF_COMPRESSED = 1 << 11
+SHT_PROGBITS, SHT_NOBITS = 1, 8
+SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1 << 1, 1 << 2, 1 << 11
 PT_LOAD, PT_DYNAMIC = 1, 2
 
 MACHINES = {
@@ -38,11 +38,14 @@ _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
 _MAX_SECTIONS = 200_000
 """An object of -ffunction-sections may hold tens of thousands."""
 _MAX_SEGMENTS = 4096
-_MAX_STRINGS = 64 << 20
-"""libtorch_cpu.so has 30 MB of dynamic strings: long C++ names."""
+_MAX_NAMES = 64 << 20
+"""Bytes of section names: those of an object of -ffunction-sections are its functions' names."""
 _MAX_DYNAMIC = 1 << 13
 _MAX_VERSIONS = 1 << 13
 _MAX_NAME = 4096
+_BLOCK = 1 << 16
+_MAX_BLOCKS = 64
+"""Blocks of the dynamic strings that are kept."""
 _MAX_SECTION_NAME = 64
 """Characters of a name that are kept: what is compared is shorter, and many headers may point at one long name."""
 
@@ -138,7 +141,7 @@ def _sections(source: ByteSource, wide: bool, order: str, table: tuple[int, int,
     rows = [form.unpack_from(data, i * entry) for i in range(count)]
     names = b""
     if names_at < len(rows):
-        if rows[names_at][5] > _MAX_STRINGS:
+        if rows[names_at][5] > _MAX_NAMES:
             raise UnreadableError("the section names are larger than any compiler writes")
         names = exactly(source, rows[names_at][4], rows[names_at][5], "the section names")
     return tuple(ElfSection(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
@@ -170,10 +173,10 @@ def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
         return None
     tags = dynamic_tags(source, elf, segment)
     values = dict(tags)
-    strings = _dynamic_strings(source, elf, values)
+    strings = _Strings(source, elf, values)
     return Dynamic(
-        needed=tuple(_string(strings, value) for tag, value in tags if tag == _DT_NEEDED),
-        soname=_string(strings, values[_DT_SONAME]) if _DT_SONAME in values else "",
+        needed=tuple(strings.at(value) for tag, value in tags if tag == _DT_NEEDED),
+        soname=strings.at(values[_DT_SONAME]) if _DT_SONAME in values else "",
         rpath=_paths(strings, values.get(_DT_RPATH)),
         runpath=_paths(strings, values.get(_DT_RUNPATH)),
         versions=_versions(source, elf, values, strings),
@@ -193,21 +196,39 @@ def dynamic_tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[i
     raise UnreadableError("the dynamic section has no end")
 
 
-def _dynamic_strings(source: ByteSource, elf: Elf, values: dict[int, int]) -> bytes:
-    if _DT_STRTAB not in values:
-        return b""
-    size = values.get(_DT_STRSZ, 0)
-    if size > _MAX_STRINGS:
-        raise UnreadableError("the dynamic strings are larger than any linker writes")
-    return exactly(source, file_offset(elf, values[_DT_STRTAB]), size, "the dynamic strings")
+class _Strings:
+    """The dynamic strings, read where they are asked for: libtensorflow_cc.so.2 has 87 MB of long C++ names."""
+
+    def __init__(self, source: ByteSource, elf: Elf, values: dict[int, int]) -> None:
+        at = file_offset(elf, values[_DT_STRTAB]) if _DT_STRTAB in values else 0
+        size = values.get(_DT_STRSZ, 0) if _DT_STRTAB in values else 0
+        if at + size > source.size:
+            raise UnreadableError(f"cut off: the dynamic strings need {size} bytes at {at}, the file has {source.size}")
+        self._table = PartSource(source, at, size)
+        self._blocks: dict[int, bytes] = {}
+
+    def at(self, index: int) -> str:
+        """The string that begins at `index`, cut at a bound; "" beyond the table."""
+        first = index // _BLOCK
+        data = self._block(first)
+        if index + _MAX_NAME > (first + 1) * _BLOCK:
+            data += self._block(first + 1)
+        return _string(data, index % _BLOCK)
+
+    def _block(self, number: int) -> bytes:
+        if number not in self._blocks:
+            if len(self._blocks) >= _MAX_BLOCKS:
+                self._blocks.clear()
+            self._blocks[number] = self._table.read(number * _BLOCK, _BLOCK)
+        return self._blocks[number]
 
 
-def _paths(strings: bytes, index: int | None) -> tuple[str, ...]:
-    return tuple(_string(strings, index).split(":")) if index is not None else ()
+def _paths(strings: _Strings, index: int | None) -> tuple[str, ...]:
+    return tuple(strings.at(index).split(":")) if index is not None else ()
 
 
 def _versions(
-    source: ByteSource, elf: Elf, values: dict[int, int], strings: bytes
+    source: ByteSource, elf: Elf, values: dict[int, int], strings: _Strings
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
     if _DT_VERNEED not in values:
@@ -221,10 +242,10 @@ def _versions(
         names, place = [], at + first
         for _ in range(min(count, left)):
             _, _, _, name, onward = aux.unpack(exactly(source, place, aux.size, "a needed version"))
-            names.append(_string(strings, name))
+            names.append(strings.at(name))
             place += onward
         left -= len(names) + 1
-        found.append((_string(strings, library), tuple(names)))
+        found.append((strings.at(library), tuple(names)))
         if following == 0 or left <= 0:
             break
         at += following

@@ -8,6 +8,7 @@ at 28, u64 flags at 40, u64 size before compression at 56.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -27,7 +28,10 @@ _DEBUG = 0x2
 _COMPRESSED = 0x1000 | 0x2000 | 0x8000
 """LZ4 in two generations, zstd."""
 
-_MAX_IMAGES = 1_000_000
+_HEADER = 16
+_FIRST_NEW_FORMAT = 100
+"""Machine code for capabilities from 10.0 on always was in format 1.8; that below is since CUDA 13 (seen in the
+wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2)."""
 _MAX_GAP = 1 << 20
 """Bytes without a container that are searched for the next one before the section is called broken."""
 _WINDOW = 1 << 16
@@ -63,10 +67,10 @@ EMPTY_PTX = 80
 class Image(NamedTuple):
     """One piece of device code; sizes in bytes. `kernels` is None where compression hides them.
 
-    A `doubtful` one is empty if nothing larger is in its container.
+    A `doubtful` one is empty if nothing larger is in its container. `toolkit` is the CUDA version that wrote machine
+    code, as far as it shows.
     """
 
-    container: int
     kind: str
     arch: Arch
     version: tuple[int, int]
@@ -74,33 +78,44 @@ class Image(NamedTuple):
     kernels: int | None
     empty: bool
     doubtful: bool = False
+    toolkit: tuple[int, int] | None = None
 
 
-def read_images(source: ByteSource, deadline: Deadline) -> Iterator[Image]:
-    """The images of a run of containers; raises UnreadableError where the run breaks off."""
-    at, number, count = 0, 0, 0
-    while (found := _next_container(source, at, deadline)) is not None:
-        start, size = found
-        for image in _entries(source, start, start + size, number, deadline):
-            count += 1
-            if count > _MAX_IMAGES:
-                raise UnreadableError(f"more than {_MAX_IMAGES} pieces of device code")
-            yield image
-        number += 1
-        at = start + size
+class Container(NamedTuple):
+    """Where a container begins, where its entries do, and where it ends."""
+
+    start: int
+    entries: int
+    end: int
 
 
-def _next_container(source: ByteSource, at: int, deadline: Deadline) -> tuple[int, int] | None:
-    """Where the entries of the next container start, and their size; None at the end. Linkers pad with zeros."""
+def find_containers(source: ByteSource, deadline: Deadline, *, stray: bool = False) -> Iterator[Container]:
+    """The containers in order; raises UnreadableError where a run of them breaks off.
+
+    `stray` ones lie among other bytes, as in `.rodata`: what does not begin like a container is passed over.
+    """
+    at = 0
+    while (found := _next_container(source, at, deadline, stray)) is not None:
+        yield found
+        at = found.end
+
+
+def _next_container(source: ByteSource, at: int, deadline: Deadline, stray: bool) -> Container | None:
+    """The next container; None at the end. Linkers pad with zeros."""
     between = 0
     window = _LEAST_ENTRY
     while at < source.size:
         deadline.check()
         data = source.read(at, window)
+        if len(data) < min(window, source.size - at):
+            raise UnreadableError(f"cut off: {source.size} bytes were promised, {at + len(data)} are there")
         place = data.find(CONTAINER_BYTES)
-        if place >= 0:
+        if place >= 0 and (not stray or _plausible(source, at + place)):
             return _container(source, at + place)
-        between += len(data) if data.strip(b"\0") else 0
+        if place >= 0:
+            at += place + len(CONTAINER_BYTES)
+            continue
+        between += len(data) if not stray and data.strip(b"\0") else 0
         if between > _MAX_GAP:
             break
         # The magic may lie across the end of what was read; the last bytes of all are no magic.
@@ -111,22 +126,42 @@ def _next_container(source: ByteSource, at: int, deadline: Deadline) -> tuple[in
     return None
 
 
-def _container(source: ByteSource, at: int) -> tuple[int, int]:
-    head = source.read(at, 16)
-    if len(head) < 16:
+def _plausible(source: ByteSource, at: int) -> bool:
+    """Whether a container and its first entry make sense: the magic is also a constant in programs that look for it."""
+    head = source.read(at, _HEADER + _LEAST_ENTRY)
+    if len(head) < _HEADER + _LEAST_ENTRY:
+        return False
+    _, version, header, size = struct.unpack_from("<IHHQ", head)
+    kind, _, entry, payload, _ = _ENTRY.unpack_from(head, _HEADER)
+    (arch,) = struct.unpack_from("<I", head, _HEADER + 28)
+    return (
+        (version, header) == (1, _HEADER)
+        and at + header + size <= source.size
+        and kind in KINDS
+        and entry >= _LEAST_ENTRY
+        and entry + payload <= size
+        and 0 < arch <= _MAX_ARCH
+    )
+
+
+def _container(source: ByteSource, at: int) -> Container:
+    head = source.read(at, _HEADER)
+    if len(head) < _HEADER:
         raise UnreadableError(f"cut off: a device code container begins at {at} of {source.size}")
     _, version, header, size = struct.unpack("<IHHQ", head)
-    if version != 1 or header < 16:
+    if version != 1 or header < _HEADER:
         raise UnreadableError(f"device code container of version {version}, header {header} at {at}: only 1 is known")
     if at + header + size > source.size:
         raise UnreadableError(f"the device code container at {at} claims {size} bytes, beyond its section's end")
-    return at + header, size
+    return Container(at, at + header, at + header + size)
 
 
 _ENTRY = struct.Struct("<HHIQI")
 
 
-def _entries(source: ByteSource, at: int, end: int, number: int, deadline: Deadline) -> Iterator[Image]:
+def read_images(source: ByteSource, container: Container, deadline: Deadline) -> Iterator[Image]:
+    """The images of one container; raises UnreadableError where it breaks off."""
+    at, end = container.entries, container.end
     while at < end:
         deadline.check()
         head = source.read(at, _LEAST_ENTRY)
@@ -135,11 +170,11 @@ def _entries(source: ByteSource, at: int, end: int, number: int, deadline: Deadl
         kind, _, header, size, _ = _ENTRY.unpack_from(head)
         if header < _LEAST_ENTRY or at + header + size > end:
             raise UnreadableError(f"the device code entry at {at} claims {header}+{size} bytes beyond its container")
-        yield _image(source, at, head, number, KINDS.get(kind, f"kind {kind}"))
+        yield _image(source, at, head, KINDS.get(kind, f"kind {kind}"))
         at += header + size
 
 
-def _image(source: ByteSource, at: int, head: bytes, number: int, kind: str) -> Image:
+def _image(source: ByteSource, at: int, head: bytes, kind: str) -> Image:
     _, _, header, size, packed = _ENTRY.unpack_from(head)
     minor, major, arch = struct.unpack_from("<HHI", head, 24)
     (flags,) = struct.unpack_from("<Q", head, 40)
@@ -147,9 +182,13 @@ def _image(source: ByteSource, at: int, head: bytes, number: int, kind: str) -> 
     compressed = bool(flags & _COMPRESSED) or packed != 0
     raw = unpacked if compressed else size
     kernels: int | None = None
+    toolkit: tuple[int, int] | None = None
     empty = doubtful = False
     if kind == "cubin":
-        kernels = None if compressed else count_kernels(PartSource(source, at + header, size))
+        if not compressed:
+            kernels, toolkit = _looked_into(PartSource(source, at + header, size))
+        if toolkit is None and arch < _FIRST_NEW_FORMAT and (major, minor) >= (1, 8):
+            toolkit = 13, 0
         stub = next(s for s in STUBS if arch >= s.first)
         surely, perhaps = (stub.debug, stub.debug) if flags & _DEBUG else (stub.surely, stub.perhaps)
         empty = raw <= surely if kernels is None else kernels == 0
@@ -159,20 +198,36 @@ def _image(source: ByteSource, at: int, head: bytes, number: int, kind: str) -> 
     if arch > _MAX_ARCH:
         raise UnreadableError(f"the device code entry at {at} is for architecture {arch}, which makes no sense")
     variant = "a" if flags & _ARCH_ALONE else "f" if flags & _ARCH_FAMILY else ""
-    return Image(number, kind, arch_of(arch, variant), (major, minor), header + size, kernels, empty, doubtful)
+    version = major, minor
+    return Image(kind, arch_of(arch, variant), version, header + size, kernels, empty, doubtful, toolkit)
 
 
-def count_kernels(cubin: ByteSource) -> int | None:
-    """Kernels and device functions in a cubin, by its code sections; None when that is unknown."""
+def _looked_into(cubin: ByteSource) -> tuple[int | None, tuple[int, int] | None]:
+    """Kernels and device functions in a cubin, by its code sections, and the CUDA version that wrote it; None is
+    unknown."""
     try:
         elf = read_elf(cubin)
     except UnreadableError:
-        return None
-    return _code_sections(elf)
+        return None, None
+    return _code_sections(elf), _toolkit(_tool_note(cubin, elf))
 
 
 def _code_sections(elf: Elf) -> int:
     return sum(1 for s in elf.sections if s.name.startswith(".text.") and s.type != SHT_NOBITS and s.size)
+
+
+_RELEASE = re.compile(rb"\brelease (\d{1,2})\.(\d{1,2}),")
+
+
+def _tool_note(cubin: ByteSource, elf: Elf) -> bytes:
+    """The note of the tool that wrote a cubin: its name, version and command line. ptxas writes it since CUDA 12.9."""
+    note = next(iter(elf.named(".note.nv.tkinfo")), None)
+    return cubin.read(note.offset, min(note.size, 4096)) if note else b""
+
+
+def _toolkit(note: bytes) -> tuple[int, int] | None:
+    match = _RELEASE.search(note)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def is_cubin(source: ByteSource) -> bool:
@@ -193,11 +248,35 @@ def read_cubin(source: ByteSource) -> Image:
     elf = read_elf(source)
     number = (elf.flags >> 8 if elf.abi_version >= 8 else elf.flags) & 0xFF
     variant = "a" if elf.flags & (0x8 if elf.abi_version >= 8 else 0x800) else ""
-    for note in elf.named(".note.nv.tkinfo"):
-        text = source.read(note.offset, min(note.size, 4096))
-        place = text.find(_SM_IN_NOTE)
-        name = text[place + len(_SM_IN_NOTE) :].split(b"\0")[0].split(b" ")[0] if place >= 0 else b""
-        if name[-1:] in (b"a", b"f") and name[:-1] == str(number).encode():
-            variant = name[-1:].decode()
+    note = _tool_note(source, elf)
+    place = note.find(_SM_IN_NOTE)
+    name = note[place + len(_SM_IN_NOTE) :].split(b"\0")[0].split(b" ")[0] if place >= 0 else b""
+    if name[-1:] in (b"a", b"f") and name[:-1] == str(number).encode():
+        variant = name[-1:].decode()
     kernels = _code_sections(elf)
-    return Image(0, "cubin", arch_of(number, variant), (0, 0), source.size, kernels=kernels, empty=kernels == 0)
+    arch = arch_of(number, variant)
+    return Image("cubin", arch, (0, 0), source.size, kernels, empty=kernels == 0, toolkit=_toolkit(note))
+
+
+_PTX_HEAD = 1 << 12
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PTX_START = re.compile(rb"\s*\.version\s+(\d{1,2})\.(\d)\s+\.target\s+sm_(\d{2,3})([af]?)\b")
+
+
+def is_ptx(source: ByteSource) -> bool:
+    """True for PTX by itself: text that begins with the version of its language and its target."""
+    return _ptx_start(source) is not None
+
+
+def read_ptx(source: ByteSource) -> Image:
+    """A file of PTX as one image; raises UnreadableError."""
+    match = _ptx_start(source)
+    if match is None:
+        raise UnreadableError("not PTX: it does not begin with .version and .target")
+    arch = arch_of(int(match[3]), match[4].decode())
+    return Image("ptx", arch, (int(match[1]), int(match[2])), source.size, None, empty=False)
+
+
+def _ptx_start(source: ByteSource) -> re.Match[bytes] | None:
+    head = source.read(0, _PTX_HEAD)
+    return None if b"\0" in head[:64] else _PTX_START.match(_COMMENT.sub(b" ", head))

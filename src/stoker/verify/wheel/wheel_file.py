@@ -12,9 +12,10 @@ import hashlib
 import re
 import struct
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from stoker.model.report import Severity
 from stoker.verify.binary.byte_source import (
@@ -90,8 +91,13 @@ class Wheel:
             # Members that share their bytes: the way to write a bomb that no single member betrays.
             raise UnreadableError(f"its members claim {packed} packed bytes, the file has {self._file.size}")
 
-    def open(self, member: zipfile.ZipInfo, deadline: Deadline) -> ByteSource:
-        """A member's bytes, wherever they start; raises UnreadableError."""
+    def open(
+        self, member: zipfile.ZipInfo, deadline: Deadline, consume: Callable[[bytes], object] | None = None
+    ) -> ByteSource:
+        """A member's bytes, wherever they start; raises UnreadableError.
+
+        A deflated one passes each byte to `consume` once; `drain` sees to the rest, and to what is not deflated.
+        """
         if member.flag_bits & 0x1:
             raise UnreadableError("encrypted")
         head = exactly(self._file, member.header_offset, 30, "a member's header")
@@ -104,7 +110,7 @@ class Wheel:
         if member.compress_type == zipfile.ZIP_STORED:
             return body
         if member.compress_type == zipfile.ZIP_DEFLATED:
-            return DeflatedSource(body, member.file_size, deadline)
+            return DeflatedSource(body, member.file_size, deadline, consume)
         raise UnreadableError(f"compressed by method {member.compress_type}; wheels use 0 and 8")
 
     def text(self, name: str, limit: int = _MAX_TEXT) -> str:
@@ -165,30 +171,32 @@ def _check_directory(file: FileSource) -> None:
         raise UnreadableError(f"its directory claims {count} members in {size} bytes")
 
 
-def scan(
-    source: ByteSource, member: zipfile.ZipInfo, algorithm: str, deadline: Deadline, *, keep: bool
-) -> tuple[int, bytes]:
-    """A member's true size and digest, by one run through it; raises UnreadableError."""
-    digest = hashlib.new(algorithm if algorithm in _HASHES else "sha256")
+def hasher(recorded: Recorded | None) -> hashlib._Hash:
+    """What computes the digest that a line of RECORD holds."""
+    return hashlib.new(recorded.algorithm if recorded and recorded.algorithm in _HASHES else "sha256")
+
+
+def drain(source: ByteSource, member: zipfile.ZipInfo, consume: Callable[[bytes], object], deadline: Deadline) -> int:
+    """Pass on to `consume` what of a member it has not had yet; returns its true size. Raises UnreadableError."""
     if isinstance(source, DeflatedSource):
-        size = source.scan(digest.update, keep=keep)
+        size = source.finish()
     else:
         size = 0
         while chunk := source.read(size, 1 << 20):
             deadline.check()
-            digest.update(chunk)
+            consume(chunk)
             size += len(chunk)
     if size > member.file_size:
         raise UnreadableError(f"unpacks to more than the {member.file_size} bytes it claims")
-    return size, digest.digest()
+    return size
 
 
 def record_problem(name: str, recorded: Recorded | None, size: int, digest: bytes) -> str:
     """How a member disagrees with its RECORD line; "" when it agrees, or is a file that needs no line."""
     if recorded is None:
-        signature = PurePosixPath(name).name in ("RECORD.jws", "RECORD.p7s")
+        signature = name.endswith(("/RECORD.jws", "/RECORD.p7s"))
         return "" if signature else "is not in RECORD: pip installs it and never removes it"
-    if PurePosixPath(name).name == "RECORD":
+    if name.endswith("/RECORD"):
         return ""
     if recorded.size is not None and recorded.size != size:
         return f"has {size} bytes, RECORD says {recorded.size}"
@@ -230,8 +238,7 @@ def abi(wheel: Wheel) -> str:
 
 def unsafe_name(name: str) -> bool:
     """True for a member that would be unpacked outside the folder meant for it."""
-    path = PurePosixPath(name)
-    return not name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
+    return name.startswith("/") or ".." in name.split("/") or not name or "\\" in name or "\0" in name
 
 
 def _normal(name: str) -> str:
