@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.decide.time_left.durations import Class, Durations, ExpectedJob, weight
-from stoker.decide.time_left.estimate import Left, PastEstimates, counted, longest_path, remainder, time_left
+from stoker.decide.time_left.estimate import (
+    Left,
+    PastEstimates,
+    counted,
+    longest_path,
+    remainder,
+    time_left,
+    ways_to_end,
+)
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
@@ -49,6 +57,10 @@ def test_a_link_comes_behind_all_that_it_links() -> None:
 
 def test_groups_that_do_not_wait_for_each_other_run_side_by_side() -> None:
     assert longest_path(left_of([10.0, 3.0], [20.0], [5.0]), [(), (), (0,)]) == 20.0
+
+
+def test_the_way_to_the_end_is_that_of_the_longest_chain_behind() -> None:
+    assert ways_to_end(left_of([10.0, 3.0], [20.0], [5.0], [1.0]), [(), (), (0,), (1, 2)]) == [6.0, 1.0, 1.0, 0.0]
 
 
 def test_memory_may_be_what_binds() -> None:

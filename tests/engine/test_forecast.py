@@ -142,6 +142,16 @@ def test_the_link_at_the_end_comes_on_top(plan_of: Write) -> None:
     assert build.left(10.0).seconds >= 380.0
 
 
+def test_the_critical_job_is_the_one_with_the_longest_way_behind_it(plan_of: Write) -> None:
+    edges = {"a.o": (0, 10.0), "b.o": (1, 30.0), "lib.so": (2, 100.0)}
+    build = Build(Forecast(), plan_of(edges, [(), (), (0,)]))
+    build.start(0.0, "b.o")
+    build.start(0.0, "a.o")
+    assert build.left(1.0).critical == 2
+    build.end(10.0, "a.o", 10.0)
+    assert build.left(10.0).critical == 1
+
+
 def test_every_end_brings_the_end_of_all_nearer(plan_of: Write) -> None:
     build = Build(Forecast(), plan_of({**objects(20, 10.0), "lib.so": (1, 5.0)}, [(), (0,)]))
     seen: list[float] = []

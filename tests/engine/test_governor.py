@@ -159,7 +159,10 @@ def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> 
         world.expected.curves[output] = flat(size * GIB, 60.0)
     world.expected.version += 1
     told = [world.jobs.describe(job) for job in deck.outdated()]
-    assert told == [ev.JobMoved(2, "running", round(0.3 * GIB)), ev.JobMoved(3, "on_deck", round(0.02 * GIB))]
+    assert told == [
+        ev.JobMoved(2, "running", round(0.3 * GIB), lasts=60.0),
+        ev.JobMoved(3, "on_deck", round(0.02 * GIB), lasts=60.0),
+    ]
     assert deck.outdated() == [], "a little more or less is no news"
 
 

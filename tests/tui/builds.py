@@ -225,9 +225,7 @@ def governed(
     machine = replace(MACHINE, memory_used=used, memory_available=MACHINE.memory_budget - used, ramdisk=ramdisk)
     promised = held + count * int(1.1 * GIB)
     outlook = tuple(int(promised * share) for share in (0.8, 0.9, 1.0, 0.9, 0.6, 0.5, 0.2, 0.0))
-    sample = replace(
-        sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB), outlook=outlook
-    )
+    sample = replace(sampled(count, machine), build_rss=own, promised=promised, reserve=int(3.3 * GIB), outlook=outlook)
     for i in range(6):
         earlier = replace(machine, memory_used=used - (5 - i) * 2 * GIB)
         story.add(NOW - 300 + 50 * i, replace(sample, machine=earlier, build_rss=max(0, own - (6 - i) * 2 * GIB)))

@@ -36,10 +36,10 @@ def governed(*level: object) -> BuildState:
 
 def test_the_level_line_tells_how_many_run_and_wait_and_who_sets_the_level() -> None:
     assert "3 running" in meter(builds.running(3).state, "jobs")
-    assert "watching" in meter(builds.running(3).state, "jobs")
+    assert "only watched" in meter(builds.running(3).state, "jobs")
     assert meter(governed(), "jobs").endswith("11 running of 16 auto  ○ 40 on deck  ‖ 1 frozen")
     assert "11 running of 12 by hand  ○ 40 on deck" in meter(governed("manual", 12), "jobs")
-    assert meter(governed(), "jobs", 120).endswith("automatic  ○ 40 on deck  ‖ 1 frozen  window 128")
+    assert meter(governed(), "jobs", 120).endswith("automatic  ○ 40 on deck  ‖ 1 frozen")
 
 
 def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
@@ -51,7 +51,7 @@ def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
 def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     lines = [text(line) for line in meters.meters(at(governed()), 80, UNICODE, 6)]
     assert "37.9 of 55.0 GiB" in lines[0]
-    assert lines[1] == "┅ 4.8 GiB others  ░ 13.2 GiB promised  ▒ 3.3 GiB kept  ─ 614 MiB free"
+    assert lines[1] == "┅ 4.8 GiB others  ░ 13.2 GiB expected  ▒ 3.3 GiB kept  ─ 614 MiB free"
     assert abs(37.9 + 13.2 + 3.3 + 614 / 1024 - 55.0) < 0.1
     assert "━━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
 
@@ -119,10 +119,10 @@ def test_many_alike_are_one_line_and_jobs_that_just_fit_are_no_news() -> None:
     for n in range(14):
         story.add(3660 + n, ev.Decided("governor", f"hold k{n}.o", f"needs ~245 MiB within 0:12, {9 - n % 9} B free"))
         story.add(3660 + n, ev.Decided("governor", f"admit small{n}.o", "needs ~9.1 MiB of 55.0 GiB"))
-    story.add(3680, ev.Decided("governor", "admit k3.o", "begins early: needs ~245 MiB, may hold 1.0 GiB"))
+    story.add(3680, ev.Decided("governor", "admit k3.o", "in what is left: needs ~245 MiB, may hold 1.0 GiB"))
     hold, early = (text(line) for line in decision_lines.decisions(at(story.state), 80, 2, UNICODE))
     assert "hold 14 jobs  needs ~245 MiB" in hold
-    assert "admit k3.o  begins early" in early
+    assert "start k3.o  in what is left" in early
     assert dashboard_page.decision_rows(story.state, 36) == 5  # a person's, a hold, a freeze, and these two
 
 

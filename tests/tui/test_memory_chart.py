@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoker.model import events as ev
-from stoker.show.tui.pages import dashboard_page, memory_chart
+from stoker.model.samples import JobSample
+from stoker.show.tui.pages import dashboard_page, gantt, memory_chart
 from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.job_table import details
 from stoker.show.tui.pages.lines import text_of, width_of
 from stoker.show.tui.terminal.glyphs import UNICODE
 
@@ -77,3 +79,44 @@ def test_a_small_screen_keeps_its_jobs_and_24_lines_have_the_chart() -> None:
 
 def test_without_room_for_columns_there_is_no_chart() -> None:
     assert not memory_chart.is_worth_drawing(story().state, AXIS_WIDTH + 5)
+
+
+def test_jobs_are_bars_from_when_they_began_to_when_they_are_expected_to_end() -> None:
+    made = story(5 * GIB, *[0] * 7, seconds=10)
+    made.add(10, ev.SchedulerStarted(1, "ninja", 2, "/b", "1.13", 16))
+    made.add(10, ev.JobStarted(1, 1, 11, "a.o", "cxx", builds.START + 10, expected=GIB, lasts=25.0))
+    made.add(10, ev.JobStarted(2, 1, 12, "b.o", "cxx", builds.START + 10, "on_deck", GIB, lasts=9.0))
+    made.add(15, ev.JobMoved(2, "running"), ev.Estimated(100, 90, 110, critical=2))
+    made.add(20, replace(builds.sampled(0), outlook=(GIB,)))
+    first, second = (text_of(line).rstrip() for line in gantt.gantt(at(made.state), 134, 2, UNICODE))
+    now = gantt.MARGIN + memory_chart.axis_of(made.state, 100).past
+    assert first.lstrip().startswith("a.o")
+    assert first[now - 11 : now + 15] == UNICODE.full * 11 + UNICODE.promised * 15
+    assert second[now - 6 : now + 4] == UNICODE.full * 6 + UNICODE.promised * 4
+    assert second.endswith(gantt.CRITICAL)
+    assert not first.endswith(gantt.CRITICAL)
+
+
+def test_a_wide_screen_has_bars_where_the_table_does_not_need_the_lines() -> None:
+    def bars(jobs: int, height: int) -> int:
+        made = builds.governed(jobs, 0, level=ev.LevelSet("auto", 4))
+        lines = dashboard_page.dashboard(at(made.state), 120, height, UNICODE, None, [])
+        axis = next(n for n, line in enumerate(lines) if " ago" in text_of(line))
+        rows = [text_of(line)[gantt.MARGIN - 1 : gantt.MARGIN] for line in lines[axis + 1 :]]
+        return sum(cell == UNICODE.axis for cell in rows)
+
+    assert bars(4, 39) == 4
+    assert bars(4, 24) == 0
+
+
+def test_a_jobs_box_shows_its_course_and_whether_it_is_on_the_critical_path() -> None:
+    made = story().add(30, ev.SchedulerStarted(1, "ninja", 2, "/b", "1.13", 16))
+    made.add(30, ev.JobStarted(1, 1, 11, "a.o", "cxx", builds.START + 30, expected=8 * GIB, lasts=100.0))
+    made.add(30, ev.Estimated(100, 90, 110, critical=1))
+    for second in range(9):
+        rising = (JobSample(1, second * GIB, 50.0, "cc1plus"),)
+        made.add(31 + second, replace(builds.sampled(0), jobs=rising))
+    lines = [text_of(line).strip() for line in details(made.state.jobs[1], made.state, builds.START + 40, 70, UNICODE)]
+    assert "▁▂▃▄▅▆▇█" in lines
+    assert any(line.startswith("critical") for line in lines)
+    assert any(line.endswith("for about 2 min on a core of its own") for line in lines)

@@ -310,7 +310,7 @@ def test_the_cursor_begins_at_the_top_and_stops_at_both_ends() -> None:
 
 def test_details_show_the_whole_path() -> None:
     state = builds.running(1).state
-    lines = details(state.jobs[1], state, START + 3723, 40)
+    lines = details(state.jobs[1], state, START + 3723, 40, UNICODE)
     assert "".join(text_of(line) for line in lines[:3]).startswith(builds.OUTPUTS[0][0][:100])
     assert all(width_of(line) <= 40 for line in lines)
 

@@ -159,8 +159,8 @@ class WorkLost:
 class JobStarted:
     """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1.
 
-    `expected` is the memory it is predicted to need at its peak, if anything predicts it. `start_ticks` is as in
-    SchedulerStarted.
+    `expected` is the memory it is predicted to need at its peak, if anything predicts it, and `lasts` the seconds that
+    it is predicted to run on a core of its own. `start_ticks` is as in SchedulerStarted.
     """
 
     kind: ClassVar[str] = "job_started"
@@ -173,6 +173,7 @@ class JobStarted:
     state: JobState = "running"
     expected: int | None = None
     start_ticks: int | None = None
+    lasts: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class JobMoved:
     """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was recorded before.
 
     `by` says who decided; an engine that takes over goes by it. `alone`: nothing runs beside it; `alone_by` is the
-    login name of the person who said so, empty where stoker did.
+    login name of the person who said so, empty where stoker did. `lasts` is as in JobStarted, where `expected` is news.
     """
 
     kind: ClassVar[str] = "job_moved"
@@ -190,6 +191,7 @@ class JobMoved:
     by: MovedBy = ""
     alone: bool = False
     alone_by: str = ""
+    lasts: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +304,14 @@ class CacheUsed:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """The remaining time in seconds: a middle and a band."""
+    """The remaining time in seconds: a middle and a band. `critical` is the running job (jid) from which the longest
+    chain of jobs leads to the end, None where no plan says so."""
 
     kind: ClassVar[str] = "estimated"
     seconds: float
     low: float
     high: float
+    critical: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stoker.model.cache_use import CacheUse
+from stoker.model.course import Course
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
 from stoker.model.report import Report, Severity
@@ -140,6 +141,9 @@ class Job:
     waits_for: WaitCause = ""
     frozen_at: float | None = None
     stood: float = 0.0
+    lasts: float | None = None
+    """Seconds that it is predicted to run on a core of its own, as in events.JobStarted."""
+    course: Course = field(default_factory=Course)
     held: bool = False
     """Whether it has waited for memory before it began."""
 
@@ -183,12 +187,13 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Remaining seconds, with a band, and when that was estimated."""
+    """Remaining seconds, with a band, when that was estimated, and the job on the critical path."""
 
     seconds: float
     low: float
     high: float
     time: float
+    critical: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ class AdmissionRound:
         room = self.promise.capacity - max(self.promise.mean)
         if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
             return None
-        why = f"begins early: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
+        why = f"in what is left: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
         return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:

@@ -89,6 +89,16 @@ def longest_path(left: Left, deps: Sequence[Sequence[int]], width: float = math.
     return max(ends, default=0.0)
 
 
+def ways_to_end(left: Left, deps: Sequence[Sequence[int]]) -> list[float]:
+    """Return for each group the seconds of the longest chain of groups that waits for it; `deps` as above."""
+    ways = [0.0] * len(deps)
+    for group in range(len(deps) - 1, -1, -1):
+        through = ways[group] + left.longest.get(group, 0.0)
+        for before in deps[group]:
+            ways[before] = max(ways[before], through)
+    return ways
+
+
 def time_left(
     left: Left,
     deps: Sequence[Sequence[int]],
@@ -170,4 +180,4 @@ def counted(state: BuildState, now: float) -> Estimated | None:
     if not shares or len(shares) < len(tops) or min(shares) <= 0.0:
         return None
     left = max(0.0, elapsed * (1.0 / min(shares) - 1.0))
-    return Estimated(*(round(t, 1) for t in (left, left / COUNTED_SPREAD, left * COUNTED_SPREAD)))
+    return Estimated(round(left, 1), round(left / COUNTED_SPREAD, 1), round(left * COUNTED_SPREAD, 1))

@@ -156,6 +156,10 @@ class JobTable:
         job.announced_peak = self.peak(job)
         return job.announced_peak
 
+    def _seconds(self, job: ManagedJob) -> float:
+        """For how long the job is expected to run on the cores that it keeps busy."""
+        return round(self.curve(job).duration / max(1.0, job.width), 1)
+
     # -- birth -------------------------------------------------------------------------------------------------
 
     def number(self, key: Key) -> tuple[int, state_of.Job | None]:
@@ -184,11 +188,18 @@ class JobTable:
         if job.known_as is not None:
             return [] if job.known_as == job.state else [self.describe(job)]
         known, expected = job.job, self._peak_to_announce(job) if job.counts else None
-        started = round(known.started, 2)
-        ticks = known.start_ticks
         return [
             ev.JobStarted(
-                job.jid, job.sid, known.pid, known.label, known.tool, started, job.state, expected, start_ticks=ticks
+                job.jid,
+                job.sid,
+                known.pid,
+                known.label,
+                known.tool,
+                round(known.started, 2),
+                job.state,
+                expected,
+                known.start_ticks,
+                None if expected is None else self._seconds(job),
             )
         ]
 
@@ -227,7 +238,9 @@ class JobTable:
 
     def describe(self, job: ManagedJob) -> ev.JobMoved:
         """Where a job is, by whose word, and what is expected of it now."""
-        return ev.JobMoved(job.jid, job.state, self._peak_to_announce(job), job.moved_by, job.alone, job.alone_by)
+        expected = self._peak_to_announce(job)
+        lasts = None if expected is None else self._seconds(job)
+        return ev.JobMoved(job.jid, job.state, expected, job.moved_by, job.alone, job.alone_by, lasts)
 
     def doom(self, job: ManagedJob, why: Doom) -> None:
         """Note that a living job cannot go on: its exit will be noticed in a moment."""

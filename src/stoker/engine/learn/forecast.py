@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, weight
-from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left
+from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left, ways_to_end
 from stoker.engine.learn.remaining import Remaining, SourceKey, source_of
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
@@ -307,9 +307,10 @@ class Forecast:
         running, others = self._running(state, now)
         young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
         self._durations.update([*young, *others])
-        left, deps = Left(), list[Sequence[int]]()
+        left, deps, firsts = Left(), list[Sequence[int]](), dict[int, int]()
         for sid, edges in running.items():
             remaining, first = self._plans[sid], len(deps)
+            firsts[sid] = first
             remaining.add_to(left, edges, self._durations, first)
             deps += [[first + d for d in before] for before in remaining.graph.deps]
         for job, age in others:
@@ -328,8 +329,19 @@ class Forecast:
             memory=self._memory(state),
             off=partial(self._past.off, self._places.worked(now)),
         )
-        pruned = self._share_left(live)
-        return ev.Estimated(*(round(pruned * t, 1) for t in (found.seconds, found.low, found.high)))
+        pruned, critical = self._share_left(live), self._critical(state, now, firsts, ways_to_end(left, deps))
+        seconds, low, high = (round(pruned * t, 1) for t in (found.seconds, found.low, found.high))
+        return ev.Estimated(seconds, low, high, critical)
+
+    def _critical(self, state: BuildState, now: float, firsts: Mapping[int, int], ways: Sequence[float]) -> int | None:
+        """The running job that the end of the build waits for the longest; None if no plan knows any."""
+        longest: dict[int, float] = {}
+        for job in state.jobs.values():
+            remaining, edge = self._plans.get(job.sid), self._edges.get(job.jid)
+            if job.state != "on_deck" and remaining is not None and edge is not None:
+                own = remaining.rest(edge, job.age(now), self._durations)
+                longest[job.jid] = own + ways[firsts[job.sid] + remaining.graph.groups[edge]]
+        return max(longest, key=lambda jid: longest[jid]) if longest else None
 
     def _running(
         self, state: BuildState, now: float

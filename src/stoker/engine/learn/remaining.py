@@ -131,6 +131,10 @@ class Remaining:
             job = self._expected[edge]
             left.add(job.of, first + groups[edge], remainder(job, age, durations), self._held[edge])
 
+    def rest(self, edge: int, age: float, durations: Durations) -> float:
+        """Seconds that a running edge still needs at this age."""
+        return remainder(self._expected[edge], age, durations)
+
     def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
         of = class_of(stated, self.graph.tools[edge], self.graph.output(edge))
         return ExpectedJob(stated.amount, self._classes.setdefault(of, of))

@@ -84,7 +84,7 @@ def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
 
 
 def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
-    return evolve(state, estimate=Estimate(e.seconds, e.low, e.high, time))
+    return evolve(state, estimate=Estimate(e.seconds, e.low, e.high, time, e.critical))
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:

@@ -24,7 +24,7 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
         expected = at_least(e.expected or job.expected, job.peak_rss)
-        job = evolve(job, output=e.output, tool=e.tool, expected=expected)
+        job = evolve(job, output=e.output, tool=e.tool, expected=expected, lasts=e.lasts or job.lasts)
     else:
         job = Job(
             e.jid,
@@ -37,6 +37,7 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
             expected=e.expected,
             running_since=None if e.state == "on_deck" else e.started,
             start_ticks=e.start_ticks,
+            lasts=e.lasts,
         )
     return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 
@@ -48,7 +49,14 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     since = job.running_since if job.running_since is not None or e.state == "on_deck" else time
     expected = at_least(e.expected or job.expected, job.peak_rss)
     moved = evolve(
-        job, state=e.state, running_since=since, expected=expected, moved_by=e.by, alone=e.alone, alone_by=e.alone_by
+        job,
+        state=e.state,
+        running_since=since,
+        expected=expected,
+        moved_by=e.by,
+        alone=e.alone,
+        alone_by=e.alone_by,
+        lasts=e.lasts or job.lasts,
     )
     restraint = state.restraint
     if e.state != job.state:

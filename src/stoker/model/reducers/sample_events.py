@@ -15,7 +15,7 @@ from stoker.model.timeline import TimelinePoint
 
 
 def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
-    jobs = _with_samples(state.jobs, e.jobs)
+    jobs = _with_samples(state.jobs, e.jobs, time)
     states = Counter(job.state for job in jobs.values())
     used = e.machine.memory_used
     point = TimelinePoint(time, used, e.build_rss, states["running"], e.machine.cpu_percent, states["on_deck"])
@@ -46,7 +46,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     )
 
 
-def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...]) -> dict[int, Job]:
+def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time: float) -> dict[int, Job]:
     measured = dict(jobs)
     for s in samples:
         job = jobs.get(s.jid)
@@ -59,6 +59,7 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...]) -> di
                 expected=at_least(job.expected, peak),
                 cpu=s.cpu,
                 phase=s.phase,
+                course=job.course.with_sample(time, s.rss, s.cpu),
                 state="on_deck" if job.state == "on_deck" else s.state,
             )
     return measured

@@ -13,7 +13,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show import killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.governing_text import is_person, is_routine
-from stoker.show.tui.pages import decision_lines, header, memory_chart, meters
+from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.job_table import TOOL_INKS, TOOL_NAMES, lately, soloist, table
 from stoker.show.tui.pages.lines import (
@@ -45,6 +45,9 @@ LEAST_FINISHED = 3
 
 DECK_ROWS = 4
 """Lines for jobs on deck where there is room for what ended last, too: the next ones, and how many more there are."""
+
+GANTT_WIDTH, LEAST_BARS = 100, 3
+"""Screen width from which jobs are drawn as bars, and how many lines that is worth."""
 
 LEAST_CHART, MOST_CHART, LEAST_REST = 4, 9, 10
 """Lines of the memory chart with its axis, and how many must be left below it for decisions and jobs."""
@@ -86,7 +89,17 @@ def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
     rows = max(LEAST_CHART, min(MOST_CHART, left // 4))
     if m.state.over or left < rows + LEAST_REST or not memory_chart.is_worth_drawing(m.state, width):
         return []
-    return [*memory_chart.memory_chart(m, width, rows, g), *[BLANK] * (left >= TALL)]
+    bars = _bars(m.state, left - rows) if width >= GANTT_WIDTH else 0
+    margin = gantt.MARGIN if bars else AXIS_WIDTH
+    lines = [*memory_chart.memory_chart(m, width, rows, g, margin), *gantt.gantt(m, width, bars, g)]
+    return [*lines, *[BLANK] * (left >= TALL)]
+
+
+def _bars(state: BuildState, left: int) -> int:
+    """Lines for the jobs as bars: one for each that may run, where the table of jobs keeps what it needs."""
+    spare = left - _expected_rows(state) - LEAST_REST
+    wanted = state.level.target or 0
+    return min(wanted, spare) if spare >= min(wanted, LEAST_BARS) else 0
 
 
 def decisions_heading(width: int, g: Glyphs) -> Line:

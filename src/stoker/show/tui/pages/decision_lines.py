@@ -31,6 +31,9 @@ LEAST_NAME = 8
 """Cells below which a name with its middle cut out says nothing."""
 
 
+PLAIN = {"admit": "start", "shed": "stop"}
+"""First words of the governor's decisions, and what those say who have read nothing about it."""
+
 ALIKE = ("hold", "admit")
 """First words of the governor's decisions of which many follow each other: one line says how many."""
 
@@ -38,19 +41,27 @@ ALIKE = ("hold", "admit")
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
     """Decisions and notices that are news, in order of time; many alike in a row are one, with the newest's reason."""
     found: list[DecisionEntry | Notice] = []
-    count = 1
+    count, alike = 1, ""
     both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
     for entry in sorted(both, key=lambda e: e.time):
         if isinstance(entry, DecisionEntry) and is_usual(entry):
             continue
         verb = _verb(entry)
-        if verb and found and isinstance(entry, DecisionEntry) and _verb(found[-1]) == verb:
-            count += 1
-            found[-1] = replace(entry, what=f"{verb} {count} jobs")
+        if isinstance(entry, DecisionEntry) and verb:
+            count = count + 1 if verb == alike else 1
+            if count > 1:
+                found.pop()
+            found.append(_said(replace(entry, what=f"{verb} {count} jobs") if count > 1 else entry))
         else:
-            count = 1
-            found.append(entry)
+            found.append(_said(entry) if isinstance(entry, DecisionEntry) else entry)
+        alike = verb
     return found
+
+
+def _said(entry: DecisionEntry) -> DecisionEntry:
+    """A decision in plain words."""
+    verb, blank, rest = entry.what.partition(" ")
+    return replace(entry, what=PLAIN[verb] + blank + rest) if not is_person(entry) and verb in PLAIN else entry
 
 
 def _verb(entry: DecisionEntry | Notice) -> str:

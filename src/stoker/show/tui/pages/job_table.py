@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from stoker.model.killed import death_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.lines import Line, Part, elide_path, fit, pad, width_of, wrap
@@ -29,6 +29,9 @@ TOOL_INKS = {
 TOOL_NAMES = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 
 MAX_OUTPUT = 1000
+
+LEAST_COURSE = 4
+"""Steps from which a job's course is worth a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +252,9 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
     return state_ink or "text"
 
 
-def details(job: Job, state: BuildState, now: float, width: int) -> list[Line]:
+def details(job: Job, state: BuildState, now: float, width: int, g: Glyphs) -> list[Line]:
     """Everything that is known of one job that has not ended, for a box of `width` cells."""
-    return _box(job.output, _present(job, state, now), width)
+    return _box(job.output, _present(job, state, now, g), width)
 
 
 def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
@@ -278,7 +281,7 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
     return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
 
 
-def _present(job: Job, state: BuildState, now: float) -> list[tuple[str, str]]:
+def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
         ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
@@ -287,11 +290,24 @@ def _present(job: Job, state: BuildState, now: float) -> list[tuple[str, str]]:
         ("pid", str(job.pid)),
         ("waiting for" if waits else "running for", format_duration(now - since(job))),
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
+        *_over_time(job.course.rss, job.expected or 0, g),
         ("cpu", f"{job.cpu:.0f} % of one core"),
+        *_over_time(job.course.cpu, 100, g),
     ]
     if job.expected is not None:
-        rows.append(("expected", f"{format_bytes(job.expected)} at its peak"))
+        lasts = "" if job.lasts is None else f", for about {format_rough(job.lasts)} on a core of its own"
+        rows.append(("expected", f"{format_bytes(job.expected)} at its peak{lasts}"))
+    if state.estimate is not None and state.estimate.critical == job.jid:
+        rows.append(("critical", "the longest chain of jobs to the end begins here"))
     return [*rows, *_whose(job, state)]
+
+
+def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, str]]:
+    """What a job has held or used over its life, as growing columns up to `least` or more."""
+    if len(values) < LEAST_COURSE:
+        return []
+    top, last = max(1, least, *values), len(g.levels) - 1
+    return [("", "".join(g.levels[max(bool(value), round(value / top * last))] for value in values))]
 
 
 def _state_text(job: Job) -> str:
@@ -319,7 +335,7 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
     lines.append(())
     for label, value in rows:
-        prose = label in ("because", "why", "state")
+        prose = label in ("because", "why", "state", "expected", "critical")
         first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
         lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]

@@ -64,7 +64,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g, explained_below=legend)]
     lines += [_memory_legend(state, machine, width, g)] if legend else []
-    lines.append(_cpu(machine, width, bar, g))
+    lines.append(_cpu(state, machine, width, bar, g))
     room = rows - len(lines) - 1 - len(cache)
     if not gpus and machine.gpu_note and room >= 2:
         gpus = [_row("gpu", (Part(clean(machine.gpu_note, 200), "text_dim"),), width)]
@@ -219,8 +219,8 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
         (g.empty, "text_dim", free),
     )
     limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
-    long = (*_shares(shares, ("other programs", "promised", "reserved", "free for jobs")), *limit)
-    short = _shares(shares, ("others", "promised", "kept", "free"))
+    long = (*_shares(shares, ("other programs", "expected", "reserved", "free")), *limit)
+    short = _shares(shares, ("others", "expected", "kept", "free"))
     fitting = [line for line in (long, (*short, *limit)) if width_of(line) <= width - LABEL_WIDTH]
     return _row("", (fitting or [tuple(short)])[0], width)
 
@@ -238,10 +238,11 @@ def _foreign(state: BuildState, machine: MachineSample) -> int:
     return machine.memory_used - min(state.memory.build, machine.memory_used)
 
 
-def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
+def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
     available = max(0.1, machine.cpu_available)
     value = f"{machine.cpu_percent:.0f} % of {available:.3g} cores"
-    details: list[Line] = []
+    own = min(machine.cpu_percent, own_cpu(state, machine))
+    details: list[Line] = [(Part(f"{g.full} build ", "cpu"), Part(f"{own:.0f} %", "text"))]
     stall = machine.pressure_io
     if stall is not None and stall.some >= STALL_WARN_PERCENT:
         details.append((Part(f"{g.warn} stalled on disk {stall.some:.0f} %", "warn"),))
@@ -250,7 +251,13 @@ def _cpu(machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
     if cores and len(cores) <= room:
         details.append((Part("".join(column(c / 100, g) for c in cores), "cpu"),))
     details.append((Part("load ", "text_dim"), Part(f"{machine.load:.1f}", "text")))
-    return _metered("cpu", meter_bar([(machine.cpu_percent / 100, g.full, "cpu")], bar, g), value, details, width)
+    shares = [(own / 100, g.full, "cpu"), ((machine.cpu_percent - own) / 100, g.other, "cpu")]
+    return _metered("cpu", meter_bar(shares, bar, g), value, details, width)
+
+
+def own_cpu(state: BuildState, machine: MachineSample) -> float:
+    """Percent of the whole machine that the build's jobs take."""
+    return sum(job.cpu for job in state.jobs.values()) / max(1, len(machine.cpu_cores))
 
 
 def column(share: float, g: Glyphs) -> str:
@@ -348,8 +355,6 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     ]
     if p.frozen:
         details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
-    if level.window is not None:
-        details.append((Part("window ", "text_dim"), Part(str(level.window), "text")))
     value = f"{p.running} running of {level.target}{change}"
     if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
@@ -371,7 +376,7 @@ def _ungoverned(state: BuildState, width: int, bar: int, g: Glyphs) -> Line:
     """How many jobs run of how many the scheduler may start by itself."""
     p, window = progress_of(state), state.level.window
     scale = max(window or 0, p.running + p.frozen + p.on_deck, state.cores, 1)
-    details: list[Line] = [] if window is None else [(Part("window ", "text_dim"), Part(str(window), "text"))]
-    details.append((Part("watching", "text_dim"),))
+    details: list[Line] = [] if window is None else [(Part(f"at most {window} at once", "text_dim"),)]
+    details.append((Part("only watched", "text_dim"),))
     shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
     return _metered("jobs", meter_bar(shares, bar, g), f"{p.running} running", details, width)

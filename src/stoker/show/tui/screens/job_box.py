@@ -36,7 +36,7 @@ class JobBox(JobKeys, Box[None]):
         if job is None:
             return last_details(self._job, m.state, width)
         self._job = job
-        return details(job, m.state, m.now, width)
+        return details(job, m.state, m.now, width, self.viewer.glyphs)
 
     def hint(self, shown: int) -> str:  # noqa: ARG002
         """The keys that do something now."""
