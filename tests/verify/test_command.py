@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -281,3 +283,46 @@ def test_nothing_heavy_is_imported_before_it_is_needed(module: str, forbidden: t
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_quiet_is_the_verdict_alone(stoker: Stoker, library: Path) -> None:
+    assert stoker(str(library), "--device", "A100", "-q") == (0, "All of it will run.\n")
+    status, text = stoker(str(library), "--device", "V100", "--quiet")
+    assert (status, text.count("\n")) == (1, 1)
+    assert text.startswith("Something will not run: on V100 (7.0): no code for sm_70")
+
+
+def test_on_a_terminal_the_page_has_its_width_and_colours_and_the_verdict_again_where_it_scrolled_away(
+    uneven: Path,
+) -> None:
+    """A terminal of 60 columns and 10 lines, on which the headline is gone when the shell's prompt is back."""
+    command = [sys.executable, "-m", "stoker", "verify", str(uneven), "--device", "A100", "--device", "H100"]
+    text = on_terminal(command, rows=10, columns=60)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "").splitlines()
+
+    assert all(len(line) <= 60 or " " not in line.strip() for line in plain)
+    first = next(i for i, line in enumerate(plain) if line.startswith("It will run in part: on H100"))
+    assert [i for i, line in enumerate(plain) if line.startswith("It will run in part: on H100")][1:] == [
+        len(plain) - (plain.index("", first) - first)
+    ]
+    assert "\x1b[1;33mIt will run in part\x1b[0m" in text
+    assert re.search("\x1b\\[1;32mruns\x1b\\[0m", text)
+    assert "\x1b[" not in on_terminal(command, rows=10, columns=60, NO_COLOR="1")
+
+
+def on_terminal(command: list[str], rows: int, columns: int, **environment: str) -> str:
+    """What a program writes on a terminal of this size."""
+    parent, child = os.openpty()
+    termios.tcsetwinsize(child, (rows, columns))
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES", "CI")}
+    process = subprocess.Popen(
+        command, stdin=child, stdout=child, stderr=subprocess.DEVNULL, env={**clean, "TERM": "xterm", **environment}
+    )
+    os.close(child)
+    data = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+        while chunk := os.read(parent, 4096):
+            data += chunk
+    os.close(parent)
+    process.wait(60)
+    return data.decode()

@@ -137,11 +137,11 @@ def test_modules_that_are_each_for_one_gpu_are_as_it_should_be() -> None:
 
 
 def test_device_code_that_cannot_be_loaded_runs_nowhere() -> None:
-    broken = replace(binary("sm_90", path="_C.so"), loads=False)
+    broken = replace(binary("sm_90", path="_C.so"), loads=False, refusal="libx.so is missing")
 
     report, _ = judge_unit(JudgedFiles("pack", (broken,), partial=True), device("9.0"))
     assert (report.verdict, judge_file(broken, device("9.0"))) == ("no", "no")
-    assert report.why == "_C.so cannot be loaded on this machine"
+    assert report.why == "_C.so cannot be loaded here: libx.so is missing"
     beside = JudgedFiles("pack", (broken, binary("sm_90", path="_D.so")), partial=True)
     assert judge_unit(beside, device("9.0"))[0].verdict == "part"
 

@@ -96,7 +96,7 @@ def _devices(report: Report, width: int) -> list[str]:
         for d in report.devices
     ]
     table = _table(("GPU", "Verdict", "Why"), rows, width)
-    if any("modules" in d.why for d in report.devices):
+    if any(re.search(r"\d modules", d.why) for d in report.devices):
         text = "(A module is the device code of one source file, about; it is loaded when it is first used.)"
         table += textwrap.wrap(text, width)
     return table

@@ -178,7 +178,7 @@ def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Pr
     problems += siblings
     verdict, why = found.verdict()
     if unit.partial and verdict != "no" and not found.lost:
-        why = f"{_names([f for f in unit.files if not f.loads])} cannot be loaded on this machine; {why}"
+        why = f"{_unloaded(unit.files)}; {why}"
     if (siblings or unit.partial) and verdict != "no":
         verdict = "part"
     if driver is not None and verdict != "no":
@@ -196,7 +196,8 @@ class _Fates:
     """How each file of a unit fares on a device.
 
     `own` are those that decide: what NVIDIA's libraries hold for a GPU is NVIDIA's business, unless there is nothing
-    else. `lost` of them run not at all, and no other build of the same library does; of `partial` a part.
+    else. `lost` of them run not at all, and no other build of the same library does; of `partial` a part. `whole` says
+    that nothing runs.
     """
 
     def __init__(self, coded: Sequence[ReadFile], device: Device) -> None:
@@ -205,22 +206,18 @@ class _Fates:
         self.own = [f for f in coded if not vendors(f.path)] or list(coded)
         served = {library(f.path) for f in coded if self._runs(f)}
         failing = [f for f in coded if not self._runs(f) and (self.tallies[f.path].fails or not f.loads)]
-        self.lost = [f for f in failing if library(f.path) not in served]
+        self.lost = {f.path: f for f in failing if library(f.path) not in served}
+        self.whole = not any(map(self._runs, self.own))
         self.partial = [f for f in self.own if self._runs(f) and self.tallies[f.path].fails and not vendors(f.path)]
 
     def _runs(self, file: ReadFile) -> bool:
         return file.loads and self.tallies[file.path].runs > 0
 
-    @property
-    def whole(self) -> bool:
-        """Whether nothing runs of what decides."""
-        return not any(map(self._runs, self.own))
-
     def problems(self) -> list[Problem]:
         """For each lost or partial file its problem; why one does not load is said elsewhere."""
         return _bounded(
-            [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f in self.lost)
-             for f in (*self.lost, *self.partial) if f.loads], self.device,
+            [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f.path in self.lost)
+             for f in (*self.lost.values(), *self.partial) if f.loads], self.device,
         )  # fmt: skip
 
     def verdict(self) -> tuple[Verdict, str]:
@@ -229,7 +226,7 @@ class _Fates:
         if self.whole:
             return "no", self._why_not()
         whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
-        parts = [f"{_names(self.lost)} will not run, and what uses it fails"] if self.lost else []
+        parts = [f"{_names([*self.lost.values()])} will not run, and what uses it fails"] if self.lost else []
         if self.partial:
             parts.append(
                 f"{total.fails} of {total.runs + total.fails} modules have no code for {self.device.arch.sm} and fail "
@@ -245,8 +242,8 @@ class _Fates:
     def _why_not(self) -> str:
         unloaded = [f for f in self.own if not f.loads]
         if unloaded and all(self.tallies[f.path].runs for f in unloaded):
-            return f"{_names(unloaded)} cannot be loaded on this machine"
-        worst = [f for f in self.own if f in self.lost] or self.own
+            return _unloaded(unloaded)
+        worst = [f for f in self.own if f.path in self.lost] or self.own
         total = sum((self.tallies[f.path] for f in worst), ModuleTally())
         if total.old_driver and not total.no_code:
             return f"the driver (CUDA {_dotted(self.device.cuda)}) is too old for the PTX: {_names(worst)}"
@@ -266,9 +263,9 @@ def _without_code(unit: JudgedFiles) -> tuple[Verdict, str]:
         return "no", "there is only LTO code, which runs after a device link (nvcc -dlto)"
     unloaded = [f for f in unit.files if not f.loads]
     if any(p.severity == "error" and not p.unreadable for f in unloaded for p in f.problems):
-        return "no", f"{_names(unloaded)} cannot be loaded on this machine"
+        return "no", _unloaded(unloaded)
     if unit.partial:
-        return "part", f"{_names(unloaded)} cannot be loaded on this machine, the rest can"
+        return "part", f"{_unloaded(unloaded)}; the rest can"
     return "none", "there is no code for NVIDIA's GPUs in it"
 
 
@@ -368,6 +365,12 @@ def _held(files: Iterable[ReadFile]) -> str:
     for use in (a for f in files for a in f.code):
         archs.setdefault(arch_named(use.arch), set()).add(use.arch)
     return ", ".join(name for arch in sorted(archs) for name in sorted(archs[arch], reverse=True)) or "nothing"
+
+
+def _unloaded(files: Iterable[ReadFile]) -> str:
+    """Which of these do not load on this machine, and the first one's reason."""
+    lost = sorted((f for f in files if not f.loads), key=lambda f: not f.refusal)
+    return f"{_names(lost)} cannot be loaded here{': ' if lost[0].refusal else ''}{lost[0].refusal}"
 
 
 def _names(files: Sequence[ReadFile]) -> str:

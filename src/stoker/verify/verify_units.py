@@ -203,6 +203,7 @@ def _add(unit: VerifyUnit, found: LinkFindings | None) -> None:
         unit.problems += found.notes
         unit.partial = found.partial
         unit.files = [
-            replace(f, problems=(*f.problems, *found.problems.get(f.path, ())), loads=f.path not in found.failing)
+            replace(f, problems=(*f.problems, *found.problems.get(f.path, ())), loads=f.path not in found.failing,
+                    refusal=found.failing.get(f.path, ""))
             for f in unit.files
-        ]
+        ]  # fmt: skip

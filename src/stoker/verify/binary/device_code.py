@@ -37,6 +37,8 @@ class ReadFile(FileReport):
 
     groups: tuple[ModuleGroup, ...] = ()
     toolkit: tuple[int, int] | None = None
+    refusal: str = ""
+    """Why the dynamic linker would refuse it, in a few words."""
 
     @property
     def report(self) -> FileReport:

@@ -26,6 +26,8 @@ _MAX_NAMES, _MAX_LIBRARIES, _MAX_FOLDERS = 3, 6, 4
 _MAX_TEXTS = 3
 """Different lists of missing libraries in one unit; beyond, one list names them all."""
 
+_REFUSES = ": the loader refuses it"
+
 _PLUGIN_DIGITS = re.compile(r"\d+")
 
 
@@ -49,11 +51,11 @@ class LinkUnit:
 
 
 class LinkFindings(NamedTuple):
-    """What was found: problems by the report's path, the paths that will not load, notes on all of them, and whether
-    something fails that is not there in another build (with all of it, or a part)."""
+    """What was found: problems by the report's path, the paths that will not load with a few words on why, notes on all
+    of them, and whether something fails that is not there in another build, while the rest loads."""
 
     problems: Mapping[str, list[Problem]]
-    failing: frozenset[str]
+    failing: Mapping[str, str]
     notes: Sequence[Problem]
     partial: bool
 
@@ -88,9 +90,8 @@ class _Examination:
             name = self.unit.names[path]
             found = [*self._missing(path), *self.refused.get(path, ())]
             self.problems.setdefault(name, []).extend(Problem(severity, name, p.what, p.remedy) for p in found)
-        return LinkFindings(
-            self.problems, frozenset(self.unit.names[p] for p in failing), self._notes(), bool(missed) and not fatal
-        )
+        why = {self.unit.names[p]: self._why(p) for p in failing}
+        return LinkFindings(self.problems, why, self._notes(), bool(missed) and not fatal)
 
     def _examine(self, member: SharedLibrary, own: set[str], imported: Mapping[str, Path]) -> None:
         name = self.unit.names[member.path]
@@ -127,6 +128,8 @@ class _Examination:
             who = missing.provider or bringer(missing.name, self.unit.brought.absent)
             if who == "torch" and "libc10.so" in closure.by_name:
                 who = ""  # the torch that is here brings the libraries of another CUDA
+            elif "torch" in self.unit.brought.absent and CUDA.fullmatch(missing.name):
+                who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
             else:
@@ -166,6 +169,10 @@ class _Examination:
             li.path for li in self.unit.libraries
             if any(_real(n.path) in broken for n in (li, *self.closures.get(li.path, _EMPTY).loaded))
         }  # fmt: skip
+
+    def _why(self, path: Path) -> str:
+        first = next(iter((*self._missing(path), *self.refused.get(path, ()))), None)
+        return first.what.partition("; looked in ")[0].removesuffix(_REFUSES) if first is not None else ""
 
     def _fatal(self, failing: set[Path]) -> bool:
         """Whether the whole unit fails: of what is loaded by itself (extension modules, else what no other file of the
@@ -221,7 +228,7 @@ def _build_key(path: Path) -> str:
 
 
 def _version_problem(version: str, holder: SharedLibrary) -> Problem:
-    what = f"needs version {version}, which {holder.path} does not have: the loader refuses it"
+    what = f"needs version {version}, which {holder.path} does not have{_REFUSES}"
     remedy = f"install a newer {holder.path.name}, or build it with the one that is here"
     if version.startswith("GLIBC_"):
         remedy = "build it on a system as old as the oldest that it is for, or run it on a newer one"
@@ -233,7 +240,7 @@ def _symbol_problem(lacking: list[NeededSymbol], closure: Closure) -> Problem:
         s.name.decode("utf-8", "replace") + (f" ({s.version.decode('utf-8', 'replace')})" if s.version else "")
         for s in lacking
     ]
-    what = f"undefined symbol: {_listed(names)}: the loader refuses it"
+    what = f"undefined symbol: {_listed(names)}{_REFUSES}"
     torch = next((str(li.path) for li in closure.loaded if li.path.name in ("libc10.so", "libtorch_cpu.so")), "")
     remedy = "link it with the library that defines it, or build it with the one that is installed"
     if torch:
