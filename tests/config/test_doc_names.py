@@ -39,9 +39,9 @@ def command_lines(page: Path) -> Iterator[str]:
 
 
 def help_of(command: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What --help says of a command; `profiles` has commands of its own."""
+    """What --help says of a command; `profiles` and `rules` have commands of their own."""
     with pytest.raises(SystemExit):
-        main([command, *(words[:1] if command == "profiles" else ()), "--help"])
+        main([command, *(words[:1] if command in ("profiles", "rules") else ()), "--help"])
     return capsys.readouterr().out
 
 

@@ -176,6 +176,7 @@ COMMANDS = {
     "simulate": "run a build on paper: any policy, any memory, any cores",
     "history": "what jobs took in earlier builds",
     "profiles": "how projects are built: list, show or check",
+    "rules": "the failures that diagnose knows: check your own, or try them on a log",
     "themes": "list or check the colour themes",
 }
 """What there is, with a line of help. Each is a module of `cli.commands` with `add_arguments` and `run`."""

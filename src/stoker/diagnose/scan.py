@@ -12,12 +12,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
-from stoker.diagnose.blocks import NEAR, Block, blocks, shortened
+from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
 from stoker.diagnose.likely import WORDS, Likely
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
@@ -198,7 +198,7 @@ class Scanner:
 
 
 def scan(
-    file: BinaryIO,
+    file: Readable,
     rules: Collection[Rule],
     line: int = 1,
     enough: Callable[[], bool] = lambda: False,

@@ -9,10 +9,12 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+from stoker.cli.commands.rules import add_rules, rules_or_fail
 from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
@@ -22,7 +24,7 @@ from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_files import logs_in, unpacked
 from stoker.diagnose.log_reading import LogReading, read_log
 from stoker.diagnose.match import to_json
-from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.rule import Rule
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -67,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "piped in, else the newest build",
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
+    add_rules(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,10 +79,11 @@ def run(args: argparse.Namespace) -> int:
     raises CliError (2).
     """
     names = [name for word in args.files for name in _expanded(word)] if args.files else [_meant()]
+    rules = rules_or_fail(args.rules)
     answers, unreadable = [], 0
     for name in names:
         try:
-            answers.append(_answer(name))
+            answers.append(_answer(name, rules))
         except OSError as err:
             reason = err.strerror or "it cannot be read"
             said = f"{clean(name)}: {reason}; name a log, - for stdin, or an ID of 'stoker ls'"
@@ -88,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"stoker: {said}", file=sys.stderr)
             unreadable = USAGE
     if args.json:
-        each = [_as_json(answer) for answer in answers]
+        each = [_as_json(answer, rules) for answer in answers]
         several = [{"file": clean(a.name), **one} for a, one in zip(answers, each, strict=True)]
         print(json.dumps({"logs": several} if len(names) > 1 else each[0], indent=2))
     else:
@@ -112,23 +116,23 @@ def _expanded(word: str) -> list[str]:
     return logs
 
 
-def _answer(name: str) -> _Answer:
+def _answer(name: str, rules: Sequence[Rule]) -> _Answer:
     """Read what is meant by this name. Raises OSError, and CliError where it may be one of several builds."""
     build = _build(name)
     if build is None:
         with _file(name) as file, _Progress(clean(name)) as progress:
-            return _Answer(name, read_log(unpacked(file), shipped_rules(), enough=progress.step))
+            return _Answer(name, read_log(unpacked(file), rules, enough=progress.step))
     state = final_state(build)
     if not state.over and progress_of(state).failed:
         print(f"stoker: {clean(name)} still runs; what has failed so far:", file=sys.stderr, flush=True)
-    return _Answer(name, _of_build(build, state), state)
+    return _Answer(name, _of_build(build, state, rules), state)
 
 
 def _file(name: str) -> BinaryIO:
     return sys.stdin.buffer if name == "-" else Path(name).open("rb")
 
 
-def _of_build(build: BuildPaths, state: BuildState) -> LogReading:
+def _of_build(build: BuildPaths, state: BuildState, rules: Sequence[Rule]) -> LogReading:
     """Return what is known of a build's output. Raises OSError."""
     if state.outcome == "done" or (not state.over and not progress_of(state).failed):
         return LogReading()  # whatever words the output has
@@ -142,7 +146,7 @@ def _of_build(build: BuildPaths, state: BuildState) -> LogReading:
             line = begin.line
         with _Progress(clean(build.output.name)) as progress:
             no_error = names_killed(state)
-            return read_log(file, shipped_rules(), line, progress.step, no_error, has_failed=True)
+            return read_log(file, rules, line, progress.step, no_error, has_failed=True)
 
 
 class _Progress:
@@ -171,8 +175,8 @@ class _Progress:
         return False
 
 
-def _as_json(answer: _Answer) -> dict[str, Any]:
-    causes, rules = answer.reading.causes, shipped_rules()
+def _as_json(answer: _Answer, rules: Sequence[Rule]) -> dict[str, Any]:
+    causes = answer.reading.causes
     guesses = to_json((cause for cause in causes if cause.is_guess), rules)
     return {
         "matches": to_json((cause for cause in causes if not cause.is_guess), rules),

@@ -16,7 +16,8 @@ from typing import BinaryIO
 from stoker.diagnose.around import LineStart, line_at, place_of
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_reading import read_log
-from stoker.diagnose.rule import Rule, shipped_rules
+from stoker.diagnose.own_rules import usable_rules
+from stoker.diagnose.rule import Rule
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.engine.aftermath.remedies import Deaths, action_for
 from stoker.model.diagnosis import MAX_CAUSES, Cause, Diagnosis, bounded
@@ -71,7 +72,7 @@ async def diagnose_build(output: Path, state: BuildState, folder: str, alone: fr
 
 def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
     """The same, waiting for it. An output that cannot be read says nothing."""
-    rules = shipped_rules()
+    rules = usable_rules()
     try:
         with output.open("rb") as file:
             causes, complete = _causes(file, state, rules)
