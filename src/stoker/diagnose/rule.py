@@ -138,7 +138,7 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
     """Return a paragraph; a fault where it holds the place of a name that no pattern finds."""
     text = _prose(section, key)
     for kind in PLACE.findall(text):
-        if not any(kind in pattern.regex.groupindex for pattern in patterns):
+        if patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
             section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
     return text
 
