@@ -98,7 +98,8 @@ def written(state: BuildState) -> str:
 def meter_rows(state: BuildState, height: int) -> int:
     """How many lines the meters deserve on a screen of `height` lines."""
     machine = state.machine
-    gpus = 0 if machine is None else len(machine.gpus) or bool(machine.gpu_note)
+    # That there is no GPU is worth a line only where there are many.
+    gpus = 0 if machine is None else len(machine.gpus) or (bool(machine.gpu_note) and height >= 30)
     wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
     cache = state.cache is not None and machine is not None and height >= 22
