@@ -134,6 +134,8 @@ def test_modules_that_are_each_for_one_gpu_are_as_it_should_be() -> None:
 
     assert judge_device([file], device("9.0"))[0].verdict == "native"
     assert judge_device([file], device("7.5"))[0].verdict == "part", "the module for several has nothing for this one"
+    torch = binary("sm_80 sm_90 sm_100", "sm_90", "sm_100")
+    assert [judge_device([torch], device(c))[0].verdict for c in ("8.0", "9.0", "10.0")] == ["native"] * 3
 
 
 def test_device_code_that_cannot_be_loaded_runs_nowhere() -> None:

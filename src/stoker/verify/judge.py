@@ -117,20 +117,25 @@ def conclude(
 
 
 def tally(file: ReadFile, device: Device) -> ModuleTally:
-    """How a file's modules fit a device. A module of one capability alone, in a file that has such modules for three,
-    was written for that one: cuBLAS and cuDNN choose among them."""
+    """How a file's modules fit a device."""
     found: Counter[Fit] = Counter()
-    single = _single_capabilities(file)
+    chosen = _chosen_by_gpu(file)
     for group in file.groups:
         how = fit(group.codes, device)
-        by_design = len(single) > 2 and len({c.arch.capability for c in group.codes}) == 1
+        by_design = chosen and len({c.arch.capability for c in group.codes}) == 1
         found["other-gpu" if how == "no-code" and by_design else how] += group.count
     return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 
 
-def _single_capabilities(file: ReadFile) -> set[tuple[int, int]]:
+def _chosen_by_gpu(file: ReadFile) -> bool:
+    """Whether a file has modules for single capabilities among which it chooses.
+
+    They are for three of them, as in cuBLAS, or for two beside modules for several: libtorch_cuda.so of torch 2.15 has
+    29 for 9.0 alone and 29 for 10.0.
+    """
     sets = [{c.arch.capability for c in group.codes} for group in file.groups]
-    return {next(iter(s)) for s in sets if len(s) == 1}
+    single = {next(iter(s)) for s in sets if len(s) == 1}
+    return len(single) > 2 or (len(single) == 2 and any(len(s) > 1 for s in sets))
 
 
 def judge_file(file: ReadFile, device: Device) -> FileVerdict:
@@ -241,7 +246,7 @@ class _Fates:
 
     def _why_not(self) -> str:
         unloaded = [f for f in self.own if not f.loads]
-        if unloaded and all(self.tallies[f.path].runs for f in unloaded):
+        if any(self.tallies[f.path].runs for f in unloaded):
             return _unloaded(unloaded)
         worst = [f for f in self.own if f.path in self.lost] or self.own
         total = sum((self.tallies[f.path] for f in worst), ModuleTally())

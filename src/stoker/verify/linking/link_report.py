@@ -15,7 +15,7 @@ from typing import NamedTuple
 from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.binary.symbols import NeededSymbol
-from stoker.verify.library_builds import library
+from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
 from stoker.verify.linking.python_facts import NOTHING, Brought
 from stoker.verify.linking.requirements import bringer
@@ -179,6 +179,8 @@ class _Examination:
         unit needs), or of what holds its device code, nothing loads."""
         needed = {n for li in self.unit.libraries for n in li.dynamic.needed}
         roots = [li for li in self.unit.libraries if not {li.dynamic.soname, li.path.name} & needed]
+        if all(vendors(li.path.name) for li in roots):
+            roots = []  # each is of use by itself
         main = [li for li in roots if self._extension(li)] or roots or self.unit.libraries
         groups = ([li.path for li in main], list(self.unit.with_code))
         return any(group and failing.issuperset(group) for group in groups)
