@@ -129,6 +129,13 @@ def test_what_nvidias_own_libraries_hold_for_a_gpu_is_no_fault() -> None:
     assert judge_file(vendor, device("10.0")) == "native"
 
 
+def test_of_two_versions_of_nvidias_library_in_one_package_one_is_enough() -> None:
+    files = [binary("sm_70", path="t/cupti/libcupti.so.12"), binary("sm_90", path="t/cupti-new/libcupti.so.13")]
+
+    assert judge_device(files, device("9.0"))[0].verdict == "native"
+    assert judge_device(files, device("9.0"))[1] == []
+
+
 def test_modules_that_are_each_for_one_gpu_are_as_it_should_be() -> None:
     file = binary("sm_70", "sm_80", "sm_90", "sm_80 sm_90")
 
