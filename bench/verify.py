@@ -1,10 +1,12 @@
-"""Compare stoker's reading of real wheels with NVIDIA's cuobjdump, and measure it; or fuzz it.
+"""Compare stoker's reading of real wheels with other tools', and measure it; or fuzz it.
 
-    python bench/verify.py compare torch-2.9.1-....whl xformers-....whl
-    python bench/verify.py fuzz --seconds 600 lib.so lib.a some.whl
+    python -m bench.verify compare torch-2.9.1-....whl xformers-....whl
+    python -m bench.verify corpus --keep /tmp/wheels
+    python -m bench.verify fuzz --seconds 600 lib.so lib.a some.whl
 
-`compare` needs `cuobjdump` on PATH or in the package nvidia-cuda-cuobjdump. Wheels come from
-`pip download --no-deps`; only their shared libraries are unpacked, one at a time, for cuobjdump alone.
+`compare` and `corpus` need `cuobjdump` on PATH or in the package nvidia-cuda-cuobjdump, `corpus` auditwheel too
+(`pip install auditwheel`), and fetches its wheels itself. Those of `compare` come from `pip download --no-deps`; only
+their shared libraries are unpacked, one at a time, for cuobjdump alone.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from bench.verify_corpus import corpus
 from stoker.model.report import FileReport
 from stoker.verify.pipeline import VerifyRequest, verify
 
@@ -143,12 +146,18 @@ def fuzz(paths: list[Path], seconds: float, seed: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("compare", "fuzz"))
-    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("what", choices=("compare", "corpus", "fuzz"))
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for the wheels of the corpus; else each is deleted once judged"
+    )
     parser.add_argument("--limit", type=int, default=200, help="binaries of one wheel that are compared")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    if args.what == "corpus":
+        program = cuobjdump()
+        return corpus(args.keep, lambda path: listed(program, path))
     if args.what == "compare":
         return compare(args.paths, args.limit)
     return fuzz(args.paths, args.seconds, args.seed)

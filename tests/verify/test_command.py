@@ -49,7 +49,7 @@ def test_the_text_says_the_verdict_first(stoker: Stoker, library: Path) -> None:
     assert lines[0] == "All of it will run."
     assert re.search(r"^A100 \(8\.0\)\s+runs\s", text, re.MULTILINE)
     assert re.search(r"^sm_80\s+yes\s", text, re.MULTILINE)
-    assert re.search(r"^compute_80\s+yes\s", text, re.MULTILINE)
+    assert re.search(r"^compute_80\s+yes\s.*PTX 9.0 from driver 580.65.06$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

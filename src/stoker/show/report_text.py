@@ -115,9 +115,15 @@ def _archs(report: Report, width: int) -> list[str]:
         uses = [a for f in coded for a in f.code if a.arch == name]
         pieces = str(sum(a.count for a in uses)) if uses else ""
         size = format_bytes(sum(a.bytes for a in uses)) if uses else ""
-        rows.append((name, words[asked[name]] if name in asked else "", size, pieces, f"{len(uses)} of {len(coded)}"))
+        needs = max(((a.ptx, a.driver) for a in uses if a.driver), key=lambda n: _numbers(n[1]), default=None)
+        where = f"{len(uses)} of {len(coded)}" + (f"; PTX {needs[0]} from driver {needs[1]}" if needs else "")
+        rows.append((name, words[asked[name]] if name in asked else "", size, pieces, where))
     table = _table(("Architecture", "Asked for", "Size", "Pieces", "Files"), rows, width)
     return table if report.requested else [line.replace("Asked for", " " * 9, 1) for line in table]
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def _files(files: Sequence[FileReport], width: int) -> list[str]:

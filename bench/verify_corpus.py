@@ -1,0 +1,198 @@
+"""Strangers' wheels before the verdict: what other tools say of them, beside it.
+
+The names come from `verify_corpus.txt`: a run takes the first thirty and puts them last, so that nobody tunes to them.
+pip fetches the wheels, as it is configured here. Witnesses: cuobjdump for device code, `ldd -r` for libraries,
+auditwheel for the tag. A difference is judged where a rule covers it; the others are OPEN, and a person's to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.model.report import FileReport, Report
+from stoker.verify.pipeline import VerifyRequest, verify
+
+NAMES = Path(__file__).with_suffix(".txt")
+AT_ONCE = 30
+SECONDS = 120.0
+"""For a witness and one file: cuobjdump takes a minute for some libraries."""
+
+ABSENT = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
+TAG = re.compile(r'"((?:many|musl)linux_\d+_\d+_\w+)"')
+Listed = Callable[[Path], tuple[Counter[str], str]]
+
+
+class Row(NamedTuple):
+    """One wheel in the table; differences that no rule covers begin with OPEN."""
+
+    wheel: str
+    size: float
+    cpu: float
+    verdict: str
+    device_code: str
+    differences: list[str]
+
+
+def corpus(folder: Path | None, listed: Listed) -> int:
+    """Fetch, compare, print the table, and move the names to the end; returns 1 when a difference is OPEN."""
+    names = NAMES.read_text().split()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="stoker-corpus-") as scratch:
+        for name in names[:AT_ONCE]:
+            wheel = fetched(name, folder or Path(scratch))
+            if wheel is None:
+                print(f"{name}: no wheel for this machine", file=sys.stderr)
+                continue
+            rows.append(judged(wheel, listed))
+            print("\n".join([f"{rows[-1].wheel}: {rows[-1].verdict}", *rows[-1].differences]), file=sys.stderr)
+            if folder is None:
+                wheel.unlink()
+    print("| wheel | MB | CPU, s | verdict on an H100 | device code beside cuobjdump | other differences |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {row.wheel} | {row.size:.0f} | {row.cpu:.1f} | {row.verdict} | {row.device_code} "
+              f"| {'; '.join(row.differences) or 'none'} |")  # fmt: skip
+    NAMES.write_text("\n".join([*names[AT_ONCE:], *names[:AT_ONCE]]) + "\n")
+    return int(any(d.startswith("OPEN") for row in rows for d in row.differences))
+
+
+def fetched(name: str, folder: Path) -> Path | None:
+    """The newest wheel of a project for this machine; None where there is none."""
+    with tempfile.TemporaryDirectory(prefix="stoker-fetch-") as scratch:
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--only-binary=:all:",
+            "-d",
+            scratch,
+            name,
+        ]
+        subprocess.run(command, check=False, capture_output=True)
+        found = next(Path(scratch).glob("*.whl"), None)
+        return None if found is None else Path(shutil.move(found, folder / found.name))
+
+
+def judged(wheel: Path, listed: Listed) -> Row:
+    """One wheel's row."""
+    started = time.process_time()
+    report = verify(VerifyRequest([str(wheel)], devices=["H100"]))
+    cpu = time.process_time() - started
+    same, total = 0, 0
+    differences = []
+    with tempfile.TemporaryDirectory(prefix="stoker-unpacked-") as folder:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        inside = {f.path.partition("::")[2]: f for f in report.files}
+        for path in binaries(Path(folder)):
+            file = inside.get(str(path.relative_to(folder)))
+            if file is None:
+                differences.append(f"OPEN {path.name} was not read")
+                continue
+            if file.archs or has_section(path):
+                total += 1
+                what = code_difference(file, path, listed)
+                same += not what
+                differences += [what] if what else []
+        differences += library_differences(report, Path(folder))
+        differences += tag_differences(report, wheel)
+    code = f"{same} of {total} libraries alike" if total else "none"
+    return Row(
+        wheel.name.split("-cp")[0].split("-py")[0], wheel.stat().st_size / 1e6, cpu, headline(report), code, differences
+    )
+
+
+def headline(report: Report) -> str:
+    """Verdict and status."""
+    return f"{report.verdict} ({report.exit_status()})"
+
+
+def binaries(folder: Path) -> Iterator[Path]:
+    """Every ELF file that is linked."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink() and re.search(r"\.so(\.[\w.]+)?$", path.name):
+            with path.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def has_section(path: Path) -> bool:
+    """Whether readelf finds nvcc's section."""
+    return ".nv_fatbin" in run("readelf", "-SW", str(path))
+
+
+def code_difference(file: FileReport, path: Path, listed: Listed) -> str:
+    """How cuobjdump's list differs from ours; "" when it does not."""
+    theirs, failure = listed(path)
+    ours = Counter({a.arch: a.count for a in file.archs})
+    if theirs == ours:
+        return ""
+    pieces = sum(ours.values())
+    if failure and theirs <= ours:
+        reason = failure.splitlines()[0].partition(" in ")[0][:60]
+        return f"cuobjdump gives up on {path.name} after {sum(theirs.values())} of {pieces} pieces ({reason})"
+    if theirs <= ours:
+        return (
+            f"cuobjdump lists {sum(theirs.values())} of {path.name}'s {pieces} pieces, the others are in other sections"
+        )
+    return f"OPEN {path.name}: cuobjdump {dict(theirs - ours)}, ours {dict(ours - theirs)}"
+
+
+def library_differences(report: Report, folder: Path) -> list[str]:
+    """Libraries that ldd does not find and the report does not name, and the other way round."""
+    absent = {name for path in binaries(folder) for name in ABSENT.findall(run("ldd", "-r", str(path)))}
+    said = [p.what for p in report.problems]
+    text = " ".join(said)
+    quiet = sorted(name for name in absent if name not in text)
+    # A line names a few of a group and counts the others.
+    counted = sum(int(n) for what in said if ".so" in what for n in re.findall(r"\band (\d+) more\b", what))
+    alarms = [p.what for p in report.problems if p.severity == "error" and not p.unreadable and "missing" in p.what
+              and not any(name in p.what for name in absent)]  # fmt: skip
+    found = [f"OPEN {what[:100]}: ldd finds it" for what in alarms]
+    if len(quiet) > counted:
+        found.append(f"OPEN {len(quiet)} libraries that ldd does not find: {', '.join(quiet[:4])}")
+    return found
+
+
+def tag_differences(report: Report, wheel: Path) -> list[str]:
+    """Whether auditwheel and the report agree that the tag's promise is kept."""
+    tags = re.findall(r"(?:many|musl)linux_\d+_\d+", wheel.name)
+    if not tags:
+        return []
+    shown = TAG.search(run(sys.executable, "-m", "auditwheel", "show", str(wheel)))
+    if shown is None:
+        return []
+    version = [tuple(map(int, re.findall(r"\d+", t)[:2])) for t in (shown[1], max(tags, key=glibc))]
+    broken = any("promises" in p.what for p in report.problems)
+    if broken == (version[0] > version[1]):
+        return []
+    return [
+        f"OPEN auditwheel says {shown[1]} of {tags[-1]}, the report {'names' if broken else 'names no'} broken promise"
+    ]
+
+
+def glibc(tag: str) -> tuple[int, ...]:
+    """The version in a tag."""
+    return tuple(map(int, re.findall(r"\d+", tag)))
+
+
+def run(*command: str) -> str:
+    """What a witness prints; nothing when it takes too long."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, errors="replace")
+    except subprocess.TimeoutExpired:
+        return ""
+    return done.stdout + done.stderr
