@@ -187,3 +187,26 @@ def test_what_a_build_may_survive_stands_behind_what_came_later(tmp_path: Path) 
     rules.write_text(f"one: {body.format('first', ', survivable: yes')}\ntwo: {body.format('then', '')}\n")
     for log, order in (("first\nthen\n", ["two", "one"]), ("first\n", ["one"]), ("then\nfirst\n", ["two", "one"])):
         assert [match.rule.id for match in scan(io.BytesIO(log.encode()), load_rules(rules))] == order
+
+
+ERROR = "a.cpp:3:12: error: 'x' was not declared in this scope"
+MISSING = "b.cpp:1:10: fatal error: mpi.h: No such file or directory"
+
+
+def test_what_an_attempt_before_the_last_died_of_was_survived() -> None:
+    first = f"[1/9] CXX a.o\n[2/9] CXX b.o\nFAILED: b.o\n{KILLED}\nninja: build stopped: subcommand failed.\n"
+    again = f"[1/8] CXX b.o\nFAILED: b.o\n{MISSING}\nninja: build stopped: subcommand failed.\n"
+    assert found(first + again) == [("missing-header", 8), ("compiler-killed", 4)]
+    assert found(first + "[1/8] CXX b.o\n[8/8] Linking\n") == [("compiler-killed", 4)]
+    assert found(first + "Building wheel failed\n" + MISSING)[0] == ("compiler-killed", 4), "nothing began anew"
+    first, again = f"[ 50%] CXX b.o\n{KILLED}\nmake: *** [Makefile:9: all] Error 2\n", f"[ 50%] CXX b.o\n{MISSING}\n"
+    assert found(first + again)[0] == ("missing-header", 5)
+
+
+def test_of_what_a_compiler_says_of_one_source_the_first_is_the_cause() -> None:
+    log = f"[1/9] CXX a.o\n{ERROR}\n{MISSING}\n"
+    assert found(log) == [("compile-error", 2), ("missing-header", 3)]
+    assert found(f"g++ -c a.cpp -o a.o\n{MISSING}\ng++ -c b.cpp -o b.o\n{ERROR}\n") == [
+        ("missing-header", 2),
+        ("compile-error", 4),
+    ]

@@ -32,7 +32,7 @@ SUFFIXES = (".log", ".txt", ".out", ".err", ".output")
 PACKED = (".gz", ".xz", ".zst", ".bz2")
 
 _HEAD = 4096
-_FAULTS = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+_FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 class _Peeked:
@@ -58,9 +58,9 @@ class _Unpacked:
     def read(self, size: int, /) -> bytes:
         try:
             data = self._file.read(size)
-        except gzip.BadGzipFile as err:
-            raise OSError(None, f"it cannot be unpacked: {err}") from err
         except _FAULTS as err:
+            if isinstance(err, OSError) and err.errno is not None:
+                raise
             if self._begun:
                 return b""
             raise OSError(None, f"it cannot be unpacked: {err}") from err
