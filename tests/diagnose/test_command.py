@@ -36,15 +36,24 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["verdict"], found["likely"]) == ("known", None)
 
 
-def test_where_nothing_looks_like_an_error_that_is_said_in_one_line(
+def test_where_nothing_looks_like_an_error_the_last_lines_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "log"
-    log.write_text("all is quiet\n")
+    log.write_text("all\nis\nquiet\n\n")
+    assert main(["diagnose", str(log)]) == 1
+    printed = capsys.readouterr().out
+    assert "nothing looks like an error; its last lines" in printed
+    assert "\n    2  is\n  > 3  quiet\n" in printed
+
+
+def test_of_an_empty_log_that_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    log.write_text("\n\n")
     assert main(["diagnose", str(log)]) == 1
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1
-    assert "nothing in it looks like an error" in printed
+    assert "there is nothing in it" in printed
     assert main(["diagnose", "--json", str(log)]) == 1
     assert json.loads(capsys.readouterr().out) == {"matches": [], "verdict": "nothing", "likely": None}
 

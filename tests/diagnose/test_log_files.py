@@ -6,13 +6,19 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stoker.diagnose import log_files
-from stoker.diagnose.log_files import logs_in, unpacked, zstd
+from stoker.diagnose.log_files import logs_in, unpacked
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TEXT = "".join(f"[{n}/9999] Building é {n * n}\n" for n in range(9999))
 DATA = TEXT.encode()

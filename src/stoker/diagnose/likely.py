@@ -39,6 +39,7 @@ WORDS = tuple(
         *("nvalid ", "nknown ", "nrecognized ", "nsupported ", "nresolved ", "ndefined ", "is missing", "sage: "),
         *("Fehler", "rreur", "rro:", "rrore:", "fel:", "hata:", "hyba:", "łąd", "шибка", "омилка"),
         *("错误", "錯誤", "エラー", "오류"),
+        *(f"{digit}: " for digit in range(10)),
     )
 )
 """One of these stands in every line that looks like an error: pieces of words, whose first letter may be a capital."""
@@ -51,13 +52,12 @@ _PROBE = re.compile(
 """Questions of a configure script, whose answer may be no; and counts of errors that are none."""
 
 _STOPPED = re.compile(
-    r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete
-    |collect2:\ error:\ ld\ returned
+    r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete|collect2:[ ]
     |(?:\S{0,100}\ )?error:\ (?:
         command\ .{1,300}\ failed|subprocess-exited|builder\ for\ |metadata-generation-failed|failed\ building[ ]
         |job\ failed|process\ |failed\ to\ (?:solve|build)|could\ not\ compile\ |recipe\ for|build\ failed)
     |.{0,200}(?:process\ completed\ with\ exit\ code|calledprocesserror:\ |\breturned\ (?:a\ )?non-zero)
-    |build\ failed\b|failed\ to\ build\ \S{1,100}$""",
+    |build\ failed\b|tar:\ (?:child\ returned|error\ is\ not|exiting\ with)|failed\ to\ build\ \S{1,100}$""",
     re.VERBOSE | re.IGNORECASE,
 )
 """What only says that something before it failed."""
@@ -66,7 +66,10 @@ _TRANSLATED = (
     r"(?:Fehler|[Ee]rreur|[Ee]rro|[Ee]rrore|[Ff]el|[Hh]ata|[Cc]hyba|[Bb]łąd|[Оо]шибка|[Пп]омилка)(?: fatale?)? ?:"
     r"|错误|錯誤|エラー|오류|\berror fatal:"
 )
-TRANSLATED = re.compile(rf"{_TRANSLATED}|\*\*\* \[.{{1,600}}\] (?!Error\b|Killed$)\w{{2,20}} \d{{1,3}}$")
+TRANSLATED = re.compile(
+    rf"{_TRANSLATED}|\*\*\* .{{0,300}}[^\x00-\x7f]"
+    r"|\*\*\* \[.{1,600}\] (?!Error \d|[A-Z][a-z]{1,20}(?: [a-z]{1,20}){0,3}(?: \(core dumped\))?$)"
+)
 """The word for an error in the languages into which gcc, binutils, make and CMake are translated."""
 
 _ERROR = re.compile(
@@ -80,12 +83,13 @@ _ERROR = re.compile(
 """Sure words."""
 
 _MAYBE = re.compile(
-    r"""\b(?:[Cc]annot|[Cc]an't|[Cc]ould\ not|[Uu]nable\ to|[Nn]ot\ found|[Nn]o\ such|not\ exist|[Dd]enied|[Rr]efused
+    r"""^(?:[\w.-]{1,40}:\ )?[\w./+@~-]{1,300}[:(]\d{1,7}(?:[:.,-]\d{1,6}){0,3}\)?:\ \S
+    |\b(?:[Cc]annot|[Cc]an't|[Cc]ould\ not|[Uu]nable\ to|[Nn]ot\ found|[Nn]o\ such|not\ exist|[Dd]enied|[Rr]efused
     |[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Uu]nsupported|[Uu]nresolved|[Uu]ndefined|is\ missing|[Uu]sage:
-    |[Ff]ailed|FAIL|[Ff]atal|[Aa]bort|[Ee]xception|[Pp]anic)\b""",
+    |[Ff]ailed|FAIL|FAILED|[Ff]atal|[Aa]bort|[Ee]xception|[Pp]anic)\b""",
     re.VERBOSE,
 )
-"""Words that also stand where nothing failed."""
+"""Words that also stand where nothing failed, and what any tool says of a line of a file."""
 
 NONE, MAYBE, ERROR, STOP, FAILED = range(5)
 
@@ -125,6 +129,7 @@ class Likely:
     def __init__(self) -> None:
         self._first: dict[int, _Place] = {}
         self._in_failed: dict[int, _Place] = {}
+        self._translated = False
 
     def kind(self, text: str, *, is_warning: bool) -> int:
         """Return how much a line looks like an error, NONE where that is no longer asked."""
@@ -135,6 +140,7 @@ class Likely:
     def note(self, kind: int, text: str, step: int, near: Neighbours) -> None:
         """Note a line of this kind: the first one, but of those that may be errors the first about the last step."""
         place = _Place(text, step, near)
+        self._translated = self._translated or TRANSLATED.search(text) is not None
         failed, maybe = self._first.get(FAILED), self._first.get(MAYBE)
         if failed is not None and failed.step == step:
             self._in_failed.setdefault(kind, place)
@@ -155,13 +161,11 @@ class Likely:
         if place is None:
             return None
         title, why, remedy = LATE if self.begins_late and place is self._first[STOP] else UNKNOWN
-        if TRANSLATED.search(place.text):
+        if self._translated:
             remedy = f"{remedy} {TRANSLATED_REMEDY}"
         around: Around = place.near.around(ABOVE, BELOW)
         rule = LOG_BEGINS_LATE if title == LATE[0] else UNKNOWN_FAILURE
-        return Cause(
-            rule, title, why, remedy, place.line, text=place.text, context=around.lines, context_line=around.first
-        )
+        return _cause(rule, (title, why, remedy), place.line, place.text, around)
 
     def _place(self) -> _Place | None:
         first, inside = self._first, self._in_failed
@@ -175,6 +179,15 @@ class Likely:
         return maybe or stop
 
 
+def last_lines(near: Neighbours, text: str) -> Cause:
+    """Return the end of a log as a guess."""
+    return _cause(UNKNOWN_FAILURE, LAST_LINES, near.line, text, near.around(ABOVE, 0))
+
+
+def _cause(rule: str, words: tuple[str, str, str], line: int, text: str, around: Around) -> Cause:
+    return Cause(rule, *words, line, text=text, context=around.lines, context_line=around.first)
+
+
 UNKNOWN = (
     "No rule knows this failure; the first line that looks like an error",
     "This line is a guess, by words such as error and failed. The lines around it may say more.",
@@ -184,6 +197,11 @@ LATE = (
     "The log begins after the failure",
     "ninja says that it has stopped, and of which step stands before the first line of this log.",
     "Look at a longer log, or run the same command again: ninja begins with what failed.",
+)
+LAST_LINES = (
+    "No rule knows this failure, and nothing looks like an error; its last lines",
+    "The log ends without a word that errors of any tool have in common.",
+    "Look at these lines. If they say nothing, build again with one job at a time (-j 1): the failure comes last then.",
 )
 TRANSLATED_REMEDY = "Build again with LC_ALL=C: the messages are translated here, and the rules know the English ones."
 

@@ -9,15 +9,18 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from stoker.diagnose.blocks import NEAR, Block, Readable, blocks
-from stoker.diagnose.likely import ended_well
+from stoker.diagnose.around import Neighbours
+from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
+from stoker.diagnose.likely import ended_well, last_lines
 from stoker.diagnose.match import cause_of
 from stoker.diagnose.rule import Rule
-from stoker.diagnose.scan import Scanner
+from stoker.diagnose.scan import TEXT_SHOWN, Scanner
 from stoker.diagnose.wrappers import unwrapped
 from stoker.model.diagnosis import LOG_BEGINS_LATE, Cause
+from stoker.model.text import plain
 
 Verdict = Literal["known", "unknown", "begins-late", "ended-well", "nothing"]
+"""`nothing`: there is nothing in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,17 @@ def read_log(
         likely = scanner.likely.cause()
         if likely is not None and (likely.line or 0) > max((match.line for match in matches), default=0):
             causes.insert(0, likely)
+    if not causes and not well and not has_failed and complete:
+        causes = _last_lines(tail)
     return LogReading(tuple(causes), well, complete)
+
+
+def _last_lines(last: Block) -> list[Cause]:
+    """Return the log's end as a guess, nothing of a blank one."""
+    data = last.data.rstrip()
+    start = data.rfind(b"\n") + 1
+    near = Neighbours(last._replace(data=data), start, last.line + data.count(b"\n"))
+    return [last_lines(near, plain(shortened(data[start:]), TEXT_SHOWN))] if data else []
 
 
 def _well_line(last: Block) -> int:

@@ -36,7 +36,8 @@ FOUND = 0
 NOTHING_KNOWN = 1
 ENDED_WELL = 3
 
-NOTHING = "nothing in it looks like an error; build again with -j 1 and look at its end"
+EMPTY = "there is nothing in it; was the log written to another file? (2>&1)"
+NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 and look at its end"
 WELL = "ends like a build that ended well"
 
 PROGRESS_AFTER = 2.0
@@ -196,7 +197,9 @@ def _as_text(answer: _Answer) -> str:
 
 def _nothing_text(state: BuildState | None) -> str:
     """Return what is said where no cause is known, of a build if it has failed at all."""
-    if state is None or (state.over and state.outcome != "done"):
+    if state is None:
+        return EMPTY
+    if state.over and state.outcome != "done":
         return NOTHING
     if state.outcome == "done":
         return "ended well, there is nothing to diagnose"
