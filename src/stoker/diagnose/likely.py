@@ -94,6 +94,17 @@ _MAYBE = re.compile(
 NONE, MAYBE, ERROR, STOP, FAILED = range(5)
 
 
+_NOISE = re.compile(rb"\b[Ww]arning\b|-- (?:Check|Detecting|Could NOT)|\bchecking (?:for|if|whether)")
+
+
+_CMAKE_PROBE = re.compile(rb"-- (?:Looking for|Performing Test) ")
+
+
+def is_noise(raw: bytes, *, for_rules: bool) -> bool:
+    """Return whether a line is no error, for rules or at all: a quick look at what large logs are full of."""
+    return _CMAKE_PROBE.search(raw) is not None or not (for_rules or _NOISE.search(raw) is None)
+
+
 def kind_of(text: str) -> int:
     """Return how much a line looks like an error.
 
@@ -131,11 +142,10 @@ class Likely:
         self._in_failed: dict[int, _Place] = {}
         self._translated = False
 
-    def kind(self, text: str, *, is_warning: bool) -> int:
-        """Return how much a line looks like an error, NONE where that is no longer asked."""
-        if is_warning or ERROR in self._in_failed:
-            return NONE
-        return kind_of(text)
+    @property
+    def is_sure(self) -> bool:
+        """Whether no later line can be a likelier one."""
+        return ERROR in self._in_failed
 
     def note(self, kind: int, text: str, step: int, near: Neighbours) -> None:
         """Note a line of this kind: the first one, but of those that may be errors the first about the last step."""

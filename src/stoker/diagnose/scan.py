@@ -17,8 +17,8 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
-from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import WORDS, Likely
+from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
+from stoker.diagnose.likely import NONE, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.rule import RANKS, Pattern, Rule
@@ -92,6 +92,7 @@ class Scanner:
                 hits[pattern.words].append(_Hit(rule, pattern))
         words = tuple(dict.fromkeys((*hits, *WORDS, *_MARKS)))
         self._hits = [hits.get(word, []) for word in words]
+        self._marks = {words.index(word) for word in _MARKS}
         self._words = _automaton(words)
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._step = 0
@@ -128,7 +129,17 @@ class Scanner:
                 begin = data.rfind(b"\n", 0, at) + 1
                 end = data.find(b"\n", at) + 1 or len(data) + 1
             starts.setdefault(begin, set()).add(word)
-        return starts
+        return {start: words for start, words in starts.items() if not self._is_noise(data, start, words)}
+
+    def _is_noise(self, data: bytes, start: int, words: set[int]) -> bool:
+        """Return whether a line is worth no second look."""
+        if not words.isdisjoint(self._marks):
+            return False
+        has_rules = any(self._hits[word] for word in words)
+        if not has_rules and self.likely.is_sure:
+            return True
+        end = data.find(b"\n", start)
+        return is_noise(data[start : min(end, start + END_KEPT) if end >= 0 else start + END_KEPT], for_rules=has_rules)
 
     def _look_at_line(self, block: Block, start: int, line: int, step: int, words: set[int]) -> None:
         end = block.data.find(b"\n", start)
@@ -144,7 +155,7 @@ class Scanner:
             found = list(_rules_in(inner, hits))
             if hits and not found:  # what looks like a wrapper may be the tool's own
                 found = list(_rules_in(clean(part, 2 * len(part) + 1).strip(), hits))
-            looks_like = 0 if found else self.likely.kind(inner, is_warning=_WARNING.search(inner) is not None)
+            looks_like = NONE if found or self.likely.is_sure or _WARNING.search(inner) else kind_of(inner)
             if not (found or looks_like) or self._no_error(inner):
                 continue
             near = near or Neighbours(block, start, line)
