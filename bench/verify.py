@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=200, help="binaries of one wheel that are compared")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     if args.what == "corpus":
         program = cuobjdump()
         return corpus(args.keep, lambda path: listed(program, path))

@@ -153,7 +153,10 @@ def code_difference(file: FileReport, path: Path, listed: Listed) -> str:
 
 def library_differences(report: Report, folder: Path) -> list[str]:
     """Libraries that ldd does not find and the report does not name, and the other way round."""
-    absent = {name for path in binaries(folder) for name in ABSENT.findall(run("ldd", "-r", str(path)))}
+    paths = list(binaries(folder))
+    absent = {name for path in paths for name in ABSENT.findall(run("ldd", "-r", str(path)))}
+    # What the wheel brings itself without a search path is in the process by then: who needs it has loaded it.
+    absent -= {path.name for path in paths}
     said = [p.what for p in report.problems]
     text = " ".join(said)
     quiet = sorted(name for name in absent if name not in text)
