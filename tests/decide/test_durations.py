@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, kind_of, weight
+from stoker.decide.time_left.durations import Durations, ExpectedJob, Took, expected_job, kind_of, weight
 from stoker.model.lessons import Stated
 
 
 def expected(durations: Durations, tool: str, output: str, size: int = 0) -> float:
-    stated = weight(tool, output, size)
     durations.update(())
-    return durations.seconds(ExpectedJob(stated.amount, class_of(stated, tool, output)))
+    return durations.seconds(job_of(tool, output, size))
+
+
+def job_of(tool: str, output: str, size: int = 0) -> ExpectedJob:
+    return expected_job(weight(tool, output, size), tool, output)
 
 
 def ended(durations: Durations, tool: str, output: str, seconds: float, times: int = 1) -> None:
     for _ in range(times):
-        durations.add(weight(tool, output), tool, output, seconds)
+        durations.add(job_of(tool, output), seconds)
 
 
 def test_the_language_is_told_by_the_object() -> None:
@@ -43,7 +46,7 @@ def test_before_any_job_has_ended_nothing_tells_seconds() -> None:
 
 def test_what_is_remembered_of_some_jobs_scales_the_others() -> None:
     durations = Durations()
-    durations.suppose(Sum(10.0, 5.0, 40.0))
+    durations.suppose(Took(10.0, 5.0, 40.0))
     assert durations.scaled
     assert expected(durations, "cxx", "new/a.o") == pytest.approx(8.0)
 
@@ -76,38 +79,41 @@ def test_running_jobs_count_as_what_they_will_come_to() -> None:
     durations = Durations()
     ended(durations, "cxx", "d/a.o", 1.0, 4)
     alone = expected(durations, "cxx", "d/b.o")
-    stated = weight("cxx", "d/b.o")
-    job = ExpectedJob(stated.amount, class_of(stated, "cxx", "d/b.o"))
+    job = job_of("cxx", "d/b.o")
     durations.update([(job, 10.0)] * 60)
     assert durations.seconds(job) > 10 * alone
 
 
 def test_what_was_stated_is_corrected_and_what_was_long_ago_fades() -> None:
     durations = Durations()
-    stated = Stated("history", 10.0)
-    for _ in range(100):
-        durations.add(stated, "cxx", "a.o", 10.0)
-    for _ in range(100):
-        durations.add(stated, "cxx", "a.o", 40.0)
+    job = expected_job(Stated("history", 10.0), "cxx", "a.o")
+    for seconds in (10.0, 40.0):
+        for _ in range(100):
+            durations.add(job, seconds)
     durations.update(())
-    assert durations.seconds(ExpectedJob(1.0, class_of(stated, "cxx", "b.o"))) > 3.3
+    assert durations.seconds(job) > 33.0
 
 
 def test_sizes_count_only_as_far_as_they_say_something_in_this_build() -> None:
     """Of a unity build the small sources, which include all others, are the heavy ones."""
     plain, unity = Durations(), Durations()
     for n, size in enumerate((1_000, 2_000, 4_000, 8_000, 16_000, 32_000) * 2):
-        stated = weight("cxx", "d/a.o", size)
-        plain.add(stated, "cxx", f"d/{n}.o", 10 * stated.amount)
-        unity.add(stated, "cxx", f"{n}/a.o", 10 / stated.amount)
+        plain.add(job := job_of("cxx", f"d/{n}.o", size), 10 * job.stated)
+        unity.add(job := job_of("cxx", f"{n}/a.o", size), 10 / job.stated)
     assert expected(plain, "cxx", "d/b.o", 32_000) > 8 * expected(plain, "cxx", "d/b.o", 1_000)
     assert expected(unity, "cxx", "e/b.o", 32_000) == pytest.approx(expected(unity, "cxx", "e/b.o", 1_000))
 
 
-def test_doubt_narrows_and_what_is_remembered_is_doubted_less() -> None:
-    durations = Durations()
-    remembered, weighed = (class_of(s, "cxx", "d/a.o") for s in (Stated("history", 1.0), weight("cxx", "d/a.o")))
-    before = durations.doubt(weighed)
-    assert durations.doubt(remembered) < before
-    ended(durations, "cxx", "d/a.o", 1.0, 8)
-    assert durations.doubt(weighed) < before / 2
+def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
+    job = expected_job(Stated("history", 10.0), "cxx", "a.o")
+    assert Durations().remainder(job, 4.0) == pytest.approx(6.0)
+    assert 0.0 < Durations().remainder(job, 30.0) < 30.0
+
+
+def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:
+    durations, job = Durations(), expected_job(Stated("history", 10.0), "cxx", "a.o")
+    assert durations.seconds(job) == 10.0
+    for _ in range(10):
+        durations.add(job, 30.0)
+    durations.update(())
+    assert durations.seconds(job) == pytest.approx(30.0, rel=0.1)

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.time_left.durations import Class, Durations, ExpectedJob, weight
-from stoker.decide.time_left.estimate import (
-    Left,
-    PastEstimates,
-    counted,
-    longest_path,
-    remainder,
-    time_left,
-    ways_to_end,
-)
+from stoker.decide.time_left.durations import Class, ExpectedJob
+from stoker.decide.time_left.estimate import Left, counted, longest_path, time_left, ways_to_end
 from stoker.model import events as ev
-from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 
-KNOWN = Class("history")
+KNOWN, UNKNOWN = ExpectedJob(1.0, Class("history")), ExpectedJob(1.0, Class("size", "cxx", "d"))
 
 
-def left_of(*groups: list[float], held: float = 0.0) -> Left:
+def left_of(*groups: list[float], held: float = 0.0, job: ExpectedJob = KNOWN) -> Left:
     """Jobs of so many seconds, by group."""
     left = Left()
     for number, jobs in enumerate(groups):
         for seconds in jobs:
-            left.add(KNOWN, number, seconds, held)
+            left.add(job, number, seconds, held)
     return left
 
 
 def seconds(left: Left, deps: list[tuple[int, ...]], width: float, memory: float = float("inf")) -> float:
-    return time_left(left, deps, Durations(), width=width, done=0.0, memory=memory).seconds
+    return time_left(left, deps, width=width, done=0.0, memory=memory).seconds
 
 
 def test_nothing_left_takes_no_time() -> None:
-    assert time_left(Left(), [()], Durations(), width=4, done=10.0) == ev.Estimated(0.0, 0.0, 0.0)
+    assert time_left(Left(), [()], width=4, done=10.0) == ev.Estimated(0.0, 0.0, 0.0)
 
 
 def test_many_jobs_share_the_places() -> None:
@@ -71,13 +60,14 @@ def test_memory_may_be_what_binds() -> None:
     st.lists(st.lists(st.floats(0.01, 100), min_size=1, max_size=20), min_size=1, max_size=6),
     st.floats(1, 64),
     st.floats(0, 1e5),
+    st.sampled_from((KNOWN, UNKNOWN)),
 )
 def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
-    groups: list[list[float]], width: float, done: float
+    groups: list[list[float]], width: float, done: float, job: ExpectedJob
 ) -> None:
-    left = left_of(*groups)
+    left = left_of(*groups, job=job)
     deps = [tuple(range(n)) for n in range(len(groups))]
-    found = time_left(left, deps, Durations(), width=width, done=done)
+    found = time_left(left, deps, width=width, done=done)
     assert 0.0 <= found.low <= found.seconds <= found.high
     assert found.high >= found.seconds + 1.0
     assert found.seconds >= longest_path(left, deps) * 0.999
@@ -86,48 +76,37 @@ def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
         assert found.high <= 2.001 * found.low
 
 
-def test_the_band_narrows_as_jobs_of_the_class_end() -> None:
-    widths = []
-    durations = Durations()
-    for _ in range(3):
-        left = Left()
-        for _ in range(100):
-            left.add(Class("size", "cxx", "d"), 0, 1.0, 0.0)
-        found = time_left(left, [()], durations, width=1, done=0.0)
-        widths.append(found.high / found.low)
-        for _ in range(20):
-            durations.add(weight("cxx", "d/a.o"), "cxx", "d/a.o", 1.0)
-    assert widths == sorted(widths, reverse=True)
-    assert widths[0] > 1.5 * widths[-1]
-
-
-def test_the_band_is_wider_where_earlier_estimates_were_off() -> None:
-    left, right, wrong = left_of([1.0] * 100), PastEstimates(), PastEstimates()
-    for clock in range(0, 100, 5):
-        right.add(clock, 200.0 - clock)  # so it was, if 100 s are left now
-        wrong.add(clock, 30.0)
-    good, bad = (
-        time_left(left, [()], Durations(), width=1, done=100.0, off=partial(past.off, 100.0)) for past in (right, wrong)
+def test_the_band_narrows_up_to_a_quarter_and_is_narrower_for_what_is_remembered() -> None:
+    known, unknown = (
+        [(e.high / e.low) for done in (0.0, 100.0, 300.0, 900.0) for e in [time_left(left, [()], width=1, done=done)]]
+        for left in (left_of([1.0] * 900, job=job) for job in (KNOWN, UNKNOWN))
     )
-    assert good.high <= 2.001 * good.low
-    assert good.seconds == bad.seconds
-    assert 3.0 * bad.low < bad.high <= 4.001 * bad.low
+    for widths in (known, unknown):
+        assert widths == sorted(widths, reverse=True)
+        assert widths[0] > 1.5 * widths[2]
+        assert widths[2] == pytest.approx(widths[3])
+    assert all(a < b for a, b in zip(known, unknown, strict=True))
 
 
-def test_past_estimates_are_thinned_out() -> None:
-    few, many = PastEstimates(), PastEstimates()
-    for clock in range(0, 1000, 40):
-        few.add(clock, 500.0)
-    for clock in range(1000):
-        many.add(clock, 500.0)
-    assert many.off(1000.0, 100.0) == pytest.approx(few.off(1000.0, 100.0), rel=0.1)
-    assert PastEstimates().off(10.0, 10.0) == 0.0
+def ruled(done: float, rule: float, job: ExpectedJob = UNKNOWN) -> float:
+    """The middle of a build of 1,000 s of which so many are done, where the rule of three says `rule` times as much."""
+    left = 1000.0 - done
+    return time_left(left_of([1.0] * int(left), job=job), [()], width=1, done=done, rule=rule * left).seconds / left
 
 
-def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
-    job = ExpectedJob(10.0, KNOWN)
-    assert remainder(job, 4.0, Durations()) == pytest.approx(6.0)
-    assert 0.0 < remainder(job, 30.0, Durations()) < 30.0
+def test_at_first_the_rule_of_three_counts_too_and_later_it_does_not() -> None:
+    assert ruled(100.0, 1.5) == pytest.approx(1.5)
+    assert 1.1 < ruled(250.0, 1.5) < 1.4
+    assert ruled(400.0, 1.5) == pytest.approx(1.0)
+    assert 0.8 < ruled(900.0, 1.5) < 1.0, "what is learnt is drawn towards what all jobs have in common, so undo that"
+
+
+def test_a_rule_of_three_that_is_far_off_counts_no_more_than_one_that_is_near() -> None:
+    assert ruled(100.0, 30.0) == ruled(100.0, 3.0) == pytest.approx(2.0)
+
+
+def test_of_jobs_that_are_remembered_nothing_is_counted() -> None:
+    assert ruled(100.0, 1.5, KNOWN) == ruled(900.0, 0.5, KNOWN) == pytest.approx(1.0)
 
 
 # -- without a graph ---------------------------------------------------------------------------------------------------
@@ -178,12 +157,3 @@ def test_a_scheduler_inside_a_job_of_another_is_a_part_of_that() -> None:
     found = counted(state, 20.0)
     assert found is not None
     assert found.seconds == pytest.approx(20.0)
-
-
-def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:
-    durations = Durations()
-    assert durations.seconds(ExpectedJob(10.0, KNOWN)) == 10.0
-    for _ in range(10):
-        durations.add(Stated("history", 10.0), "cxx", "a.o", 30.0)
-    durations.update(())
-    assert durations.seconds(ExpectedJob(10.0, KNOWN)) == pytest.approx(30.0, rel=0.1)

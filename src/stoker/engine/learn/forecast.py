@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from stoker.decide.time_left.durations import Durations, ExpectedJob, Sum, class_of, weight
-from stoker.decide.time_left.estimate import Left, PastEstimates, counted, remainder, time_left, ways_to_end
+from stoker.decide.time_left.durations import Durations, ExpectedJob, Took, expected_job, weight
+from stoker.decide.time_left.estimate import Left, counted, time_left, ways_to_end
 from stoker.engine.learn.remaining import Remaining, SourceKey, source_of
 from stoker.model import events as ev
 from stoker.model.lessons import Stated
@@ -37,7 +36,7 @@ Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
 
 LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
-    *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.Estimated),
+    *(ev.JobFinished, ev.JobKilled, ev.WorkLost),
 )
 """The events from which an engine that takes over learns what its predecessor knew."""
 
@@ -113,34 +112,28 @@ class Forecast:
         self._learn_unseen = learn_unseen
         self._durations = Durations()
         self._places = _Places()
-        self._past = PastEstimates()
         self._spent = 0.0
+        self._ended = 0
         self._sources: dict[SourceKey, float] = {}
         self._plans: dict[int, Remaining] = {}
-        self._asking: dict[int, Iterator[int]] = {}
         self._graphless: set[int] = set()
         self._met: dict[int, float] = {}
         """When schedulers were first looked at, of which no plan has come yet."""
-        self._edges: dict[int, int] = {}
-        """Of jobs that are there, by their numbers: looked up in the graph once, and not at each look."""
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
-        self._broken_off: set[int] = set()
-        """Schedulers that are gone and left something of their plans to the step's next attempt."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
 
     def ask_again(self) -> None:
         """What is expected of jobs has changed: ask anew, look by look."""
-        for sid, remaining in self._plans.items():
-            self._asking[sid] = _scattered(len(remaining.graph))
+        for remaining in self._plans.values():
+            remaining.ask_again()
 
     # -- news --------------------------------------------------------------------------------------------------
 
     def planned(self, sid: int, plan: Plan) -> None:
         """A scheduler's plan has been made; it takes the place of an earlier one, and of what broke off before."""
-        self._forget_broken_off()
+        self._forget_what_broke_off()
         first = self._plans.pop(sid, None) is None
-        self._edges.clear()
         if plan.graph is None:
             self._graphless.add(sid)
             return
@@ -150,11 +143,10 @@ class Forecast:
             if edge is not None:
                 self._end(remaining, edge, event)
                 if first:
-                    self._place_unseen(event, plan.graph, edge)
+                    self._report_unseen(event, plan.graph, edge)
 
     def _plan(self, sid: int, graph: PlanGraph) -> Remaining:
         remaining = self._plans[sid] = Remaining(graph)
-        self._asking[sid] = _scattered(len(graph))
         for source, seconds in self._sources.items():
             remaining.compiled(source, seconds)
         return remaining
@@ -163,7 +155,7 @@ class Forecast:
         """The end of a job with what was stated of it, for the journal."""
         if event.outcome != "ok":
             return event
-        remaining, edge = self._planned(event.sid, event.jid, event.output)
+        remaining, edge = self._planned(event.sid, event.output)
         if remaining is None or edge is None:
             return replace(event, stated=weight(event.tool, event.output))
         stated = remaining.stated(edge)
@@ -178,40 +170,30 @@ class Forecast:
         """Take in what happened up to Unix time `now`; events that say nothing about durations are passed over."""
         for event in events:
             self._places.hear(event, now)
-            if isinstance(event, ev.JobStarted):
-                self._edges.pop(event.jid, None)  # it may have learnt its name
-            elif isinstance(event, ev.JobFinished):
+            if isinstance(event, ev.JobFinished):
                 self._finished(event, now)
-            elif isinstance(event, ev.Estimated):
-                self._past.add(self._places.worked(now), event.seconds)
-            else:
-                self._heard_of_attempt(event)
+            elif isinstance(event, ev.SchedulerEnded):
+                if event.sid in self._plans and self._plans[event.sid].broken_off:
+                    self._plans[event.sid].gone = True
+                else:
+                    self._plans.pop(event.sid, None)
+            elif isinstance(event, ev.JobKilled):
+                self._put_back(event)
+            elif isinstance(event, ev.WorkLost):
+                for sid in self._broken_off():  # all of their plans is still to be done
+                    self._plan(sid, self._plans[sid].graph).gone = True
+            elif isinstance(event, ev.StepStarted):
+                self._killed.clear()
+                if event.attempt == 1:
+                    self._forget_what_broke_off()
 
-    def _heard_of_attempt(self, event: ev.Event) -> None:
-        if isinstance(event, ev.SchedulerEnded):
-            if event.sid in self._plans and self._plans[event.sid].broken_off:
-                self._broken_off.add(event.sid)
-            else:
-                self._forget(event.sid)
-        elif isinstance(event, ev.JobKilled):
-            self._put_back(event)
-        elif isinstance(event, ev.WorkLost):
-            for sid in self._broken_off:  # all of their plans is still to be done
-                self._plan(sid, self._plans[sid].graph)
-        elif isinstance(event, ev.StepStarted):
-            self._killed.clear()
-            self._past = PastEstimates()
-            if event.attempt == 1:
-                self._forget_broken_off()
+    def _broken_off(self) -> list[int]:
+        """Schedulers that are gone and left something of their plans to the step's next attempt."""
+        return [sid for sid, remaining in self._plans.items() if remaining.gone]
 
-    def _forget(self, sid: int) -> None:
-        self._plans.pop(sid, None)
-        self._asking.pop(sid, None)
-
-    def _forget_broken_off(self) -> None:
-        for sid in self._broken_off:
-            self._forget(sid)
-        self._broken_off.clear()
+    def _forget_what_broke_off(self) -> None:
+        for sid in self._broken_off():
+            del self._plans[sid]
 
     def _put_back(self, event: ev.JobKilled) -> None:
         """A job was killed, and runs again with the step; its end may have been recorded already, or may be later."""
@@ -227,16 +209,13 @@ class Forecast:
             self._late.popleft()
         if event.outcome != "dropped":
             self._spent += event.seconds
+            self._ended += 1
         if event.outcome == "ok" and event.counted:
             self._learn(event)
-        remaining, edge = self._planned(event.sid, event.jid, event.output)
-        if event.jid is not None:
-            self._edges.pop(event.jid, None)
+        remaining, edge = self._planned(event.sid, event.output)
+        self._report_unseen(event, remaining.graph if remaining else None, edge)
         if remaining is not None and edge is not None:
-            self._place_unseen(event, remaining.graph, edge)
             self._end(remaining, edge, event)
-        elif event.jid is None and event.outcome == "ok":
-            self._report_unseen(event.output, event.tool, (), event.seconds)
 
     def _end(self, remaining: Remaining, edge: int, event: ev.JobFinished) -> None:
         """The edge has ended, unless it was killed."""
@@ -247,32 +226,25 @@ class Forecast:
 
     def _learn(self, event: ev.JobFinished) -> None:
         stated = event.stated or weight(event.tool, event.output)
-        self._durations.add(stated, event.tool, event.output, event.seconds)
+        self._durations.add(expected_job(stated, event.tool, event.output), event.seconds)
         if stated.by == "size" and len(self._sources) < MAX_SOURCES:
             source = source_of(event.output, stated)
             self._sources[source] = event.seconds
             for remaining in self._plans.values():
                 remaining.compiled(source, event.seconds)
 
-    def _planned(self, sid: int, jid: int | None, output: str) -> tuple[Remaining | None, int | None]:
+    def _planned(self, sid: int, output: str) -> tuple[Remaining | None, int | None]:
         """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
         remaining = self._plans.get(sid)
-        if remaining is None:
-            return None, None
-        edge = self._edges.get(jid) if jid is not None else None
-        if edge is None:
-            edge = remaining.graph.find(output)
-            if edge is not None and jid is not None:
-                self._edges[jid] = edge
-        return remaining, edge
+        return remaining, remaining.graph.find(output) if remaining is not None else None
 
-    def _report_unseen(self, output: str, tool: Tool, argv: tuple[str, ...], seconds: float) -> None:
-        if self._learn_unseen is not None:
-            self._learn_unseen(output, tool, argv, seconds)
-
-    def _place_unseen(self, event: ev.JobFinished, graph: PlanGraph, edge: int) -> None:
-        if event.jid is None and event.outcome == "ok":
-            self._report_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
+    def _report_unseen(self, event: ev.JobFinished, graph: PlanGraph | None, edge: int | None) -> None:
+        if self._learn_unseen is None or event.jid is not None or event.outcome != "ok":
+            return
+        if graph is None or edge is None:
+            self._learn_unseen(event.output, event.tool, (), event.seconds)
+        else:
+            self._learn_unseen(event.output, graph.tools[edge], _argv(graph, edge), event.seconds)
 
     # -- the time left -----------------------------------------------------------------------------------------
 
@@ -285,12 +257,12 @@ class Forecast:
         live = [s for s in state.schedulers.values() if s.ended is None]
         tops = [s for s in live if s.parent is None]
         unknown = not tops or any(s.sid not in self._plans for s in tops)
-        if unknown and not self._broken_off:
+        if unknown and not self._broken_off():
             return None if any(self._will_have_graph(s, now) for s in tops) else counted(state, now)
         self.ask()
-        remembered = Sum()
+        remembered = Took()
         for remaining in self._plans.values():
-            remaining.add_remembered(remembered)
+            remembered = remaining.with_remembered(remembered)
         self._durations.suppose(remembered)
         if not self._durations.scaled and any(r.needs_scale for r in self._plans.values()):
             return None
@@ -305,7 +277,9 @@ class Forecast:
 
     def _estimate(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
         running, others = self._running(state, now)
-        young = [y for sid, edges in running.items() for y in self._plans[sid].young(edges)]
+        young = [
+            (self._plans[sid].expected(edge), age) for sid, edges in running.items() for edge, age in edges.items()
+        ]
         self._durations.update([*young, *others])
         left, deps, firsts = Left(), list[Sequence[int]](), dict[int, int]()
         for sid, edges in running.items():
@@ -315,7 +289,7 @@ class Forecast:
             deps += [[first + d for d in before] for before in remaining.graph.deps]
         for job, age in others:
             deps.append(())
-            left.add(job.of, len(deps) - 1, remainder(job, age, self._durations), 0.0)
+            left.add(job, len(deps) - 1, self._durations.remainder(job, age), 0.0)
         done = self._spent + sum(age for _, age in (*young, *others))
         places = self._places.total(now)
         full = FULL_SHARE * left.seconds
@@ -323,11 +297,10 @@ class Forecast:
         found = time_left(
             left,
             deps,
-            self._durations,
             width=max(1.0, used * self._places.now),
             done=done,
+            rule=self._rule_of_three(len(others), now),
             memory=self._memory(state),
-            off=partial(self._past.off, self._places.worked(now)),
         )
         pruned, critical = self._share_left(live), self._critical(state, now, firsts, ways_to_end(left, deps))
         seconds, low, high = (round(pruned * t, 1) for t in (found.seconds, found.low, found.high))
@@ -337,11 +310,16 @@ class Forecast:
         """The running job that the end of the build waits for the longest; None if no plan knows any."""
         longest: dict[int, float] = {}
         for job in state.jobs.values():
-            remaining, edge = self._plans.get(job.sid), self._edges.get(job.jid)
+            remaining, edge = self._planned(job.sid, job.output)
             if job.state != "on_deck" and remaining is not None and edge is not None:
-                own = remaining.rest(edge, job.age(now), self._durations)
+                own = self._durations.remainder(remaining.expected(edge), job.age(now))
                 longest[job.jid] = own + ways[firsts[job.sid] + remaining.graph.groups[edge]]
         return max(longest, key=lambda jid: longest[jid]) if longest else None
+
+    def _rule_of_three(self, others: int, now: float) -> float:
+        """The seconds that are left if jobs go on to end as they did; 0 while none has."""
+        left = others + sum(remaining.left for remaining in self._plans.values())
+        return self._places.worked(now) * left / self._ended if self._ended else 0.0
 
     def _running(
         self, state: BuildState, now: float
@@ -352,13 +330,13 @@ class Forecast:
         for job in state.jobs.values():
             if job.state == "on_deck":
                 continue
-            remaining, edge = self._planned(job.sid, job.jid, job.output)
+            remaining, edge = self._planned(job.sid, job.output)
             if remaining is not None and edge is not None:
                 remaining.begin(edge)
                 found[job.sid][edge] = job.age(now)
             elif job.sid in self._plans or not self._is_below_job(state, job):
-                stated = weight(job.tool, job.output)
-                others.append((ExpectedJob(stated.amount, class_of(stated, job.tool, job.output)), job.age(now)))
+                expected = expected_job(weight(job.tool, job.output), job.tool, job.output)
+                others.append((expected, job.age(now)))
         return found, others
 
     def _is_below_job(self, state: BuildState, job: Job) -> bool:
@@ -387,31 +365,18 @@ class Forecast:
 
     def ask(self) -> None:
         """Learn what is expected of some more of the edges."""
-        for sid, remaining in self._plans.items():
-            for edge in islice(self._asking[sid], ASK_AT_ONCE):
-                self._ask(remaining, edge)
-
-    def _ask(self, remaining: Remaining, edge: int) -> None:
         if self._foretell is None:
             return
-        graph = remaining.graph
-        output, tool = graph.output(edge), graph.tools[edge]
-        stated, held = self._foretell(output, tool, _argv(graph, edge))
-        if stated is None or (stated.by == "prior" and remaining.stated(edge).by == "log"):
-            remaining.hold(edge, held)
-        else:
-            remaining.state(edge, stated, held)
+        for remaining in self._plans.values():
+            graph = remaining.graph
+            for edge in islice(remaining.to_ask, ASK_AT_ONCE):
+                stated, held = self._foretell(graph.output(edge), graph.tools[edge], _argv(graph, edge))
+                if stated is None or (stated.by == "prior" and remaining.stated(edge).by == "log"):
+                    stated = remaining.stated(edge)
+                remaining.state(edge, stated, held)
 
 
 def _argv(graph: PlanGraph, edge: int) -> tuple[str, ...]:
     """A command line like the edge's own."""
     command = graph.command(edge)
     return ("/bin/sh", "-c", command) if command else ()
-
-
-def _scattered(count: int) -> Iterator[int]:
-    """All numbers below `count`, each once, so that the first ones come from everywhere."""
-    step = max(1, round(count * 0.618))
-    while math.gcd(step, count) > 1:
-        step += 1
-    return (i * step % count for i in range(count))

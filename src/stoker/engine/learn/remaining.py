@@ -5,11 +5,12 @@ Unaware of clocks, of processes and of the journal.
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, ExpectedJob, Sum, class_of, weight
-from stoker.decide.time_left.estimate import Left, remainder
+from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, ExpectedJob, Took, expected_job, weight
+from stoker.decide.time_left.estimate import REMEMBERED, Left
 from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 
@@ -27,8 +28,9 @@ class Remaining:
         self.left = len(graph)
         self.broken_off = False
         """Whether something was killed, so that the scheduler cannot do all of its plan."""
+        self.gone = False
+        """Whether the scheduler is gone, and left something to the step's next attempt."""
         self._state = bytearray(len(graph))
-        self._stated: list[Stated] = []
         self._expected: list[ExpectedJob] = []
         self._held = array("f", bytes(4 * len(graph)))
         self._weights = array("f", bytes(4 * len(graph)))
@@ -44,30 +46,38 @@ class Remaining:
                 stated = Stated("log", max(LEAST_SECONDS, seconds))
             elif graph.sizes[edge]:
                 self._sources.setdefault(source_of(output, stated), []).append(edge)
-            self._stated.append(stated)
             self._expected.append(self._as_expected(edge, stated))
             self._members[graph.groups[edge]].append(edge)
+        self.ask_again()
 
     # -- news --------------------------------------------------------------------------------------------------
+
+    def ask_again(self) -> None:
+        """Let `to_ask` begin anew: each edge once, in such an order that the first ones come from everywhere."""
+        count = len(self.graph)
+        step = max(1, round(count * 0.618))
+        while math.gcd(step, count) > 1:
+            step += 1
+        self.to_ask = (i * step % count for i in range(count))
 
     def state(self, edge: int, stated: Stated, held: float = 0.0) -> None:
         """What is expected of an edge, and the bytes that it holds on average (0: not known)."""
         self._held[edge] = held or self._held[edge]
-        self._stated[edge] = stated
         self._expected[edge] = self._as_expected(edge, stated)
-
-    def hold(self, edge: int, held: float) -> None:
-        """Only the bytes."""
-        self._held[edge] = held
 
     def stated(self, edge: int) -> Stated:
         """What was stated of an edge."""
-        return self._stated[edge]
+        job = self._expected[edge]
+        return Stated(job.of.by, job.stated)
+
+    def expected(self, edge: int) -> ExpectedJob:
+        """The same, with its class."""
+        return self._expected[edge]
 
     def compiled(self, source: SourceKey, seconds: float) -> None:
         """A job took so long that compiles this source, by all that is known: the others of it will take as long."""
         for edge in self._sources.pop(source, ()):
-            if self._state[edge] == WAITING and self._stated[edge].by == "size":
+            if self._state[edge] == WAITING and self._expected[edge].of.by == "size":
                 self.state(edge, Stated("twin", max(LEAST_SECONDS, seconds)))
 
     def begin(self, edge: int) -> None:
@@ -108,17 +118,14 @@ class Remaining:
     @property
     def needs_scale(self) -> bool:
         """Whether of some edge only a weight is known."""
-        return any(s.by == "size" and done != DONE for s, done in zip(self._stated, self._state, strict=True))
+        return any(j.of.by == "size" and state != DONE for j, state in zip(self._expected, self._state, strict=True))
 
-    def add_remembered(self, found: Sum) -> None:
-        """Sum up what edges that wait weigh, and the seconds that they are remembered to take."""
-        for stated, state, amount in zip(self._stated, self._state, self._weights, strict=True):
-            if state == WAITING and stated.by in ("history", "log"):
-                found.add(amount, stated.amount)
-
-    def young(self, running: Mapping[int, float]) -> Iterator[tuple[ExpectedJob, float]]:
-        """The running edges; `running` has their ages in seconds."""
-        return ((self._expected[edge], age) for edge, age in running.items())
+    def with_remembered(self, found: Took) -> Took:
+        """Return it with what edges that wait weigh, and the seconds that they are remembered to take."""
+        for job, state, amount in zip(self._expected, self._state, self._weights, strict=True):
+            if state == WAITING and job.of.by in REMEMBERED:
+                found = found.plus(amount, job.stated)
+        return found
 
     def add_to(self, left: Left, running: Mapping[int, float], durations: Durations, first: int) -> None:
         """Sum up what is left. The groups are numbered from `first`."""
@@ -126,18 +133,14 @@ class Remaining:
         for edge, state in enumerate(self._state):
             if state == WAITING:
                 job = self._expected[edge]
-                left.add(job.of, first + groups[edge], durations.seconds(job), self._held[edge])
+                left.add(job, first + groups[edge], durations.seconds(job), self._held[edge])
         for edge, age in running.items():
             job = self._expected[edge]
-            left.add(job.of, first + groups[edge], remainder(job, age, durations), self._held[edge])
-
-    def rest(self, edge: int, age: float, durations: Durations) -> float:
-        """Seconds that a running edge still needs at this age."""
-        return remainder(self._expected[edge], age, durations)
+            left.add(job, first + groups[edge], durations.remainder(job, age), self._held[edge])
 
     def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
-        of = class_of(stated, self.graph.tools[edge], self.graph.output(edge))
-        return ExpectedJob(stated.amount, self._classes.setdefault(of, of))
+        amount, of = expected_job(stated, self.graph.tools[edge], self.graph.output(edge))
+        return ExpectedJob(amount, self._classes.setdefault(of, of))
 
 
 def source_of(output: str, stated: Stated) -> SourceKey:
