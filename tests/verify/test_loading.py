@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -196,6 +198,8 @@ class TestWhatAPackageBrings:
             (["librmm-cu12"], 0),
             (['librmm-cu12; extra == "gpu"'], 1),
             (['librmm-cu12; python_version < "3"'], 1),
+            (['librmm-cu12; os_name ~= "posix"'], 0),
+            (["librmm-cu12 @@ nonsense"], 1),
         ],
     )
     def test_a_requirement_brings_a_library_and_an_extra_does_not(
@@ -402,3 +406,20 @@ def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:
     assert all(map(symbols.offers, offered))
     assert not symbols.offers(NeededSymbol(offered[0].name, b"GLIBCXX_9.9"))
     assert not symbols.offers(NeededSymbol(b"no_such_symbol", b""))
+
+
+def test_a_damaged_symbol_table_is_unreadable_and_costs_nothing(cc: Compile) -> None:
+    """Any byte of the headers and tables may be anything; then it is read, or said not to be readable."""
+    from stoker.verify.binary.byte_source import MemorySource, UnreadableError
+    from stoker.verify.binary.elf import read_elf
+    from stoker.verify.binary.symbols import read_symbols
+
+    whole = cc("x.so", '#include <stdio.h>\nint f(void) { return puts("x"); }', "-lm").read_bytes()
+    random = Random(17)
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(random.randint(1, 8)):
+            data[random.randrange(len(data) if random.random() < 0.2 else 4096)] = random.choice((0, 1, 0x7F, 0xFF))
+        source = MemorySource(bytes(data))
+        with contextlib.suppress(UnreadableError):
+            read_symbols(source, read_elf(source))

@@ -28,8 +28,10 @@ _HIDDEN = 0x8000
 _MAX_SYMBOLS = 4_000_000
 _MAX_STRINGS = 256 << 20
 """TensorFlow 2.21 has 600,000 symbols in 87 MB."""
-_MAX_RECORDS = 1 << 16
+_MAX_RECORDS = 1 << 13
 _MAX_NAME = 1 << 16
+_MAX_VERSION = 256
+"""Bytes of a version's name: many records may point at one long name."""
 
 
 class NeededSymbol(NamedTuple):
@@ -87,12 +89,16 @@ def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
     needed: list[NeededSymbol] = []
     offered: list[int] = []
     wide = elf.bits == 64
+    left = 4 * len(strings) + _MAX_NAME  # names may share their ends, but a file of nothing else is a bomb
     for index, entry in enumerate(form.iter_unpack(table)):
         info, section = (entry[1], entry[3]) if wide else (entry[3], entry[5])
         start, binding = entry[0], info >> 4
         if binding == _STB_LOCAL or start == 0:
             continue
-        name = strings[start : strings.find(b"\0", start, start + _MAX_NAME)]
+        name = _name(strings, start, _MAX_NAME)
+        left -= len(name)
+        if left < 0:
+            raise UnreadableError("its symbols' names are many times as long as the names that it holds")
         number = numbers[index] if numbers else 0
         version = names.get(number & ~_HIDDEN, b"")
         if section != 0:
@@ -135,11 +141,14 @@ def _needed(
     """Versions by number, and those without which the loader refuses the file (not the weak ones)."""
     names: dict[int, bytes] = {}
     found: list[NeededVersion] = []
+    left = _MAX_RECORDS
     for place, (_, count, library, first, _) in _records(source, elf, values, _DT_VERNEED, _DT_VERNEEDNUM, "HHIII"):
-        for _, (_, flags, number, name, _) in _chain(source, elf, place + first, count, "IHHII"):
-            names[number & ~_HIDDEN] = text = _name(strings, name)
+        own = _chain(source, elf, place + first, min(count, left), "IHHII")
+        left -= len(own)
+        for _, (_, flags, number, name, _) in own:
+            names[number & ~_HIDDEN] = text = _name(strings, name, _MAX_VERSION)
             if not flags & _VER_FLG_WEAK:
-                found.append(NeededVersion(_decoded(_name(strings, library)), _decoded(text)))
+                found.append(NeededVersion(_decoded(_name(strings, library, _MAX_VERSION)), _decoded(text)))
     return names, tuple(found)
 
 
@@ -152,7 +161,7 @@ def _defined(
     records = _records(source, elf, values, _DT_VERDEF, _DT_VERDEFNUM, "HHHHIII")
     for place, (_, flags, number, _, _, first, _) in records:
         for _, (name, _) in _chain(source, elf, place + first, 1, "II"):
-            text = _name(strings, name)
+            text = _name(strings, name, _MAX_VERSION)
             every.add(_decoded(text))
             if not flags & _VER_FLG_BASE:
                 names[number & ~_HIDDEN] = text
@@ -180,8 +189,10 @@ def _chain(source: ByteSource, elf: Elf, at: int, count: int, form: str) -> list
     return found
 
 
-def _name(strings: bytes, start: int) -> bytes:
-    return strings[start : strings.find(b"\0", start, start + _MAX_NAME)]
+def _name(strings: bytes, start: int, limit: int) -> bytes:
+    """The name at `start`, cut at `limit` bytes."""
+    end = strings.find(b"\0", start, start + limit)
+    return strings[start : end if end >= 0 else start + limit]
 
 
 def _decoded(name: bytes) -> str:

@@ -14,8 +14,10 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
 
 from stoker.verify.python_probe import NoProbeAnswerError, ask
 
@@ -110,7 +112,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
             continue
         seen.add(key)
         package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
-        if package is None or not requirement.specifier.contains(package.version, prereleases=True):
+        if package is None or not _fits(requirement, package):
             # Also one in another version: pip would replace it.
             absent.update(dict.fromkeys((key[0], *(canonicalize_name(e) for e in requirement.extras))))
             continue
@@ -139,10 +141,19 @@ def _applies(requirement: Requirement, python: PythonFacts, extras: frozenset[st
     if requirement.marker is None:
         return True
     version = f"{python.version[0]}.{python.version[1]}"
-    return any(
-        requirement.marker.evaluate({"python_version": version, "python_full_version": f"{version}.0", "extra": extra})
-        for extra in ("", *extras)
-    )
+    values = {"python_version": version, "python_full_version": f"{version}.0"}
+    try:
+        return any(requirement.marker.evaluate({**values, "extra": extra}) for extra in ("", *extras))
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return True  # pip would stop here; whoever wrote it meant to require it
+
+
+def _fits(requirement: Requirement, package: Distribution) -> bool:
+    """Whether pip would leave the installed package as it is."""
+    try:
+        return requirement.specifier.contains(package.version, prereleases=True)
+    except (InvalidVersion, TypeError):
+        return False
 
 
 def _extras_of(requirement: Requirement) -> list[str]:
