@@ -32,9 +32,23 @@ def test_the_command_and_the_folder_tell_builds_apart(stoker: Stoker, tmp_path: 
     try:
         terminal.wait()
         shown = terminal.display.strip().splitlines()
-        assert len(shown) == 2, "a line each, on 80 columns"
-        assert "sh -c" in shown[1]
-        assert "in …/a-" in shown[1]
-        assert shown[1].endswith("ngth")
+        assert len(shown) == 3, "headings, and a line each on 80 columns"
+        assert shown[0].split() == ["ID", "NAME", "STATE", "TOOK", "LEFT", "COMMAND"]
+        short, name, *_ = shown[2].split()
+        assert (name, stoker.status(short)["name"]) == ("one", "one")
+        assert "sh -c" in shown[2]
+        assert shown[2].endswith("ngth")
+        assert "\x1b[31mfailed (3)" in terminal.raw.decode()
+    finally:
+        terminal.close()
+
+
+def test_without_colour_where_a_person_wants_none(stoker: Stoker) -> None:
+    stoker.run("run", "--plain", "--", "false")
+    terminal = Terminal(stoker.argv("ls"), {**stoker.env, "NO_COLOR": "1"}, stoker.root)
+    try:
+        terminal.wait()
+        assert "failed (1)" in terminal.display
+        assert b"\x1b[31m" not in terminal.raw
     finally:
         terminal.close()

@@ -21,7 +21,7 @@ from stoker.record import builds as builds_module
 from stoker.record.builds import (
     LOST_REASON,
     NoSuchBuildError,
-    builds_with_phase,
+    builds_with_estimates,
     final_state,
     is_live,
     list_builds,
@@ -68,13 +68,14 @@ def make_build(
     events: tuple[ev.Event, ...] = (),
     supervisor: dict[str, Any] | None = None,
     ended: dict[str, Any] | None = None,
+    cwd: str = "/src",
 ) -> BuildPaths:
     paths = BuildPaths(builds_dir() / build_id)
     paths.root.mkdir(parents=True)
     started = T0 - age
-    paths.spec.write_text(json.dumps({"name": name, "command": ["ninja"], "cwd": "/src", "created": started}))
+    paths.spec.write_text(json.dumps({"name": name, "command": ["ninja"], "cwd": cwd, "created": started}))
     journal = JournalWriter(paths.journal)
-    begin = ev.BuildStarted(build_id, name, ("ninja",), "/src", str(paths.output), "host", 8, 2**34, "0.1.0")
+    begin = ev.BuildStarted(build_id, name, ("ninja",), cwd, str(paths.output), "host", 8, 2**34, "0.1.0")
     for n, event in enumerate((begin, *events)):
         journal.append(event, started + n)
     journal.close()
@@ -226,12 +227,32 @@ def test_the_one_that_lives_is_meant(supervisor: subprocess.Popen[bytes]) -> Non
         resolve(None)
 
 
+def test_a_build_is_meant_by_the_end_of_its_id_too() -> None:
+    make_build("torch-1101-0930-4f1a", age=10, events=(DONE,))
+    make_build("torch-1101-0931-77bc", events=(DONE,))
+    assert resolve("4f1a").id == "torch-1101-0930-4f1a"
+
+
+def test_without_a_word_the_working_folders_build_is_meant(
+    supervisor: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    make_build("mine-1", age=10, events=(DONE,), cwd=str(tmp_path / "here"))
+    make_build("other-2", events=(DONE,))
+    assert resolve(None).id == "mine-1"
+    make_build("live-3", supervisor=live(supervisor))
+    assert resolve(None).id == "live-3", "what lives goes before what is over"
+    make_build("live-4", age=5, supervisor=live(supervisor), cwd=str(tmp_path / "here"))
+    assert resolve(None).id == resolve(None, live_only=True).id == "live-4"
+
+
 def test_a_pause_is_told_however_long_ago_it_was(supervisor: subprocess.Popen[bytes]) -> None:
     quiet = tuple(ev.Noticed("info", "x" * 1000) for _ in range(100))
     paused = ev.LevelSet("auto", 4, "hard")
     make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), paused, *quiet), supervisor=live(supervisor))
     make_build("b-2", age=5, events=(ev.StepStarted(1, 1, "b", (), 1), paused, DONE))
-    assert [(b.id, b.phase) for b in builds_with_phase()] == [("b-1", "frozen"), ("b-2", "done")]
+    assert [(b.id, b.phase) for b in builds_with_estimates()] == [("b-1", "frozen"), ("b-2", "done")]
 
 
 @pytest.mark.parametrize("word", ["..", "../builds", ".", "/etc", "a/b", "", "\x1b[2J", "b-1/../b-1", "*"])

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return the exit status."""
     streams.fill()
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv) or _without_words()
     try:
         _check_address_space()
         _check_command(words)
@@ -74,6 +74,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
         sys.stderr.close()
         return 141
+
+
+def _without_words() -> list[str]:
+    """Return what a bare `stoker` means: the builds, before a person at a terminal, else help."""
+    from stoker.cli.screen import has_size, running_in_terminal
+
+    return ["home"] if running_in_terminal() and has_size() else ["help"]
 
 
 def _check_address_space() -> None:
@@ -132,8 +139,8 @@ def _check_command(words: Sequence[str]) -> None:
     raise CliError(f"no command {words[0]!r}; {hint}", USAGE)
 
 
-def build_parser(chosen: str) -> argparse.ArgumentParser:
-    """Make the parser of all sub-commands; only the chosen one gets its arguments, which may need modules."""
+def build_parser(*chosen: str) -> argparse.ArgumentParser:
+    """Make the parser of all sub-commands; only the chosen ones get their arguments, which may need modules."""
     parser = Parser(
         prog="stoker",
         description=DESCRIPTION,
@@ -147,7 +154,7 @@ def build_parser(chosen: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(
             name, help=help_text, description=help_text[:1].upper() + help_text[1:], allow_abbrev=False
         )
-        if name == chosen:
+        if name in chosen:
             _module(name).add_arguments(sub)
     return parser
 
@@ -158,6 +165,7 @@ def _module(name: str) -> Any:
 
 
 COMMANDS = {
+    "home": "all builds on one screen; 'stoker' alone does the same",
     "run": "run a build and watch it",
     "demo": "a small real build that fights for memory, made on the spot",
     "attach": "watch a build that runs or has ended",
@@ -178,5 +186,8 @@ COMMANDS = {
     "profiles": "how projects are built: list, show or check",
     "rules": "the failures that diagnose knows: check your own, or try them on a log",
     "themes": "list or check the colour themes",
+    "completion": "print what makes a shell complete stoker's commands",
+    "help": "what a command does; --man prints the manual page",
+    "version": "print the version",
 }
 """What there is, with a line of help. Each is a module of `cli.commands` with `add_arguments` and `run`."""

@@ -26,6 +26,7 @@ from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
+from stoker.model.status import time_left
 from stoker.record.in_words import in_words
 from stoker.record.journal_reader import JournalError, load_state
 from stoker.record.jsonlines import BadLineError, parse_line
@@ -71,6 +72,13 @@ class BuildSummary:
     ended: float | None
     exit_code: int | None
     live: bool
+    left: float | None = None
+    """Seconds, where `builds_with_estimates` knows them."""
+
+    @property
+    def short_id(self) -> str:
+        """The end of its ID, which means it on the command line too."""
+        return self.id.rpartition("-")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +106,20 @@ def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
 
-def builds_with_phase() -> list[BuildSummary]:
-    """Return all builds, those that live with whether they are paused, which may stand anywhere in a journal."""
-    return [replace(build, phase=_phase_by_journal(build)) if build.live else build for build in list_builds()]
+def builds_with_estimates() -> list[BuildSummary]:
+    """Return all builds, those that live first, with what may stand anywhere in their journals: whether they are
+    paused, and the time left."""
+    builds = [_by_journal(build) if build.live else build for build in list_builds()]
+    return sorted(builds, key=lambda build: not build.live)
 
 
-def _phase_by_journal(build: BuildSummary) -> Phase:
+def _by_journal(build: BuildSummary) -> BuildSummary:
     try:
-        return final_state(BuildPaths(builds_dir() / build.id)).phase
+        state = final_state(BuildPaths(builds_dir() / build.id))
     except JournalError:
-        return build.phase
+        return build
+    left = time_left(state, time.time())
+    return replace(build, phase=state.phase, left=left[0] if left is not None and not state.over else None)
 
 
 def what_and_where(build: BuildSummary, width: int) -> str:
@@ -116,9 +128,10 @@ def what_and_where(build: BuildSummary, width: int) -> str:
 
 
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
-    """Find the build meant by an ID, a name, or the beginning of one; raises NoSuchBuildError.
+    """Find the build meant by an ID, its end, a name, or the beginning of one; raises NoSuchBuildError.
 
-    Of several the one that lives is meant. Where none lives: without a word, or by its exact name, the newest.
+    Of several the one that lives is meant. Where none lives: without a word, or by its exact name, the newest. Without
+    a word a build of the working folder goes before any other.
     """
     builds = list_builds()
     found, exact = _matches(builds, wanted)
@@ -131,9 +144,20 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     live = [b for b in found if b.live]
     if live_only and not live:
         raise NoSuchBuildError("no build is live" if wanted is None else f"build {found[0].id} is over")
-    if len(live) > 1 or (not live and len(found) > 1 and not exact):
-        raise _ambiguous(wanted, live or found)
-    return BuildPaths(builds_dir() / (live or found)[0].id)
+    meant = live or found
+    if wanted is None:
+        meant = [b for b in meant if b.cwd == _working_folder()] or meant
+    if len(meant) > 1 and (live or not exact):
+        raise _ambiguous(wanted, meant)
+    return BuildPaths(builds_dir() / meant[0].id)
+
+
+def _working_folder() -> str:
+    """Return where we are; empty where that folder is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequence[BuildSummary], bool]:
@@ -144,6 +168,8 @@ def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequen
     by_name = [b for b in builds if b.name == wanted]
     if by_id or by_name or not wanted:
         return by_id or by_name, True
+    if by_end := [b for b in builds if b.short_id == wanted]:
+        return by_end, False
     return [b for b in builds if b.id.startswith(wanted) or b.name.startswith(wanted)], False
 
 

@@ -1,51 +1,68 @@
-"""`stoker events`: a build's journal."""
+"""`stoker events`: what has happened in a build by its journal, or the journal itself."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
-import time
+from collections.abc import Callable
 
 from stoker.cli import arguments
+from stoker.cli.screen import in_colour
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.codec import encode_record
-from stoker.model.events import Record
-from stoker.model.text import clean
+from stoker.model.events import Record, Sampled
+from stoker.model.reduce import reduce
+from stoker.model.state import BuildState
+from stoker.model.update import Update
 from stoker.record.builds import is_live
 from stoker.record.journal_reader import follow_journal, read_journal
+from stoker.show.plain import PlainRenderer
+
+PROGRESS_SECONDS = 60.0
+"""Between two lines of progress: this is read afterwards, when less of it will do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker events`."""
     arguments.build_id(parser)
     parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows, until the build ends")
-    arguments.as_json(parser)
+    parser.add_argument("--json", action="store_true", help="the journal's own records, one JSON object a line")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the journal, one event a line."""
+    """Print what has happened, in the order in which it did."""
     paths = find(args.id)
+    hear = _print_record if args.json else Narrator().hear
     seq = 0
     for record in read_journal(paths.journal):
         seq = record.seq
-        _print_record(record, as_json=args.json)
+        hear(record)
     if args.follow:
-        asyncio.run(_follow(paths, seq, as_json=args.json))
+        asyncio.run(_follow(paths, seq, hear))
     return 0
 
 
-async def _follow(paths: BuildPaths, seq: int, *, as_json: bool) -> None:
+async def _follow(paths: BuildPaths, seq: int, hear: Callable[[Record], None]) -> None:
     async for record in follow_journal(paths.journal, seq, over=lambda: not is_live(paths)):
-        _print_record(record, as_json=as_json)
+        hear(record)
 
 
-def _print_record(record: Record, *, as_json: bool) -> None:
-    data = encode_record(record)
-    if as_json:
-        print(json.dumps(data), flush=True)
-        return
-    clock = time.strftime("%H:%M:%S", time.localtime(record.time))
-    facts = {k: v for k, v in data.items() if k not in ("v", "seq", "t", "type")}
-    print(f"{clock} {record.event.kind:<18} {clean(json.dumps(facts, ensure_ascii=False), 500)}", flush=True)
+def _print_record(record: Record) -> None:
+    print(json.dumps(encode_record(record)), flush=True)
+
+
+class Narrator:
+    """Says in plain lines what records mean together."""
+
+    def __init__(self) -> None:
+        self._state = BuildState()
+        self._renderer = PlainRenderer(colour=in_colour(), interval=PROGRESS_SECONDS)
+
+    def hear(self, record: Record) -> None:
+        """Take the next record; a tick's are said together, once its sample closes it."""
+        self._state = reduce(self._state, record)
+        if isinstance(record.event, Sampled) or self._state.over:
+            for line in self._renderer.update(Update(self._state, "replay"), record.time):
+                print(line, flush=True)

@@ -7,16 +7,30 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 
 from stoker.cli import arguments
+from stoker.cli.colours import Tone, painter
 from stoker.cli.narration import say
 from stoker.launch.repair import repair_all
+from stoker.model.state import Phase
 from stoker.model.text import clean
-from stoker.model.units import format_duration
-from stoker.record.builds import BuildSummary, builds_with_phase, what_and_where
+from stoker.model.units import format_duration, format_rough
+from stoker.record.builds import BuildSummary, builds_with_estimates, what_and_where
 
 LEAST_COMMAND = 16
 """Characters of a build's command and folder in the list, in however narrow a terminal."""
+
+NAME = 20
+"""Characters of a build's name on a terminal; the ID before it says which one it is."""
+
+WIDE = 100
+"""Columns of a terminal from which on there is room for when each build was started."""
+
+STATE = 2
+"""The column of a terminal's list that is coloured."""
+
+TONES: dict[Phase, Tone] = {"done": "good", "failed": "bad", "stopped": "warning"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,46 +39,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the builds, newest first."""
+    """Print the builds: those that live, then the others, newest first."""
     for line in repair_all():
         say(line)
-    builds = builds_with_phase()
+    builds = builds_with_estimates()
     if args.json:
-        rows = [
-            {
-                "id": b.id,
-                "name": b.name,
-                "command": list(b.command),
-                "cwd": b.cwd,
-                "state": b.phase,
-                "started": b.started,
-                "ended": b.ended,
-                "exit_code": b.exit_code,
-                "live": b.live,
-            }
-            for b in builds
-        ]
-        print(json.dumps(rows))
-        return 0
-    if not builds:
-        print("stoker: no builds yet; start one with: stoker run -- ninja -C build", file=sys.stderr)
-    heads = [_head(b) for b in builds]
-    widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
-    for b, cells in zip(builds, heads, strict=True):
-        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
-        print(head + what_and_where(b, max(LEAST_COMMAND, _columns() - len(head))))
+        print(json.dumps([_as_json(build) for build in builds]))
+    elif not builds:
+        say("no builds yet; start one with: stoker run -- ninja -C build")
+    else:
+        _print(builds)
     return 0
 
 
-def _head(build: BuildSummary) -> tuple[str, ...]:
-    """Return what stands before a build's command in the list."""
+def _as_json(build: BuildSummary) -> dict[str, object]:
+    return {
+        "id": build.id,
+        "name": build.name,
+        "command": list(build.command),
+        "cwd": build.cwd,
+        "state": build.phase,
+        "started": build.started,
+        "ended": build.ended,
+        "exit_code": build.exit_code,
+        "live": build.live,
+        "seconds_left": None if build.left is None else round(build.left, 1),
+    }
+
+
+def _print(builds: Sequence[BuildSummary]) -> None:
+    """On a terminal in its width, below headings; elsewhere whole, with the whole ID, which begins with the name."""
+    terminal, paint = sys.stdout.isatty(), painter()
+    columns = shutil.get_terminal_size().columns if terminal else sys.maxsize
+    heads = headings(columns)
+    rows = [cells_of(build, columns) if terminal else (clean(build.id), *_how(build)) for build in builds]
+    widths = [max(map(len, column)) for column in zip(*rows, *([heads] if terminal else []), strict=True)]
+    if terminal:
+        print(paint(_joined(_padded(heads, widths)) + "COMMAND", "heading"))
+    for build, row in zip(builds, rows, strict=True):
+        cells = _padded(row, widths)
+        what = what_and_where(build, max(LEAST_COMMAND, columns - len(_joined(cells))))
+        state = STATE if terminal else STATE - 1
+        cells[state] = paint(cells[state], TONES.get(build.phase, "live"))
+        print(_joined(cells) + paint(what, None if build.live else "dim"))
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return "".join(f"{cell}  " for cell in cells)
+
+
+def headings(columns: int) -> tuple[str, ...]:
+    """Return the headings of a list in so many columns, but for the command's."""
+    return ("ID", "NAME", "STATE", "TOOK", "LEFT", *(("STARTED",) if columns >= WIDE else ()))
+
+
+def cells_of(build: BuildSummary, columns: int) -> tuple[str, ...]:
+    """Return a cell for each of these headings."""
+    name = clean(build.name)
+    short = name if len(name) <= NAME else name[: NAME - 1] + "…"
+    state, started, took, left = _how(build)
+    return clean(build.short_id), short, state, took, left, *((started,) if columns >= WIDE else ())
+
+
+def _how(build: BuildSummary) -> tuple[str, str, str, str]:
     begun = time.localtime(build.started)
     this_year = begun.tm_year == time.localtime().tm_year
-    took = format_duration((build.ended or time.time()) - build.started)
-    code = f" ({build.exit_code})" if build.exit_code else ""
-    return clean(build.id), build.phase + code, time.strftime("%m-%d %H:%M" if this_year else "%Y-%m-%d", begun), took
-
-
-def _columns() -> int:
-    """Return the terminal's columns; what goes elsewhere is whole."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    return (
+        build.phase + (f" ({build.exit_code})" if build.exit_code else ""),
+        time.strftime("%m-%d %H:%M" if this_year else "%Y-%m-%d", begun),
+        format_duration((build.ended or time.time()) - build.started),
+        "" if build.left is None else format_rough(build.left),
+    )

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.screen(parser)
     arguments.limits(parser)
     parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be run, and run nothing")
     parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
     arguments.settings(parser)
     parser.add_argument(
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if args.set:
         raise CliError("--set goes with a profile, as in: stoker run -p pytorch --set arch=8.0")
     if args.resume:
+        if args.dry_run:
+            raise CliError("--dry-run does not go with --resume; 'stoker status' shows where the build stopped")
         return _resume(args, words)
     if not words:
         raise CliError("run needs a command; write it after --, as in: stoker run -- ninja -C build")
@@ -98,6 +101,11 @@ def _warner(args: argparse.Namespace) -> Callable[[str], None]:
 
 def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int:
     """Start the build that `make` makes of the working folder, and watch it."""
+    if args.dry_run:
+        from stoker.cli.dry_run import dry_run_lines
+
+        print("\n".join(dry_run_lines(make(os.getcwd()))))
+        return 0
     screen = None if args.detach else pick_screen(args)
 
     def checked(folder: str) -> BuildRequest:

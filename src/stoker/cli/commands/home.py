@@ -1,0 +1,68 @@
+"""`stoker home`: all builds on one screen; the one that is chosen is attached to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+
+from stoker.cli.commands.ls import cells_of, headings
+from stoker.cli.errors import USAGE, CliError
+from stoker.cli.narration import say
+from stoker.cli.screen import pick_screen
+from stoker.cli.tui_options import TuiOptions
+from stoker.cli.watch import show_build
+from stoker.cli.which_build import find
+from stoker.launch.repair import repair_all
+from stoker.model.state import Phase
+from stoker.record.builds import builds_with_estimates, what_and_where
+from stoker.show.tui.home import HomeApp, HomeRow
+
+INKS: dict[Phase, str] = {"done": "ok", "failed": "error", "stopped": "warn"}
+
+LEAST_COMMAND = 16
+"""Characters of a build's command and folder, in however narrow a terminal."""
+
+PADDING = 2
+"""Cells that the table puts around each of its cells."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `stoker home`."""
+    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the list, and each build that is chosen, until the person leaves the list."""
+    screen = pick_screen(argparse.Namespace(json=False, plain=False, theme=args.theme))
+    if not isinstance(screen, TuiOptions):
+        raise CliError("this is no terminal for a full screen; 'stoker ls' prints the builds", USAGE)
+    for line in repair_all():
+        say(line)
+    chosen: str | None = ""
+    while chosen is not None:
+        app = HomeApp(
+            _rows,
+            screen.theme,
+            ascii_only=screen.ascii_only,
+            no_colour=bool(os.environ.get("NO_COLOR")),
+            chosen=chosen,
+        )
+        chosen = app.run(mouse=False)
+        if chosen is not None:
+            show_build(find(chosen), screen)
+    return 0
+
+
+def _rows() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
+    """Return headings, and a row for each build; its command takes what the other columns leave of the terminal."""
+    columns = shutil.get_terminal_size().columns
+    builds, heads = builds_with_estimates(), headings(columns)
+    cells = [cells_of(build, columns) for build in builds]
+    taken = sum(PADDING + max(map(len, column)) for column in zip(heads, *cells, strict=True))
+    width = max(LEAST_COMMAND, columns - taken - PADDING)
+    rows = (
+        HomeRow(build.id, (*row, what_and_where(build, width)), INKS.get(build.phase, "accent"))
+        for build, row in zip(builds, cells, strict=True)
+    )
+    return (*heads, "COMMAND"), tuple(rows)

@@ -1,0 +1,127 @@
+"""All builds on one screen, the one to be looked at next is chosen. Textual's own table and footer.
+
+Unaware of where builds are found and of how one is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Label
+
+from stoker.config.themes import Theme
+from stoker.show.tui.terminal.driver import driver_class
+from stoker.show.tui.terminal.theming import Palette, textual_theme
+
+REFRESH_SECONDS = 2.0
+"""Between two looks at all builds: each live one's journal is read for it."""
+
+
+STATE = 2
+"""The column that is coloured."""
+
+
+class HomeRow(NamedTuple):
+    """A build in the list: its ID, one cell for each heading, and the theme's token for its state."""
+
+    build_id: str
+    cells: tuple[str, ...]
+    ink: str
+
+
+class BuildTable(DataTable[Text]):
+    """The table. All its keys are its own, so that those typed in one burst act in their order."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "look at it"),
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
+
+
+class HomeApp(App[str]):
+    """The list; returns the ID of the build that was chosen, None if the person left."""
+
+    CSS = """
+    Screen { background: $background; color: $foreground; }
+    DataTable { height: 1fr; background: $background; overflow-x: hidden; }
+    Label { padding: 0 1; color: $foreground; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape", "quit", "leave; builds go on"),
+    ]
+
+    def __init__(
+        self,
+        look: Callable[[], tuple[tuple[str, ...], tuple[HomeRow, ...]]],
+        theme: Theme,
+        *,
+        ascii_only: bool,
+        no_colour: bool,
+        chosen: str = "",
+    ) -> None:
+        super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
+        self._look = look
+        self._theme = textual_theme(theme, "stoker-home", no_colour=no_colour)
+        self._palette = Palette(theme, no_colour=no_colour)
+        self._chosen = chosen
+        self._shown: tuple[HomeRow, ...] = ()
+        self._headings: tuple[str, ...] = ()
+        self.animation_level = "none"
+
+    def compose(self) -> ComposeResult:
+        """A line of help where there is no build, the table, the footer."""
+        yield Label("No builds yet. Start one with:  stoker run -- ninja -C build", id="none")
+        yield BuildTable(cursor_type="row", cursor_background_priority="css")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Fill the table, and keep it true."""
+        self.register_theme(self._theme)
+        self.theme = self._theme.name
+        self.refresh_rows()
+        self.set_interval(REFRESH_SECONDS, self.refresh_rows)
+
+    @property
+    def table(self) -> BuildTable:
+        """The table."""
+        return self.query_one(BuildTable)
+
+    def refresh_rows(self) -> None:
+        """Look at the builds anew; what is chosen stays chosen."""
+        headings, rows = self._look()
+        self.query_one("#none").display = not rows
+        if (headings, rows) == (self._headings, self._shown):
+            return
+        chosen = self._chosen or self._at_cursor()
+        self._headings, self._shown, self._chosen = headings, rows, ""
+        self.table.clear(columns=True)
+        self.table.add_columns(*headings)
+        for row in rows:
+            self.table.add_row(*self._inked(row), key=row.build_id)
+        ids = [row.build_id for row in rows]
+        if chosen in ids:
+            self.table.move_cursor(row=ids.index(chosen))
+
+    def _at_cursor(self) -> str:
+        at = self.table.cursor_row
+        return self._shown[at].build_id if 0 <= at < len(self._shown) else ""
+
+    def _inked(self, row: HomeRow) -> list[Text]:
+        ink = Style(color=self._palette.style(row.ink).color)
+        return [Text(cell, ink if at == STATE else "", no_wrap=True) for at, cell in enumerate(row.cells)]
+
+    def on_resize(self) -> None:
+        """Give the commands what there is room for now."""
+        self.call_after_refresh(self.refresh_rows)
+
+    def on_data_table_row_selected(self) -> None:
+        """Look at the build at the cursor."""
+        if build_id := self._at_cursor():
+            self.exit(build_id)

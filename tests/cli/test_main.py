@@ -1,0 +1,97 @@
+"""What the program says of itself: help, version, completions, and what it would do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stoker import __version__
+from stoker.cli.main import COMMANDS
+from support.program import Stoker, until
+from support.terminal import Terminal
+
+
+def test_a_bare_call_in_a_pipe_is_help(stoker: Stoker) -> None:
+    done = stoker.run()
+    assert done.returncode == 0
+    assert done.stdout == stoker.run("help").stdout == stoker.run("--help").stdout
+    assert all(re.search(rf"^    {name}\b", done.stdout.decode(), re.MULTILINE) for name in COMMANDS)
+
+
+def test_help_of_a_command_is_its_own(stoker: Stoker) -> None:
+    assert stoker.run("help", "run").stdout == stoker.run("run", "--help").stdout
+    wrong = stoker.run("help", "no\x1bthing")
+    assert (wrong.returncode, wrong.stderr.count(b"\n"), b"\x1b" in wrong.stderr) == (2, 1, False)
+
+
+def test_the_version_in_three_ways(stoker: Stoker) -> None:
+    assert stoker.run("version").stdout == stoker.run("--version").stdout == f"stoker {__version__}\n".encode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_know_every_command(stoker: Stoker, shell: str) -> None:
+    script = stoker.run("completion", shell).stdout.decode()
+    assert all(name in script for name in COMMANDS)
+    assert "detach" in script
+
+
+def test_bash_completes_a_command(stoker: Stoker) -> None:
+    script = stoker.root / "completion"
+    script.write_bytes(stoker.run("completion", "bash").stdout)
+    words = "COMP_WORDS=(stoker dia); COMP_CWORD=1; COMP_LINE='stoker dia'; _shtab_stoker; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", f". {script}; {words}"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "diagnose"
+
+
+def test_the_manual_page_has_all_commands(stoker: Stoker) -> None:
+    page = stoker.run("help", "--man").stdout.decode()
+    assert page.startswith(".TH")
+    assert all(name in page for name in COMMANDS)
+
+
+def test_a_dry_run_says_what_would_run_and_runs_nothing(stoker: Stoker, tmp_path: Path) -> None:
+    done = stoker.run("run", "--dry-run", "-j", "3", "--", "touch", "a b", cwd=tmp_path)
+    assert done.returncode == 0
+    said = done.stdout.decode()
+    assert "touch 'a b'" in said
+    assert f"in {tmp_path}" in said
+    assert "3 jobs" in said
+    assert not (tmp_path / "a b").exists()
+    assert not list(stoker.state.glob("stoker/builds/*"))
+
+
+def test_a_dry_run_of_a_profile_names_its_steps_and_environment(stoker: Stoker, tmp_path: Path) -> None:
+    done = stoker.run("run", "--dry-run", "--no-doctor", "-p", "flash-attention", "--set", "arch=80", cwd=tmp_path)
+    assert "FLASH_ATTN_CUDA_ARCHS=80" in done.stdout.decode()
+    assert "pip wheel" in done.stdout.decode()
+
+
+def test_events_narrate_and_their_json_is_the_journal(stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "build.ninja").write_text("rule r\n  command = exit 3\nbuild broken.o: r\n")
+    stoker.run("run", "--plain", "--", "ninja", cwd=tmp_path)
+    said = stoker.run("events").stdout.decode()
+    assert "broken.o" in said
+    assert "failed" in said
+    assert "{" not in said
+    lines = stoker.run("events", "--json").stdout.splitlines()
+    assert len(lines) == len((stoker.folder(stoker.status()["id"]) / "journal.jsonl").read_bytes().splitlines())
+
+
+def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
+    stoker.run("run", "--plain", "--name", "older", "--", "true")
+    stoker.run("run", "--plain", "--name", "newer", "--", "false")
+    terminal = Terminal(stoker.argv(), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
+    try:
+        until(lambda: "older" in terminal.display and "newer" in terminal.display, "the list")
+        terminal.send("j")
+        terminal.send("\r")
+        until(lambda: "✓ done   older" in terminal.display, "the build at the cursor")
+        terminal.send("q")
+        until(lambda: "newer" in terminal.display and "look at it" in terminal.display, "the list again")
+        terminal.send("q")
+        assert terminal.wait() == 0
+    finally:
+        terminal.close()
