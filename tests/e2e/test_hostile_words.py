@@ -47,6 +47,11 @@ WORDS: dict[str, list[list[str]]] = {
     "simulate": [["EVIL FILE", "--ram", "64G", "--cores", "4"], [EVIL, "--ram", EVIL], [EVIL, "--policy", EVIL]],
     "history": [[EVIL]],
     "profiles": [["show", EVIL], ["check", "EVIL FILE"], [EVIL]],
+    "home": [["--theme", EVIL], [EVIL]],
+    "rules": [["check", "EVIL FILE"], ["try", EVIL], [EVIL]],
+    "completion": [[EVIL]],
+    "help": [[EVIL], ["--man", EVIL]],
+    "version": [[EVIL]],
     "themes": [["check", "EVIL FILE"], [EVIL]],
     EVIL: [[]],
 }

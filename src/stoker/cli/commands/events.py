@@ -34,11 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what has happened, in the order in which it did."""
     paths = find(args.id)
-    hear = _print_record if args.json else Narrator().hear
+    narrator = Narrator()
+    hear = _print_record if args.json else narrator.hear
     seq = 0
     for record in read_journal(paths.journal):
         seq = record.seq
         hear(record)
+    if not args.json:
+        narrator.catch_up()
     if args.follow:
         asyncio.run(_follow(paths, seq, hear))
     return 0
@@ -64,5 +67,9 @@ class Narrator:
         """Take the next record; a tick's are said together, once its sample closes it."""
         self._state = reduce(self._state, record)
         if isinstance(record.event, Sampled) or self._state.over:
-            for line in self._renderer.update(Update(self._state, "replay"), record.time):
-                print(line, flush=True)
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Say what is new since the last time."""
+        for line in self._renderer.update(Update(self._state, "replay"), self._state.time):
+            print(line, flush=True)
