@@ -81,6 +81,14 @@ def test_nothing_known_and_nothing_to_read_are_told_apart(tmp_path: Path) -> Non
     assert not find_causes(tmp_path / "gone.log", state_of(), str(tmp_path)).complete
 
 
+def test_a_failure_that_no_rule_knows_has_a_likely_place_and_no_action(tmp_path: Path) -> None:
+    data = b"[1/9] frob\nFAILED: x \nfrob x\nFATAL no knobs\nninja: build stopped: subcommand failed.\n"
+    found = find_causes(log(tmp_path, data), state_of(failed(data, "x", b"FAILED")), str(tmp_path))
+    (cause,) = found.causes
+    assert (cause.rule, cause.line, cause.job, found.action) == ("unknown-failure", 4, "x", None)
+    assert data[cause.offset :].startswith(b"FATAL")
+
+
 def test_of_a_large_output_the_part_before_the_first_failure_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
