@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from stoker.cli.main import main
 from stoker.diagnose import log_files
 from stoker.diagnose.log_files import logs_in, unpacked
 
@@ -58,6 +59,28 @@ def test_a_packed_log_that_was_cut_off_ends_where_it_breaks(pack: Callable[[byte
     noise = b"".join(b"%d\n" % (n * n * 7919 % 1_000_003) for n in range(200_000))
     found = all_of(pack(noise)[:-2000])
     assert noise.startswith(found)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress, bz2.compress])
+@pytest.mark.parametrize("hostile", [b"\0" * 900_000, b"[9/9] Building\n" * 60_000], ids=["no-lines", "lines"])
+def test_a_bomb_is_read_up_to_a_limit_and_judged_by_what_was_read(
+    hostile: bytes,
+    pack: Callable[[bytes], bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(log_files, "MAX_UNPACKED", 100_000)
+    log = tmp_path / "bomb"
+    log.write_bytes(pack(b"a.cpp:1:10: fatal error: mpi.h: No such file or directory\n" + hostile))
+    assert main(["diagnose", str(log)]) == 0
+    said = capsys.readouterr()
+    assert "mpi.h" in said.out
+    assert said.err.count("\n") == 1
+    assert "the rest was not read" in said.err
+    log.write_bytes(pack(hostile))
+    assert main(["diagnose", str(log)]) == 1  # a build's end that was not read is no good one
+    assert "nothing known in it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("magic", [b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"BZh"])

@@ -1,6 +1,6 @@
 """Logs as they come: packed, in UTF-16, one of a folder. Unaware of what they say.
 
-Memory is bounded whatever a file unpacks to.
+Memory is bounded whatever a file unpacks to, and so is how much of it is read.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ MAX_DEPTH = 4
 SUFFIXES = (".log", ".txt", ".out", ".err", ".output")
 PACKED = (".gz", ".xz", ".zst", ".bz2")
 
+MAX_UNPACKED = 2 << 30
+"""Bytes of a packed log's text that are read: four times a verbose build of PyTorch. A few MB can unpack to a TB."""
+
 _HEAD = 4096
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
@@ -49,22 +52,25 @@ class _Peeked:
 
 
 class _Unpacked:
-    """What a packed file holds; one that was cut off ends where it breaks."""
+    """What a packed file holds; one that was cut off ends where it breaks, a huge one at MAX_UNPACKED."""
 
-    def __init__(self, file: Readable) -> None:
-        self._file = file
-        self._begun = False
+    def __init__(self, file: Readable, at_limit: Callable[[], None]) -> None:
+        self._file, self._at_limit = file, at_limit
+        self._count = 0
 
     def read(self, size: int, /) -> bytes:
+        if self._count >= MAX_UNPACKED:
+            self._at_limit()
+            return b""
         try:
-            data = self._file.read(size)
+            data = self._file.read(min(size, MAX_UNPACKED - self._count))
         except _FAULTS as err:
             if isinstance(err, OSError) and err.errno is not None:
                 raise
-            if self._begun:
+            if self._count:
                 return b""
             raise OSError(None, f"it cannot be unpacked: {err}") from err
-        self._begun = True
+        self._count += len(data)
         return data
 
 
@@ -82,13 +88,16 @@ class _Recoded:
         return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def unpacked(file: Readable) -> Readable:
-    """Return a file that gives the log's text, whatever it is packed in. Raises OSError."""
+def unpacked(file: Readable, at_limit: Callable[[], None] = lambda: None) -> Readable:
+    """Return a file that gives the log's text, whatever it is packed in. Raises OSError.
+
+    `at_limit` is called when a packed log reaches MAX_UNPACKED, where its text ends.
+    """
     head = file.read(_HEAD)
     source: Readable = _Peeked(head, file)
     opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
     if opener is not None:
-        packed = _Unpacked(opener(source))
+        packed = _Unpacked(opener(source), at_limit)
         head = packed.read(_HEAD)
         source = _Peeked(head, packed)
     encoding = _utf16(head)

@@ -55,11 +55,13 @@ def read_log(
     no_error: Callable[[str], bool] = lambda _: False,
     *,
     has_failed: bool = False,
+    is_whole: Callable[[], bool] = lambda: True,
 ) -> LogReading:
     """Return what a log says that stands at the start of `line`. Raises OSError.
 
     After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
-    `has_failed`: so much is known of the build, whatever its last lines say.
+    `has_failed`: so much is known of the build, whatever its last lines say. `is_whole`: whether the file's end, once
+    it is reached, is the log's.
     """
     scanner = Scanner(rules, no_error)
     tail, complete = Block(b"", line, b""), True
@@ -69,6 +71,7 @@ def read_log(
         if enough():
             complete = not block.after
             break
+    complete = complete and is_whole()
     matches = scanner.matches()
     causes = [cause_of(match) for match in matches]
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()

@@ -21,7 +21,7 @@ from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
 from stoker.diagnose.blocks import PORTION
 from stoker.diagnose.killed_lines import names_killed
-from stoker.diagnose.log_files import logs_in, unpacked
+from stoker.diagnose.log_files import MAX_UNPACKED, logs_in, unpacked
 from stoker.diagnose.log_reading import LogReading, read_log
 from stoker.diagnose.match import to_json
 from stoker.diagnose.rule import Rule
@@ -122,7 +122,13 @@ def _answer(name: str, rules: Sequence[Rule]) -> _Answer:
     build = _build(name)
     if build is None:
         with _file(name) as file, _Progress(clean(name)) as progress:
-            return _Answer(name, read_log(unpacked(file), rules, enough=progress.step))
+            cut: list[bool] = []
+            text = unpacked(file, lambda: cut.append(True))
+            reading = read_log(text, rules, enough=progress.step, is_whole=lambda: not cut)
+        if cut:
+            limit = format_bytes(MAX_UNPACKED)
+            print(f"stoker: {clean(name)}: unpacks to more than {limit}; the rest was not read", file=sys.stderr)
+        return _Answer(name, reading)
     state = final_state(build)
     if not state.over and progress_of(state).failed:
         print(f"stoker: {clean(name)} still runs; what has failed so far:", file=sys.stderr, flush=True)
@@ -192,13 +198,14 @@ def _as_text(answer: _Answer) -> str:
     if answer.reading.ended_well:
         met = ", ".join(f"{clean(cause.title)} (line {cause.line})" for cause in causes)
         return f"{name}: {WELL}{f'; on its way it met: {met}' if met else ''}\n"
-    return render(causes) if causes else f"{name}: {_nothing_text(answer.state)}\n"
+    return render(causes) if causes else f"{name}: {_nothing_text(answer)}\n"
 
 
-def _nothing_text(state: BuildState | None) -> str:
+def _nothing_text(answer: _Answer) -> str:
     """Return what is said where no cause is known, of a build if it has failed at all."""
+    state = answer.state
     if state is None:
-        return EMPTY
+        return EMPTY if answer.reading.complete else NOTHING
     if state.over and state.outcome != "done":
         return NOTHING
     if state.outcome == "done":
