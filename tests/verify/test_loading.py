@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 from stoker.model.report import Problem, Report
+from stoker.show.report_text import verdict_line
 from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
@@ -210,6 +211,40 @@ class TestWhatAPackageBrings:
         assert report.exit_status() == status, report.problems
         if "extra" in "".join(requires):
             assert "pip install 'pack[gpu]'" in grave(report)[0].remedy
+
+    @pytest.mark.parametrize("requires", [["other-thing", "numpy"], ["other-thing[fast]"]])
+    def test_a_library_that_an_absent_requirement_may_bring_is_not_called_missing(
+        self, wheel: Write, user: bytes, environment: dict[str, str], requires: list[str]
+    ) -> None:
+        """rmm-cu12 needs librapids_logger.so, which a requirement of its requirement librmm-cu12 brings."""
+        report = judged(wheel({"pack/_C.so": user}, HERE, requires=requires), environment, "H100")
+
+        assert (report.verdict, report.exit_status(strict=True)) == ("none", 0), report.problems
+        assert re.search(r", if other-thing.*, not installed here, brings librmm\.so\.$", verdict_line(report))
+        [problem] = [p for p in report.problems if p.severity == "warning"]
+        assert problem.what.startswith("librmm.so: may come with requirements that are not installed here: other-thing")
+
+    def test_with_every_requirement_installed_what_none_of_them_has_is_missing(
+        self, wheel: Write, user: bytes, cc: Compile, install: Callable[..., Path], environment: dict[str, str]
+    ) -> None:
+        path = wheel({"pack/_C.so": user}, HERE, requires=["other-thing"])
+        install("other-thing", "1.0", cc("libother.so"))
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.what.startswith("librmm.so is missing")
+
+    def test_device_code_that_awaits_a_library_runs_if_it_comes(
+        self, tmp_path: Path, wheel: Write, nvcc: Compile, environment: dict[str, str]
+    ) -> None:
+        dep = build(tmp_path / "x/librmm.so", 'extern "C" int dep() { return 1; }', "-Wl,-soname,librmm.so")
+        plain = ["-shared", "-Xcompiler", "-fPIC", "-cudart", "none", "-arch=sm_90"]
+        code = nvcc("awaiting.so", *plain, "-Xlinker", f"--no-as-needed,{dep}")
+
+        report = judged(wheel({"pack/_C.so": code.read_bytes()}, HERE, requires=["other-thing"]), environment, "H100")
+
+        assert report.exit_status() == 0, report.problems
+        assert verdict_line(report) == "All of it will run, if other-thing, not installed here, brings librmm.so."
 
     def test_an_installed_requirement_is_looked_into(
         self, tmp_path: Path, wheel: Write, user: bytes, install: Callable[..., Path], environment: dict[str, str]

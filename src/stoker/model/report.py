@@ -168,6 +168,8 @@ class Report:
     verdict: Conclusion = ""
     about: str = ""
     """What it is instead, where there is no code for NVIDIA's GPUs to judge."""
+    condition: str = ""
+    """What has to hold for the verdict, to be read after an "if": requirements of unknown content bring a library."""
     paths: tuple[str, ...] = ()
     files: tuple[FileReport, ...] = ()
     requested: tuple[RequestedArch, ...] = ()
@@ -195,6 +197,7 @@ def bounded(report: Report) -> Report:
         report.ok,
         report.verdict,
         report.about[:MAX_TEXT],
+        report.condition[:MAX_TEXT],
         files=tuple(_file(f) for f in report.files[:MAX_FILES]),
         requested=tuple(replace(r, arch=r.arch[:MAX_TEXT]) for r in report.requested[:MAX_ARCHS]),
         devices=tuple(_device(d) for d in report.devices[:MAX_DEVICES]),

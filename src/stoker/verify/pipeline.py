@@ -89,6 +89,7 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
         ok=verdict not in ("no", "unread"),
         verdict=verdict,
         about="" if any(f.has_code for f in files) else about(units),
+        condition=" and ".join(u.condition for u in units if u.condition) if verdict not in ("no", "unread") else "",
         paths=tuple(request.paths),
         files=tuple(f.report for f in files),
         requested=tuple(requested),

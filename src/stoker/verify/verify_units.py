@@ -48,6 +48,8 @@ class VerifyUnit:
     refusal: str = ""
     partial: bool = False
     """Whether some of it does not load on this machine, and the rest does."""
+    condition: str = ""
+    """What has to hold for it to load, where that cannot be known here."""
 
     @property
     def machines(self) -> set[str]:
@@ -177,7 +179,7 @@ def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Pr
         n: None for _, li in users for n in li.dynamic.needed
         if n not in inside and n not in SYSTEM_LIBRARIES and n not in brought.libraries and not _LOADER.fullmatch(n)
         and not provider(n, li.dynamic.needed, li.path.name) and not bringer(n, brought.absent)
-        and not CUDA.fullmatch(n)
+        and not CUDA.fullmatch(n) and n not in found.awaited
     }  # fmt: skip
     if not names:
         return []
@@ -202,6 +204,7 @@ def _add(unit: VerifyUnit, found: LinkFindings | None) -> None:
     if found is not None:
         unit.problems += found.notes
         unit.partial = found.partial
+        unit.condition = found.condition
         unit.files = [
             replace(f, problems=(*f.problems, *found.problems.get(f.path, ())), loads=f.path not in found.failing,
                     refusal=found.failing.get(f.path, ""))

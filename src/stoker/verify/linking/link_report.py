@@ -58,6 +58,10 @@ class LinkFindings(NamedTuple):
     failing: Mapping[str, str]
     notes: Sequence[Problem]
     partial: bool
+    awaited: Sequence[str] = ()
+    """Libraries that requirements may bring which are not installed here, so that nobody can say."""
+    condition: str = ""
+    """What has to hold for that, to be read after an "if"."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class _Examination:
     """What stops a file from loading: libraries that are nowhere, and versions and symbols."""
     expected: dict[str, dict[str, None]] = field(default_factory=dict)
     """Libraries that are not here, by who brings them."""
+    awaited: dict[str, None] = field(default_factory=dict)
     problems: dict[str, list[Problem]] = field(default_factory=dict)
 
     def run(self) -> LinkFindings:
@@ -91,7 +96,8 @@ class _Examination:
             found = [*self._missing(path), *self.refused.get(path, ())]
             self.problems.setdefault(name, []).extend(Problem(severity, name, p.what, p.remedy) for p in found)
         why = {self.unit.names[p]: self._why(p) for p in failing}
-        return LinkFindings(self.problems, why, self._notes(), bool(missed) and not fatal)
+        partial = bool(missed) and not fatal
+        return LinkFindings(self.problems, why, self._notes(), partial, tuple(self.awaited), self._condition())
 
     def _examine(self, member: SharedLibrary, own: set[str], imported: Mapping[str, Path]) -> None:
         name = self.unit.names[member.path]
@@ -121,17 +127,21 @@ class _Examination:
             yield from self.linker.load(python, Deadline()).loaded
 
     def _note_missing(self, member: SharedLibrary, closure: Closure, own: set[str]) -> None:
-        """What nobody brings is lost; what the driver, Python or a requirement brings is expected."""
+        """What the driver, Python or a requirement brings is expected. The rest is awaited while it is not known what
+        all requirements bring, and lost otherwise."""
         for missing in closure.missing:
             if missing.needed_by != str(member.path) and _real(Path(missing.needed_by)) in own:
                 continue
             who = missing.provider or bringer(missing.name, self.unit.brought.absent)
-            if who == "torch" and "libc10.so" in closure.by_name:
-                who = ""  # the torch that is here brings the libraries of another CUDA
+            torch_here = who == "torch" and "libc10.so" in closure.by_name
+            if torch_here:
+                who = ""  # it brings the libraries of another CUDA
             elif "torch" in self.unit.brought.absent and CUDA.fullmatch(missing.name):
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
+            elif self.unit.brought.absent and not torch_here and not self._extras([missing.name]):
+                self.awaited[missing.name] = None
             else:
                 self.lost.setdefault(member.path, []).append(missing)
 
@@ -152,8 +162,7 @@ class _Examination:
         return [Problem("error", "", what, self._remedy(names))]
 
     def _remedy(self, names: Sequence[str]) -> str:
-        extras = [e for e, r in self.unit.brought.by_extra.items() if any(bringer(n, r) for n in names)]
-        if extras:
+        if extras := self._extras(names):
             return f"an extra brings {_it(names)}: pip install '{self.unit.title}[{','.join(extras)}]'"
         if all(CUDA.fullmatch(n) for n in names):
             return (
@@ -161,6 +170,14 @@ class _Examination:
                 "LD_LIBRARY_PATH"
             )
         return f"install {_it(names)}, or put the folder in the RPATH or in LD_LIBRARY_PATH"
+
+    def _extras(self, names: Sequence[str]) -> list[str]:
+        return [e for e, r in self.unit.brought.by_extra.items() if any(bringer(n, r) for n in names)]
+
+    def _condition(self) -> str:
+        if not self.awaited:
+            return ""
+        return f"{_listed(self.unit.brought.absent)}, not installed here, brings {_listed([*self.awaited])}"
 
     def _failing(self) -> set[Path]:
         """What will not load, by itself or for one of the unit's own that it needs."""
@@ -201,6 +218,12 @@ class _Examination:
             elif who not in ("Python", "the NVIDIA driver", "ROCm"):
                 text += ", which is required; none that fits is installed here"
             notes.append(Problem("info", self.unit.title, text))
+        if self.awaited:
+            what = (
+                f"{_listed([*self.awaited], _MAX_LIBRARIES)}: may come with requirements that are not installed here: "
+                f"{_listed(self.unit.brought.absent, _MAX_LIBRARIES)}"
+            )
+            notes.append(Problem("warning", self.unit.title, what, "install the requirements, and verify again"))
         return notes
 
 
