@@ -158,6 +158,25 @@ def test_an_action_is_a_known_word_and_a_variable_harmless(tmp_path: Path, more:
         load_rules(_file(tmp_path, f"{GOOD}  {more}\n"))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "autom4te: error: /usr/bin/m4 failed with exit status: 1",
+        "configure.ac:3: error: possibly undefined macro: AC_PROG_LIBTOOL",
+        "a.asm:1: error: parser: instruction expected",
+        "setup.py:12: error: Incompatible types in assignment",
+        "frob: error: no such thing",
+    ],
+)
+def test_only_a_compiler_says_that_a_source_does_not_compile(line: str) -> None:
+    assert "compile-error" not in rules_in(line)
+
+
+@pytest.mark.parametrize("place", ["a.h:1:2", "x/a.c++:1:2", "a.C:1", "/usr/include/c++/12/vector:3:4", "<stdin>:1:2"])
+def test_a_compiler_names_a_place_in_a_source(place: str) -> None:
+    assert rules_in(f"{place}: error: expected ';' before 'int'") == ["compile-error"]
+
+
 def test_a_variable_is_read(tmp_path: Path) -> None:
     more = "  action: set-variable\n  variable: CMAKE_POLICY_VERSION_MINIMUM=3.5\n"
     (rule,) = load_rules(_file(tmp_path, GOOD + more))
