@@ -91,8 +91,10 @@ def clean(text: str | bytes, limit: int = DEFAULT_LIMIT) -> str:
     Line ends and tabs become a space, escapes go, whatever else cannot be shown becomes U+FFFD. At most `limit`
     characters stay; then comes a cut mark. `clean(clean(x)) == clean(x)`.
     """
-    if isinstance(text, str) and len(text) <= limit and text.isascii() and text.isprintable():
-        return text
+    if len(text) <= limit and text.isascii():
+        plain_text = text if isinstance(text, str) else text.decode("ascii")
+        if plain_text.isprintable():
+            return plain_text
     raw = text[: _RAW_PER_SHOWN * limit + _RAW_EXTRA]
     shown = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     shown = _shown(_ESCAPE.sub("", shown).replace("\r\n", "\n").replace("\t", " "))
