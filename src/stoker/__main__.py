@@ -2,6 +2,6 @@
 
 import sys
 
-from stoker.cli.main import main
+from stoker.cli.entry import main
 
 sys.exit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
-import resource
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -17,7 +16,6 @@ from stoker.config.paths import UnsafeFolderError
 from stoker.contract.strict_json import ContractError
 from stoker.launch.refusals import LaunchError
 from stoker.model.text import clean
-from stoker.model.units import format_bytes
 
 DESCRIPTION = """\
 Run a long build within the machine's memory; watch and govern it from any terminal.
@@ -29,10 +27,6 @@ stoker attach                     look at it again, from any login
 stoker jobs 12                    let 12 of its compilers run at once; 'auto' for what cores and memory allow
 stoker demo                       a small real build, made on the spot
 """
-
-LEAST_ADDRESS_SPACE = 64 * 1024 * 1024
-"""Bytes of address space (ulimit -v) below which no command got to its work, on Python 3.11. Where exactly it breaks
-off, and in what words, is chance."""
 
 UNMAPPED = "failed to map segment"
 """What the C library says of a shared object for which the process may have no more memory (glibc's elf/dl-load.c)."""
@@ -51,7 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     streams.fill()
     words = list(sys.argv[1:] if argv is None else argv) or _without_words()
     try:
-        _check_address_space()
         _check_command(words)
         return _handled(_parsed(words))
     except CliError as err:
@@ -81,16 +74,6 @@ def _without_words() -> list[str]:
     from stoker.cli.screen import has_size, running_in_terminal
 
     return ["home"] if running_in_terminal() and has_size() else ["help"]
-
-
-def _check_address_space() -> None:
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
-        raise CliError(
-            f"the address space is limited to {format_bytes(limit)} (ulimit -v), too little to run at all; raise that "
-            "limit; a build that was started goes on",
-            FAILURE,
-        )
 
 
 def _scarce(err: Exception) -> str:
