@@ -76,12 +76,13 @@ def render(report: Report, width: int = WIDTH, height: int = 0, *, colour: bool 
 
 def verdict_line(report: Report) -> str:
     """The verdict in one sentence, what is behind it, and what has to hold for it."""
-    condition = f", if {clean(report.condition)}" if report.condition else ""
+    condition = f"if {clean(report.condition)}" if report.condition else ""
     if report.verdict in HEADLINES:
         what = clean(verdict_reason(report)).removesuffix(".")
-        return f"{HEADLINES[report.verdict]}{': ' if what else ''}{what}{condition}."
+        return f"{HEADLINES[report.verdict]}{': ' if what else ''}{what}{', ' * bool(condition)}{condition}."
     if report.about or not any(f.has_code for f in report.files):
-        return f"Nothing to judge for NVIDIA GPUs: {clean(report.about) or 'there is no code for them'}{condition}."
+        loads = f"; it loads {condition}" if condition else ""
+        return f"Nothing to judge for NVIDIA GPUs: {clean(report.about) or 'there is no code for them'}{loads}."
     if any(p.severity == "warning" for p in report.problems):
         return "There was no GPU to judge for; see the warnings below."
     return "Nothing wrong was found; there was no GPU to judge for."

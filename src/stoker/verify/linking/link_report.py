@@ -177,7 +177,9 @@ class _Examination:
     def _condition(self) -> str:
         if not self.awaited:
             return ""
-        return f"{_listed(self.unit.brought.absent)}, not installed here, brings {_listed([*self.awaited])}"
+        absent = self.unit.brought.absent
+        any_of = "one of " if len(absent) > 1 else ""
+        return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
 
     def _failing(self) -> set[Path]:
         """What will not load, by itself or for one of the unit's own that it needs."""
