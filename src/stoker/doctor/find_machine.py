@@ -97,6 +97,12 @@ def _finite(value: int) -> int | None:
 
 
 def _own_processes() -> int:
-    """Count the processes of this user; the limit counts threads too, so this is the least that counts."""
-    owners = (process.info["uids"] for process in psutil.process_iter(["uids"]))
+    """Count the processes of this user; the limit counts threads too, so this is the least that counts.
+
+    0 where they cannot be counted, as with hardly any open files: the other limits are still worth a word.
+    """
+    try:
+        owners = [process.info["uids"] for process in psutil.process_iter(["uids"])]
+    except OSError:
+        return 0
     return sum(owner is not None and owner.real == os.getuid() for owner in owners)
