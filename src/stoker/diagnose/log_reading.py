@@ -19,6 +19,9 @@ from stoker.diagnose.wrappers import unwrapped
 from stoker.model.diagnosis import LOG_BEGINS_LATE, Cause
 from stoker.model.text import plain
 
+FOLLOWS = 10
+"""Lines behind a known failure, though builds may survive it, within which an unknown one is taken for its result."""
+
 Verdict = Literal["known", "unknown", "begins-late", "ended-well", "nothing"]
 """`nothing`: there is nothing in it."""
 
@@ -77,7 +80,7 @@ def read_log(
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
     if all(match.rule.survivable for match in matches) and not well:
         likely = scanner.likely.cause()
-        if likely is not None and (likely.line or 0) > max((match.line for match in matches), default=0):
+        if likely is not None and (likely.line or 0) > max((match.line + FOLLOWS for match in matches), default=0):
             causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
         causes = _last_lines(tail)
