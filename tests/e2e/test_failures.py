@@ -106,8 +106,10 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
 )
 def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path: Path, *, kept: bool) -> None:
     """As below pip: between two attempts nothing is known of the next ninja, and its folder may have been removed."""
-    go = {name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("cleaned", "again", "seen")}
-    kill = f"sleep 1; touch {tmp_path}/killed; kill -9 $$"
+    go = {
+        name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("counted", "cleaned", "again", "seen")
+    }
+    kill = f"{go['counted']}; touch {tmp_path}/killed; kill -9 $$"
     once = f"if [ -e {tmp_path}/killed ]; then {go['seen']}; else {kill}; fi; touch first"
     made = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
     work = tmp_path / "work"
@@ -117,6 +119,9 @@ def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path:
         f"{PYPI_NINJA} -C {work} -j4 || {{ {clean}; {go['cleaned']}; exit 1; }}\n"
     )
     build = stoker.detach("sh", "-c", script, cwd=tmp_path, jobs=2)
+    until(lambda: stoker.status(build)["progress"]["total_known"], "the plan")
+    until(lambda: stoker.status(build)["progress"]["finished"] == 6, "the others")
+    (tmp_path / "counted").touch()
     until(lambda: (tmp_path / "killed").exists() and not stoker.status(build)["schedulers"][-1]["running"], "the kill")
     seen = [stoker.status(build)["progress"]]
     (tmp_path / "cleaned").touch()
