@@ -72,6 +72,12 @@ def test_a_driver_can_be_asked_about(
     assert said in " ".join(text.split())
 
 
+def test_a_driver_that_is_older_than_the_gpu_does_not_know_it(stoker: Stoker, library: Path) -> None:
+    status, text = stoker(str(library), "--device", "B200", "--driver", "525.60")
+    assert status == 1
+    assert "the driver 525.60 (CUDA 12.0) is older than B200 and does not know it" in " ".join(text.split())
+
+
 def test_a_device_without_code_is_called_before_it_fails(stoker: Stoker, library: Path) -> None:
     status, text = stoker(str(library), "--device", "V100", "--device", "H100", "--arch-list", "8.0;9.0")
 

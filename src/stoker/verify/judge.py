@@ -20,6 +20,7 @@ from stoker.model.report import (
 from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, toolkit_of_ptx
 from stoker.verify.binary.device_code import Code, ReadFile
 from stoker.verify.gpu.devices import Device
+from stoker.verify.gpu.driver_versions import KNOWS_GPU, first_driver
 from stoker.verify.library_builds import library, vendors
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
@@ -315,9 +316,11 @@ def _problem(file: ReadFile, found: ModuleTally, device: Device, *, fatal: bool,
 
 
 def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:
-    """A driver too old for the CUDA that a file was built with or is linked to."""
+    """A driver too old for the GPU, or for the CUDA that a file was built with or is linked to."""
     if device.cuda is None:
         return None
+    if (stranger := _unknown_gpu(device)) is not None:
+        return stranger
     groups: dict[str, list[tuple[int, ReadFile]]] = {}
     for file in (f for f in files if f.has_code):
         majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
@@ -335,6 +338,18 @@ def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None
                 f"install driver {need}, or build with CUDA {device.cuda[0]}",
             )  # fmt: skip
     return None
+
+
+def _unknown_gpu(device: Device) -> Problem | None:
+    """A driver that was asked about and is older than the GPU. One that runs a GPU here knows it, whatever it says."""
+    first = KNOWS_GPU.get(device.arch.capability)
+    if device.memory is not None or device.cuda is None or first is None or device.cuda >= first:
+        return None
+    driver = f"the driver {device.driver}".rstrip()
+    return Problem(
+        "error", "", f"{driver} (CUDA {_dotted(device.cuda)}) is older than {device.name} and does not know it",
+        f"install driver {first_driver(first)} or later",
+    )  # fmt: skip
 
 
 def judge_requested(files: Sequence[ReadFile], wanted: Sequence[Wanted]) -> tuple[list[RequestedArch], list[Problem]]:

@@ -20,6 +20,13 @@ FIRST = {
 }  # fmt: skip
 """The first Linux driver of each CUDA version."""
 
+KNOWS_GPU = {
+    (7, 0): (9, 0), (7, 5): (10, 0), (8, 0): (11, 0), (8, 6): (11, 1), (8, 9): (11, 8), (9, 0): (11, 8),
+    (10, 0): (12, 8), (10, 3): (12, 9), (12, 0): (12, 8), (12, 1): (12, 9),
+}  # fmt: skip
+"""The first CUDA version that compiles for a capability: a driver that serves no later one has never met the GPU.
+Jetsons are left out, whose drivers go by other numbers."""
+
 _VERSION = re.compile(r"(\d{3})(?:\.\d{1,3}){0,2}", re.ASCII)
 _CUDA = re.compile(r"(\d{1,2})\.(\d)", re.ASCII)
 

@@ -214,8 +214,11 @@ def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:
         return [("error", f"is not named as a wheel must be ({wheel.path.name})")]
     found: list[tuple[Severity, str]] = []
     if _normal(wheel.info_folder) != _normal(f"{match['name']}-{match['version']}.dist-info"):
-        what = f"is named {match['name']}-{match['version']} and holds {wheel.info_folder}: pip will refuse it"
-        found.append(("error", what))
+        what = f"is named {match['name']}-{match['version']} and holds {wheel.info_folder}"
+        if _normal(wheel.info_folder).startswith(_normal(f"{match['name']}-")):  # pip goes by the project alone
+            found.append(("warning", what))
+        else:
+            found.append(("error", f"{what}: pip will refuse it"))
     named = {"-".join(t) for t in product(*(match[k].split(".") for k in ("python", "abi", "platform")))}
     inside = set(wheel.field("Tag", "WHEEL"))
     if named != inside:
