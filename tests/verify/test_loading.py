@@ -384,6 +384,7 @@ class TestOtherCode:
             "CPU code for Windows x86_64 in _C.pyd", "CPU code for macOS aarch64 in _C.so",
         ]  # fmt: skip
         assert [r.exit_status() for r in (windows, apple)] == [0, 0]
+        assert [r.condition for r in (windows, apple)] == ["it is installed on Windows", "it is installed on macOS"]
 
     def test_device_code_in_a_binary_of_windows_is_read(
         self, wheel: Write, nvcc: Compile, tmp_path: Path, environment: dict[str, str]

@@ -91,8 +91,10 @@ def verdict_reason(report: Report) -> str:
         return ""
     devices = [d for d in report.devices if d.verdict == report.verdict]
     if devices:
-        more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
-        return f"on {device_name(devices[0])}{more}: {devices[0].why}"
+        alike = [d for d in devices if d.why == devices[0].why]
+        more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
+        others = "; others for other reasons" if len(alike) < len(devices) else ""
+        return f"on {device_name(devices[0])}{more}: {devices[0].why}{others}"
     missing = [r.arch for r in report.requested if r.state == "missing"]
     if missing and report.verdict == "no":
         return f"{_and_more(missing)} asked for and missing"

@@ -130,6 +130,7 @@ def _check_wheel(unit: VerifyUnit, host: Host) -> None:
     python: PythonFacts | None = None
     if system := foreign_system(unit.wheel):
         unit.problems.append(Problem("info", unit.wheel, f"is for {system}: judged by its device code alone"))
+        unit.condition = f"it is installed on {system}"
     else:
         python, unit.refusal = host.python_for(unit.wheel, unit.requires_python)
     members = {name: li for name, li in unit.libraries.items() if li.elf.machine_name == host.machine}
