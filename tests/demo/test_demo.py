@@ -32,6 +32,7 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("compiler", KINDS)
 def test_it_builds_and_is_then_up_to_date(tmp_path: Path, compiler: str) -> None:
@@ -44,6 +45,7 @@ def test_it_builds_and_is_then_up_to_date(tmp_path: Path, compiler: str) -> None
     assert "no work to do" in build(command).stdout
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("compiler", KINDS)
 def test_its_error_is_a_real_one(tmp_path: Path, compiler: str) -> None:

@@ -68,6 +68,7 @@ def test_a_job_that_left_something_behind_has_not_failed_while_ninja_waits_for_t
     assert ends == ["ok"] * 8
 
 
+@pytest.mark.long
 def test_a_failure_that_pip_would_hide_ends_what_waits_as_well(stoker: Stoker, tmp_path: Path) -> None:
     """The output comes when ninja has ended, and that must not be after hours of work for a build that has failed."""
     folder = write_ninja(tmp_path / "p", sleepers(("first", "sleep 1.5; echo error: no; false"), 12))

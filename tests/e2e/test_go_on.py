@@ -39,6 +39,7 @@ def builds(stoker: Stoker) -> list[str]:
     return [p.name for p in (stoker.state / "stoker" / "builds").iterdir()]
 
 
+@pytest.mark.long
 def test_the_remedy_by_a_key_and_the_build_ends_well(stoker: Stoker, terminal: Terminal, clone: Path) -> None:
     (old,) = builds(stoker)
     terminal.send("f")

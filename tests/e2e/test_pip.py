@@ -75,6 +75,7 @@ def in_mid_build(status: dict[str, Any]) -> bool:
     return bool(p["total_known"] and (p["finished"], p["running"], p["total"]) == (UNITS, 1, UNITS + 3))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_ninja_below_pip_is_counted_though_pip_hides_it(stoker: Stoker, package: Path) -> None:
     target = package.parent / "target"

@@ -204,6 +204,7 @@ NASTY = b"\n".join(
 )
 
 
+@pytest.mark.long
 def test_hostile_output_harms_no_terminal_and_is_kept_to_the_byte(
     stoker: Stoker, open_terminal: Open, tmp_path: Path
 ) -> None:
@@ -242,6 +243,7 @@ def test_hostile_output_harms_no_terminal_and_is_kept_to_the_byte(
 NAMES = ("[/red]a[/].o", "[@click=app.quit]b[/].o", "c\u202egnp.o", "d\x1b]52;c;ZXZpbA==\x07.o", "e\x9b2J\x1b[2J.o")
 
 
+@pytest.mark.long
 def test_hostile_names_are_shown_harmlessly_on_every_screen(
     stoker: Stoker, open_terminal: Open, tmp_path: Path
 ) -> None:

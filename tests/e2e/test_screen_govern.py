@@ -117,6 +117,7 @@ def test_a_picked_job_is_frozen_thawed_and_run_alone(stoker: Stoker, terminal: T
     assert "8 done" in terminal.wait_for("exit code 0")
 
 
+@pytest.mark.long
 def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal: Terminal, folder: Path) -> None:
     terminal.send(DOWN)
     terminal.wait_for("X kill")

@@ -124,6 +124,7 @@ def test_a_sick_engine_says_where_it_is_and_goes_on(stoker: Stoker, slow: Path) 
     assert [e["pid"] for e in stoker.events(build) if e["type"] == "engine_started"] == [engine]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tool", ["ninja", "make"])
 def test_a_clock_that_is_set_while_the_engine_is_replaced_costs_no_job(
     stoker: Stoker, tmp_path: Path, tool: str

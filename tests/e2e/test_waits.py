@@ -51,6 +51,7 @@ def test_a_job_with_a_free_place_says_that_it_waits_for_memory_and_for_a_pause(s
     assert len(told) < 40, "a line for each change, and not for each look"
 
 
+@pytest.mark.long
 def test_where_all_places_are_taken_that_is_what_a_job_waits_for(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_burns(tmp_path / "p", burns(6, 1.0))
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
