@@ -404,6 +404,8 @@ def test_what_dies_for_memory_runs_again_on_a_full_state_disk(stoker: Stoker, tm
         until(lambda: running(stoker, build), "a running job")
         fill(stoker.state / "filler")
         (project / "go").touch()
+        until((stoker.folder(build) / "exit.json").exists, "the end")
+        (stoker.state / "filler").unlink()  # the journal's end may have waited for that
         status = stoker.ended(build)
         assert (status["state"], status["exit_code"], status["progress"]["finished"]) == ("done", 0, 1)
     finally:

@@ -48,7 +48,7 @@ def main() -> None:
         for _ in range(200):
             digest = hashlib.sha256(digest).digest()
     if "--fail" in inputs:
-        sys.exit(f"{output}: error: this one is wrong on purpose")
+        sys.exit(f"{Path(output).stem}.cpp:1:1: error: this one is wrong on purpose")
     Path(output).parent.mkdir(parents=True, exist_ok=True)
     Path(output).write_text("".join(inputs) + "\\n")
 
