@@ -6,11 +6,11 @@ import argparse
 import os
 import shutil
 
-from stoker.cli.commands.ls import cells_of, headings
+from stoker.cli.commands.ls import LEAST_COMMAND, cells_of, headings
 from stoker.cli.errors import USAGE, CliError
 from stoker.cli.narration import say
-from stoker.cli.screen import pick_screen
-from stoker.cli.tui_options import TuiOptions
+from stoker.cli.screen import has_size, running_in_terminal
+from stoker.cli.tui_options import tui_options
 from stoker.cli.watch import show_build
 from stoker.cli.which_build import find
 from stoker.launch.repair import repair_all
@@ -19,9 +19,6 @@ from stoker.record.builds import builds_with_estimates, what_and_where
 from stoker.show.tui.home import HomeApp, HomeRow
 
 INKS: dict[Phase, str] = {"done": "ok", "failed": "error", "stopped": "warn"}
-
-LEAST_COMMAND = 16
-"""Characters of a build's command and folder, in however narrow a terminal."""
 
 PADDING = 2
 """Cells that the table puts around each of its cells."""
@@ -34,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the list, and each build that is chosen, until the person leaves the list."""
-    screen = pick_screen(argparse.Namespace(json=False, plain=False, theme=args.theme))
-    if not isinstance(screen, TuiOptions):
+    if not (running_in_terminal() and has_size()):
         raise CliError("this is no terminal for a full screen; 'stoker ls' prints the builds", USAGE)
+    screen = tui_options(args.theme)
     for line in repair_all():
         say(line)
     chosen: str | None = ""

@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 
 from stoker.cli import arguments
-from stoker.cli.colours import Tone, painter
 from stoker.cli.narration import say
+from stoker.cli.screen import in_colour
 from stoker.launch.repair import repair_all
 from stoker.model.state import Phase
-from stoker.model.text import clean
+from stoker.model.text import PLAIN_INK, Ink, Span, clean, sgr
 from stoker.model.units import format_duration, format_rough
 from stoker.record.builds import BuildSummary, builds_with_estimates, what_and_where
 
@@ -30,7 +30,8 @@ WIDE = 100
 STATE = 2
 """The column of a terminal's list that is coloured."""
 
-TONES: dict[Phase, Tone] = {"done": "good", "failed": "bad", "stopped": "warning"}
+INKS: dict[Phase, Ink] = {"done": Ink(fg="green"), "failed": Ink(fg="red"), "stopped": Ink(fg="yellow")}
+LIVE = Ink(fg="cyan")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,19 +70,24 @@ def _as_json(build: BuildSummary) -> dict[str, object]:
 
 def _print(builds: Sequence[BuildSummary]) -> None:
     """On a terminal in its width, below headings; elsewhere whole, with the whole ID, which begins with the name."""
-    terminal, paint = sys.stdout.isatty(), painter()
+    terminal, colour = sys.stdout.isatty(), in_colour()
     columns = shutil.get_terminal_size().columns if terminal else sys.maxsize
     heads = headings(columns)
     rows = [cells_of(build, columns) if terminal else (clean(build.id), *_how(build)) for build in builds]
     widths = [max(map(len, column)) for column in zip(*rows, *([heads] if terminal else []), strict=True)]
     if terminal:
-        print(paint(_joined(_padded(heads, widths)) + "COMMAND", "heading"))
+        print(sgr([Span(_joined(_padded(heads, widths)) + "COMMAND", Ink(bold=True))], colour=colour))
     for build, row in zip(builds, rows, strict=True):
         cells = _padded(row, widths)
         what = what_and_where(build, max(LEAST_COMMAND, columns - len(_joined(cells))))
         state = STATE if terminal else STATE - 1
-        cells[state] = paint(cells[state], TONES.get(build.phase, "live"))
-        print(_joined(cells) + paint(what, None if build.live else "dim"))
+        line = [
+            Span(_joined(cells[:state])),
+            Span(cells[state], INKS.get(build.phase, LIVE)),
+            Span("  " + _joined(cells[state + 1 :])),
+            Span(what, PLAIN_INK if build.live else Ink(dim=True)),
+        ]
+        print(sgr(line, colour=colour))
 
 
 def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
