@@ -18,6 +18,7 @@ def engine_of(memory: Any, pulse: Any) -> Any:
     engine: Any = Engine.__new__(Engine)
     schedulers = SimpleNamespace(books=lambda: [1])
     engine._parts = SimpleNamespace(memory=memory, schedulers=schedulers, failures=SimpleNamespace(waits=False))
+    engine._parts.senses = SimpleNamespace(listen=lambda _now: None)
     engine._wakeup, engine._logs_pace = Wakeup(), LogsPace()
     engine._supervisor = SimpleNamespace(build_is_over=lambda: False)
     engine._asked, engine._ready_at = False, 0.0

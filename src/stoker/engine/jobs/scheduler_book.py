@@ -27,8 +27,9 @@ PATIENCE_TICKS = 3
 same loop in which it notices the exit, so one is enough. A ninja that is stopped, or waits for a disk, may yet do so.
 """
 
-MAX_SPARE = 200
-"""Records kept of jobs that nobody saw, in case one of them is that of a job whose end is noticed later."""
+MAX_SPARE = 2000
+"""Records kept of jobs that nobody saw, in case one of them is that of a job whose end is noticed later: as many as
+short jobs of a large machine end while an engine is stopped for some seconds."""
 
 MAX_FIRST = 1000
 """Jobs remembered from a ninja's start on until its plan says which of them only renewed its manifest."""

@@ -107,7 +107,7 @@ class BuildLoop:
     def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:
         """Note who has exited, `vanished` from a scan or noticed since; whether somebody has."""
         exits = self._senses.take_exits()
-        jobs = [self._jobs.exit(key, noticed, noticed) for key, noticed in exits]
+        jobs = [self._jobs.exit(key, last_seen, noticed) for key, last_seen, noticed in exits]
         for use in vanished:
             self._senses.forget_exit(use.job.key)
             jobs.append(self._jobs.exit(use.job.key, self._last_tick, time.time()))

@@ -203,6 +203,7 @@ class Engine:
             searching = not self._parts.schedulers.books()
             # Asked anew each time: whom a tick found alone, or nobody, may have company by now.
             left = min(left, max(0.0, read_at + memory.reading_pause() - time.monotonic()))
+            self._parts.senses.listen(time.time())
             await self._wakeup.wait(min(left, self._search_pause() if searching else self._birth_pause()))
             if self._asked:
                 self._asked = False

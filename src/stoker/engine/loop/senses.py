@@ -5,6 +5,7 @@ Gives facts; keeps only what it takes to know the next facts from the last ones.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -37,10 +38,17 @@ class Scan(NamedTuple):
         return False
 
 
+AWAY_SECONDS = 2.5
+"""From one wait of the loop to an exit that the next one notices it is two ticks at most and what a tick takes. When it
+was longer, the engine was stopped or had no core, and the process may have ended at any time meanwhile.
+"""
+
+
 class Exit(NamedTuple):
-    """A process that has ended, noticed at a Unix time."""
+    """A process that has ended between these two Unix times."""
 
     key: Key
+    last_seen: float
     noticed: float
 
 
@@ -64,6 +72,7 @@ class Senses:
         self._unready: dict[int, Process] = {}
         self._exit_watch = ExitWatch(self._exited)
         self._exits: list[Exit] = []
+        self._waits = (math.inf, math.inf)
         self._wake = wake
 
     # -- where to read -----------------------------------------------------------------------------------------
@@ -134,8 +143,14 @@ class Senses:
         exits, self._exits = self._exits, []
         return exits
 
+    def listen(self, now: float) -> None:
+        """The loop begins to wait at Unix time `now`: it notices exits meanwhile, and those since its wait before."""
+        self._waits = (self._waits[1], now)
+
     def _exited(self, key: Key) -> None:
-        self._exits.append(Exit(key, time.time()))
+        noticed, listened = time.time(), self._waits[0]
+        was_away = noticed - listened > AWAY_SECONDS
+        self._exits.append(Exit(key, listened if was_away else noticed, noticed))
         self._wake()
 
     # -- the rest ----------------------------------------------------------------------------------------------
