@@ -44,6 +44,8 @@ def test_the_kernel_is_offered_all_of_a_job_and_not_only_its_shell(stoker: Stoke
     """A shell has forked before anybody can look at it; what it forked holds the memory."""
     jobs = [(f"o{n}", COMMANDS[n % 3]) for n in range(6)]
     build = stoker.detach(ninja, "-C", str(write_ninja(tmp_path / "b", jobs)), "-j6", jobs=6)
+    # A small machine would start jobs that nobody knows one by one.
+    assert stoker.run("jobs", build, "6", "--ignore-memory").returncode == 0
     scheduler = stoker.supervisor(build)["build_pid"]
     until(lambda: sleepers(scheduler) == 6, "six jobs")
     until(lambda: not without_score(scheduler), f"a score for {without_score(scheduler)}")
