@@ -164,6 +164,7 @@ COMMANDS = {
     "verify": "prove that binaries will run, and on which GPU",
     "doctor": "say whether a build can succeed here, before it runs",
     "diagnose": "say why a build failed, and what to do",
+    "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",
     "simulate": "run a build on paper: any policy, any memory, any cores",
     "history": "what jobs took in earlier builds",
     "profiles": "how projects are built: list, show or check",
