@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+from stoker.config.attention_settings import AttentionSettings
 from stoker.config.paths import data_dir
 from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import TOKENS, check_theme, load_themes
@@ -36,8 +37,8 @@ def test_the_page_of_themes_names_every_token_and_theme() -> None:
 
 
 def test_the_page_of_settings_names_every_setting_and_action() -> None:
-    known = {f.name for f in dataclasses.fields(Settings)} - {"thresholds"}
-    known |= {f.name for f in dataclasses.fields(Thresholds)}
+    known = {f.name for f in dataclasses.fields(Settings)} - {"thresholds", "attention"}
+    known |= {f.name for part in (Thresholds, AttentionSettings) for f in dataclasses.fields(part)}
     assert set(first_cells(SETTINGS_PAGE.partition("\n## Keys\n")[0])) == known
     keys = section(SETTINGS_PAGE, "Keys")
     rows = [

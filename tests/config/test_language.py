@@ -22,11 +22,15 @@ ALLOWED = {
     ("sense/machine/cpu.py", "guests"),
     ("engine/aftermath/find_cause.py", "tell"),
     ("verify/python_probe.py", "tell"),
+    ("config/attention_settings.py", "bell"),
+    ("config/settings.py", "bell"),
+    ("show/attention.py", "bell"),
+    ("show/terminal_kind.py", "bell"),
     ("decide/time_left/durations.py", "twin"),
     ("engine/learn/remaining.py", "twin"),
     ("model/lessons.py", "twin"),
 }
-"""Words in another sense: the virtual machines of proc_stat(5), a file's place, a value in journals."""
+"""In another sense: a terminal's bell, the virtual machines of proc_stat(5), a file's place, a value in journals."""
 
 MAY_RECUR = {"__init__.py", "__main__.py"}
 """File names; beside them, `cli/commands` has a module for each command, named after it."""

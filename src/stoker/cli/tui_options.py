@@ -73,6 +73,7 @@ def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = 
             ascii_only=options.ascii_only,
             tick=options.settings.tick,
             go_on=go_on,
+            attention=options.settings.attention,
         )
     except ScreensError as err:
         raise ScreensFailedError("the full screen has failed, by a fault of stoker; plain lines: --plain") from err

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.cli import early
@@ -25,6 +28,9 @@ from stoker.serve.client import BuildSource
 from stoker.show import killed_text
 from stoker.show.closing_text import closing_lines
 from stoker.show.update_source import UpdateSource
+
+if TYPE_CHECKING:
+    from stoker.show.attention import Attention
 
 
 def show_build(
@@ -138,4 +144,16 @@ async def run_lines(source: UpdateSource, screen: Screen) -> None:
         return
     from stoker.show.plain import run_plain
 
-    await run_plain(source, sys.stdout, sys.stderr, colour=in_colour())
+    await run_plain(source, sys.stdout, sys.stderr, colour=in_colour(), attention=_attention())
+
+
+def _attention() -> Attention | None:
+    """Return what announces things on a terminal that gets plain lines, which leave its title alone."""
+    if not sys.stderr.isatty() or os.environ.get("CI"):
+        return None
+    from stoker.cli.streams import locale_is_ascii
+    from stoker.config.settings import load_settings, settings_path
+    from stoker.show.attention import Attention
+
+    settings = load_settings(settings_path())[0].attention
+    return Attention(os.environ, replace(settings, title="no"), ascii_only=locale_is_ascii())

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
+from stoker.config.attention_settings import AttentionSettings
 from stoker.config.config_error import ConfigError
 from stoker.config.paths import config_dir
 from stoker.config.strict_yaml import Section, load
@@ -18,7 +19,11 @@ from stoker.model.units import parse_size
 MAX_SIZE = 2**50
 """A petabyte: a larger one is a slip."""
 
-_KEYS = ("theme", "keys", "tick", "ascii", "reserve", "floor", "level", "pressure")
+_KEYS = (
+    "theme", "keys", "tick", "ascii", "notify", "progress", "title",
+    "reserve", "floor", "level", "pressure",
+)  # fmt: skip
+_WAYS = ("auto", "off", "bell", "osc9", "osc777", "osc99")
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,3})?) *%", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)(?: *%)?", re.ASCII)
 
@@ -38,6 +43,9 @@ class Settings:
 
     ascii: Literal["auto", "yes", "no"] = "auto"
     """Whether to draw with ASCII characters alone; "auto" does so where the locale is not UTF-8."""
+
+    attention: AttentionSettings = field(default_factory=AttentionSettings)
+    """`notify`, `progress` and `title`: what the terminal is sent beside its screen."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     """`reserve`, `floor`, `level` and `pressure`: what a build's memory and level are governed by."""
@@ -65,7 +73,12 @@ def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[S
         theme=section.text("theme", defaults.theme),
         keys=_keys(section.section("keys"), actions),
         tick=section.number("tick", defaults.tick, 0.5, 5.0),
-        ascii=cast('Literal["auto", "yes", "no"]', section.choice("ascii", ("auto", "yes", "no"), defaults.ascii)),
+        ascii=cast("Any", section.choice("ascii", ("auto", "yes", "no"), defaults.ascii)),
+        attention=AttentionSettings(
+            cast("Any", section.choice("notify", _WAYS, "auto")),
+            cast("Any", section.choice("progress", ("auto", "yes", "no"), "auto")),
+            cast("Any", section.choice("title", ("yes", "no"), "yes")),
+        ),
         thresholds=_thresholds(section),
     )
     return settings, section.errors

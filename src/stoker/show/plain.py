@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import re
 import shlex
+import sys
 import time
 from typing import NamedTuple, TextIO
 
@@ -19,6 +20,7 @@ from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
 from stoker.show import cache_text, killed_text
+from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.level_text import ungoverned
 from stoker.show.sink import Sink
@@ -59,13 +61,15 @@ async def run_plain(
     colour: bool,
     show_output: bool = True,
     offset: int = 0,
+    attention: Attention | None = None,
 ) -> None:
     """Follow a build to its end. All output from byte `offset` of its log is written before the last narration line.
 
-    A reader of stdout that goes away ends the copying, not the watching; the build never notices either.
+    `attention` is for a terminal at stderr, and goes there past the sanitiser. A reader of stdout that goes away ends
+    the copying, not the watching; the build never notices either.
     """
     renderer = PlainRenderer(colour=colour)
-    out, err = Sink(stdout), Sink(stderr)
+    out, err, aside = Sink(stdout), Sink(stderr), Sink(sys.__stderr__ or stderr)
     over = asyncio.Event()
     copier = asyncio.create_task(_copy(source.log, out, err, over, offset, colour=colour)) if show_output else None
     try:
@@ -76,6 +80,7 @@ async def run_plain(
                     await copier
             now = update.state.time if update.link == "replay" else time.time()
             await err.write(renderer.update(update, now))
+            await aside.send(attention.look(update) if attention is not None else "")
         over.set()
         if copier is not None:
             await copier
@@ -83,6 +88,7 @@ async def run_plain(
         if copier is not None:
             copier.cancel()
             await asyncio.wait([copier])
+        await aside.send(attention.end() if attention is not None else "")
 
 
 async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offset: int, *, colour: bool) -> None:

@@ -26,10 +26,14 @@ class Sink:
 
     async def write(self, lines: Sequence[str]) -> None:
         """Write lines, each with a line end, and flush. Never raises OSError."""
-        if not lines or self.broken:
+        await self.send("".join(f"{line}\n" for line in lines))
+
+    async def send(self, text: str) -> None:
+        """Write text as it is, and flush. Never raises OSError."""
+        if not text or self.broken:
             return
         try:
-            await asyncio.to_thread(self._write, "".join(f"{line}\n" for line in lines))
+            await asyncio.to_thread(self._write, text)
         except OSError as err:
             self.error = err
             self._silence()

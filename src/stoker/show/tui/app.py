@@ -6,6 +6,7 @@ Unaware of sockets, journals and how a build runs. Leaving it never touches the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import signal
@@ -17,8 +18,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from stoker.config.attention_settings import AttentionSettings
 from stoker.config.themes import Theme
 from stoker.model.update import Update
+from stoker.show.attention import Attention
 from stoker.show.tui.control import ControlApp
 from stoker.show.tui.input import actions
 from stoker.show.tui.pages.moment import Clock, Moment
@@ -37,6 +40,8 @@ HANG_UP = 129
 
 TICK = 1.0
 """Seconds between frames: clocks show seconds, and a slow link should carry no more."""
+
+QUIET = AttentionSettings("off", "no", "no")
 
 ThemeWatch = Callable[[], AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]]
 """Yields all themes, and what is wrong with any, whenever a theme file changes."""
@@ -81,11 +86,13 @@ class StokerApp(ControlApp):
         tick: float = TICK,
         clock: Callable[[], float] = time.monotonic,
         go_on: GoOn | None = None,
+        attention: AttentionSettings = QUIET,
     ) -> None:
         super().__init__(
             source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour, go_on=go_on
         )
         self.glyphs = ASCII if ascii_only else UNICODE
+        self.attention = Attention(os.environ, attention, ascii_only=ascii_only)
         self.animation_level = "none"
         self._watch_themes = watch_themes
         self._tick_seconds = tick
@@ -114,6 +121,9 @@ class StokerApp(ControlApp):
         self.set_keymap(self.keymap)
         for error in actions.keymap_errors(self.keymap):
             self.inform(error, "error")
+        self._send_aside(self.attention.begin())
+        self.app_suspend_signal.subscribe(self, lambda _: self._send_aside(self.attention.end()))
+        self.app_resume_signal.subscribe(self, lambda _: self._send_aside(self.attention.begin()))
         self.run_worker(self._listen(), group="source", exit_on_error=False)
         self.run_worker(self.queue.work(), group="commands")
         if self._watch_themes is not None:
@@ -155,6 +165,12 @@ class StokerApp(ControlApp):
         self.queue.settle(self.newest.state)
         self._turn_to_end()
         self.redraw()
+        self._send_aside(self.attention.look(self.newest))
+
+    def _send_aside(self, escape: str) -> None:
+        """Send the terminal what is not drawn."""
+        if self._driver is not None and escape:
+            self._driver.write(escape)
 
     def redraw(self) -> None:
         """Draw what is known on what can be seen."""
@@ -233,6 +249,7 @@ def run_tui(
     ascii_only: bool = False,
     tick: float = TICK,
     go_on: GoOn | None = None,
+    attention: AttentionSettings = QUIET,
 ) -> int | None:
     """Show a build until the person leaves, or has it gone on with by `go_on`.
 
@@ -250,8 +267,14 @@ def run_tui(
         no_colour=bool(os.environ.get("NO_COLOR")),
         tick=tick,
         go_on=go_on,
+        attention=attention,
     )
-    result = app.run(mouse=False)
+    try:
+        result = app.run(mouse=False)
+    finally:
+        if sys.__stderr__ is not None:  # on which Textual draws
+            with contextlib.suppress(OSError):
+                print(app.attention.end(), end="", file=sys.__stderr__, flush=True)
     if app.failure is not None:
         raise app.failure
     if app.return_code:

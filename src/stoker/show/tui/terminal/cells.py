@@ -14,9 +14,12 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 _TOKEN = re.compile(
-    r"\x1b\[([0-9;]*)([mH])|\x1b\[\?2026[hl]|(\n)|([^\x00-\x1f\x7f-\x9f]+)|(\x1b\[[<>?=][0-9;]*\$?[a-zA-Z]|\x07)"
+    r"\x1b\[([0-9;]*)([mH])|\x1b\[\?2026[hl]|(\n)|([^\x00-\x1f\x7f-\x9f]+)"
+    r"|(\x1b\[[<>?=][0-9;]*\$?[a-zA-Z]|\x1b\](?:2|9|22|99|777);[^\x00-\x1f\x7f-\x9f]*\x07|\x1b\[2[23];2t|\x07"
+    r"|\x1bP(?:[^\x1b]|\x1b[^\\])*\x1b\\)"
 )
-"""What Textual writes: styles, moves, sync marks, line feeds, text, private modes, BEL."""
+"""What is written: styles, moves, sync marks, line feeds, text; and what leaves the picture as it is: private modes,
+title, progress, notifications, what a multiplexer hands on (DCS), the pointer's shape, BEL."""
 
 _ENTER, _LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """The terminal's other screen, which is ours, and back to the one that is not: nothing of ours may be drawn there."""
