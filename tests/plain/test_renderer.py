@@ -381,6 +381,10 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
             {"devices": (DeviceReport("compute capability 9.0", "9.0", "ptx-jit", ""),)},
             "slow first start on compute capability 9.0",
         ),
+        (
+            {"condition": "librmm-cu12, not installed here, brings librmm.so"},
+            "runs natively on NVIDIA A100 (8.0), if librmm-cu12, not installed here, brings librmm.so",
+        ),
     ],
 )
 def test_the_verdict_in_one_line(changes: dict[str, Any], verdict: str) -> None:

@@ -157,7 +157,7 @@ def test_what_cannot_be_read_has_a_status_of_its_own(stoker: Stoker, library: Pa
     status, text = stoker(str(tmp_path / "junk.so"), str(library), "--device", "8.0")
 
     assert status == 2
-    assert text.startswith("Something cannot be read: junk.so: not an ELF file.")
+    assert text.startswith("Something cannot be read: junk.so: not a program, a library or device code")
     assert "command.so" in text
     assert stoker(str(tmp_path / "nothing"))[0] == 2
     assert stoker("no_such_package_anywhere")[0] == 2
@@ -174,6 +174,19 @@ def test_of_what_cannot_be_read_nobody_knows_that_it_will_not_run(
     found = json.loads(text)
     assert (status, found["devices"], found["requested"]) == (2, [], [])
     assert "cut off" in found["problems"][0]["what"]
+
+
+def test_of_what_was_asked_for_nothing_is_missing_while_not_all_could_be_read(
+    stoker: Stoker, library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "whole.so").write_bytes(library.read_bytes())
+    (tmp_path / "cut.so").write_bytes(library.read_bytes()[:3000])
+
+    status, text = stoker(str(tmp_path), "--arch-list", "8.0;9.0", "--json")
+
+    found = json.loads(text)
+    assert (status, found["verdict"]) == (2, "unread")
+    assert {r["arch"]: r["state"] for r in found["requested"]}.get("sm_90") is None
 
 
 def test_a_path_that_is_not_there_is_named_as_given_and_counts_as_no_binary(stoker: Stoker, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_both_sizes_and_both_byte_orders_are_read(order: str, machine: int, name
     [
         (b"", "empty"),
         (b"\x7fELF", "cut off"),
-        (b"MZ" + bytes(100), "not an ELF"),
+        (b"MZ" + bytes(100), "not a program"),
         (b"\x7fELF" + bytes(12), "ELF class 0"),
         (b"\x7fELF\x02\x01\x01" + bytes(9), "cut off"),
     ],

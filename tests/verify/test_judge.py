@@ -201,9 +201,13 @@ def test_ptx_that_is_newer_than_the_driver_will_not_be_compiled() -> None:
     assert "driver" in problems[0].remedy
 
 
-@pytest.mark.parametrize("needed", [("libcudart.so.13", "libcublas.so.13"), ("libcudart-9335f6a2.so.13.0.48",)])
+@pytest.mark.parametrize(
+    "needed",
+    [("libcudart.so.13", "libcublas.so.13"), ("libcudart-9335f6a2.so.13.0.48",), ("cudart64_13.dll",),
+     ("KERNEL32.dll", "nvrtc64_130_0.dll")],
+)  # fmt: skip
 def test_a_driver_that_is_older_than_the_cuda_libraries_is_told(needed: tuple[str, ...]) -> None:
-    """Bundled ones too, to whose names auditwheel has added a hash."""
+    """Bundled ones too, to whose names auditwheel has added a hash, and those of Windows."""
     file = binary("sm_90", needed=needed)
 
     assert judge_device([file], device("9.0", cuda=(13, 1)))[0].verdict == "native"
@@ -259,6 +263,15 @@ def test_an_older_build_beside_it_satisfies_the_driver() -> None:
     ]
 
     assert judge_device(files, device("9.0", cuda=(12, 8)))[0].verdict == "native"
+
+
+def test_a_build_that_does_not_say_its_cuda_may_be_an_older_one() -> None:
+    """Windows: libx_cuda118.dll says nothing, libx_cuda130.dll holds machine code that CUDA 13 wrote."""
+    older, newer = binary("sm_80", path="libx_cuda118.dll"), binary("sm_80", path="libx_cuda130.dll", toolkit=(13, 0))
+
+    report, problems = judge_device([older, newer], device("8.0", (12, 8)))
+
+    assert (report.verdict, problems) == ("native", [])
 
 
 def test_thousands_of_failing_files_are_not_listed_one_by_one() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+import struct
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -279,6 +280,61 @@ class TestWhatAPackageBrings:
         assert (report.verdict, report.exit_status(), report.exit_status(strict=True)) == ("part", 0, 1)
         assert {f.path.rpartition("/")[2]: f.loads for f in report.files} == {f"_C{name}": False, f"_D{name}": True}
 
+    def test_a_library_that_could_not_be_read_is_not_called_missing(
+        self, wheel: Write, cc: Compile, nvcc: Compile, environment: dict[str, str]
+    ) -> None:
+        dep = cc("libdep.so", "int dep(void) { return 1; }", "-Wl,-soname,libdep.so")
+        plain = ["-shared", "-Xcompiler", "-fPIC", "-cudart", "none", "-arch=sm_90"]
+        code = nvcc("on_dep.so", *plain, "-Xlinker", f"--no-as-needed,{dep},-rpath,$ORIGIN")
+        members = {"pack/_C.so": code.read_bytes(), "pack/libdep.so": dep.read_bytes()[:9000]}
+
+        report = judged(wheel(members, HERE), environment, "H100")
+
+        assert [p.what for p in report.problems if "missing" in p.what] == []
+        assert (report.verdict, report.devices[0].verdict, report.exit_status()) == ("unread", "native", 2)
+
+    def test_the_reason_is_the_file_that_does_not_load_and_not_another_ones_promise(
+        self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
+    ) -> None:
+        """The tag's promise is about other systems: this one's loader has every version that is needed."""
+        newer = cc("n.so", "#include <pthread.h>\nint f(void) { return pthread_join(0, 0); }").read_bytes()
+        members = {"pack/_A.abi3.so": newer, "pack/_C.abi3.so": user}
+
+        report = judged(wheel(members, f"pack-1.0-{TAG}-{TAG}-manylinux_2_17_x86_64.whl"), environment)
+
+        assert (report.verdict, {p.severity for p in report.problems if "promises" in p.what}) == ("part", {"info"})
+        assert verdict_line(report).startswith("It will run in part: _C.abi3.so: librmm.so is missing")
+
+    def test_device_code_among_a_packages_tests_is_not_judged(
+        self, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        """numba's tests/data/jitlink.ptx is for sm_50 and says nothing about numba."""
+        ptx = b".version 9.9\n.target sm_120a\n.address_size 64\n"
+        members = {"pack/_C.so": cc("c.so").read_bytes(), "pack/cuda/tests/data/jitlink.ptx": ptx}
+
+        report = judged(wheel(members, HERE), environment, "H100")
+
+        assert (report.verdict, report.exit_status()) == ("none", 0)
+        assert report.about == "CPU code for x86_64 in _C.so"
+
+    def test_an_absent_requirement_is_named_once_with_its_extras(
+        self, wheel: Write, user: bytes, environment: dict[str, str]
+    ) -> None:
+        report = judged(wheel({"pack/_C.so": user}, HERE, requires=["other-thing[fast,loud]"]), environment)
+
+        assert report.condition == "other-thing[fast,loud], not installed here, brings librmm.so"
+
+    def test_an_extra_of_an_absent_requirement_brings_its_library(
+        self, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        """torch 2.15 requires cuda-toolkit[cublas,cudart,...], whose extras are NVIDIA's packages."""
+        dep = cc("libcublas.so.13", "int dep(void) { return 1; }", "-Wl,-soname,libcublas.so.13")
+        code = cc("_C.so", "int dep(void); int f(void) { return dep(); }", str(dep)).read_bytes()
+
+        report = judged(wheel({"pack/_C.so": code}, HERE, requires=["cuda-toolkit[cublas]"]), environment)
+
+        assert any(p.what.startswith("libcublas.so.13: cuda-toolkit[cublas] brings it") for p in report.problems)
+
     def test_one_of_several_builds_of_a_library_is_enough(
         self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
     ) -> None:
@@ -349,6 +405,28 @@ class TestTheHost:
 
         assert judged(path, environment, device).exit_status() == status
 
+    def test_a_library_for_musl_is_said_to_be_one(self, cc: Compile, environment: dict[str, str]) -> None:
+        libc = cc("libc.musl-x86_64.so.1", "int dep(void) { return 1; }", "-Wl,-soname,libc.musl-x86_64.so.1")
+        code = cc("x.so", "int dep(void); int f(void) { return dep(); }", str(libc))
+        libc.unlink()
+
+        [problem] = grave(judged(code, environment))
+
+        assert problem.what == "is built for musl, the C library of Alpine Linux; this machine has glibc"
+
+    @pytest.mark.parametrize(("name", "severity"), [("_C.so", "warning"), ("libnvrtc.so.12", "info")])
+    def test_an_empty_search_path_is_called_what_it_is(
+        self, wheel: Write, cc: Compile, environment: dict[str, str], name: str, severity: str
+    ) -> None:
+        """NVIDIA's libnvrtc.so.12 has one, and only NVIDIA can mend it."""
+        member = cc(name, "int f(void) { return 1; }", "-Wl,-rpath,$ORIGIN:").read_bytes()
+
+        [problem] = [
+            p for p in judged(wheel({f"pack/{name}": member}, HERE), environment).problems if "RPATH" in p.what
+        ]
+        assert problem.what.startswith("its RPATH has an empty entry: ")
+        assert problem.severity == severity
+
 
 class TestOtherCode:
     """No code for NVIDIA's GPUs is no fault; it is said what there is instead."""
@@ -396,27 +474,37 @@ class TestOtherCode:
             ["objcopy", "-O", "binary", "--only-section=.nv_fatbin", "--set-section-flags", ".nv_fatbin=alloc",
              str(built), str(tmp_path / "code")], check=True, capture_output=True,
         )  # fmt: skip
-        data = portable({b".text": b"x" * 100, b".nv_fatb": (tmp_path / "code").read_bytes()})
+        sections = {b".text": b"x" * 100, b".nv_fatb": (tmp_path / "code").read_bytes()}
+        data = portable(sections, (b"KERNEL32.dll", b"cudart64_12.dll"))
+        path = wheel({"pack/_C.pyd": data}, "pack-1.0-cp311-cp311-win_amd64.whl")
 
-        report = judged(wheel({"pack/_C.pyd": data}, "pack-1.0-cp311-cp311-win_amd64.whl"), environment, "A100", "V100")
+        report = judged(path, environment, "A100", "V100")
 
         assert [d.verdict for d in report.devices] == ["native", "no"]
         assert any("is for Windows" in p.what for p in report.problems)
+        assert report.files[0].needed == ("KERNEL32.dll", "cudart64_12.dll")
 
 
-def portable(sections: dict[bytes, bytes]) -> bytes:
-    """A PE file with these sections, and no more than a reader of sections looks at."""
-    head = b"MZ".ljust(0x3C, b"\0") + (64).to_bytes(4, "little")
-    coff = b"PE\0\0" + (0x8664).to_bytes(2, "little") + len(sections).to_bytes(2, "little") + bytes(16)
-    place = len(head) + len(coff) + 40 * len(sections)
+PLACE = 1 << 20
+"""Bytes from one section's address to the next one's."""
+
+
+def portable(sections: dict[bytes, bytes], imports: Sequence[bytes] = ()) -> bytes:
+    """A PE file with these sections and imported DLLs, and no more than a reader of these looks at."""
+    names = b"".join(dll + b"\0" for dll in imports)
+    first = PLACE * (len(sections) + 1) + 20 * (len(imports) + 1)
+    places = [first + names.index(dll) for dll in imports]
+    records = b"".join(struct.pack("<IIIII", 1, 0, 0, place, 1) for place in places) + bytes(20)
+    everything = {**sections, b".idata": records + names}
+    head = b"MZ".ljust(0x3C, b"\0") + struct.pack("<I", 64)
+    coff = b"PE\0\0" + struct.pack("<HH12xHH", 0x8664, len(everything), 240, 0)
+    optional = struct.pack("<H110x", 0x20B) + struct.pack("<QII112x", 0, PLACE * len(everything), len(records))
+    place = len(head) + len(coff) + 240 + 40 * len(everything)
     table = body = b""
-    for name, data in sections.items():
-        where = place + len(body)
-        table += (
-            name.ljust(8, b"\0") + bytes(8) + len(data).to_bytes(4, "little") + where.to_bytes(4, "little") + bytes(16)
-        )
+    for number, (name, data) in enumerate(everything.items(), 1):
+        table += struct.pack("<8sIIII16x", name, len(data), PLACE * number, len(data), place + len(body))
         body += data
-    return head + coff + table + body
+    return head + coff + optional + table + body
 
 
 def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:

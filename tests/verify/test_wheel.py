@@ -84,7 +84,7 @@ def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path:
         ("pack-1.0-py3-none-manylinux_2_28_x86_64.whl", "py3-none-linux_x86_64", "warning", "is tagged"),
         ("other-1.0-py3-none-any.whl", "", "error", "pip will refuse"),
         ("pack-2.0-py3-none-any.whl", "", "warning", "holds pack-1.0.dist-info"),
-        ("pack.whl", "py3-none-any", "error", "not named as a wheel"),
+        ("pack.whl", "py3-none-any", "error", "is not NAME-VERSION-PYTHON-ABI-PLATFORM.whl: pip will refuse it"),
     ],
 )
 def test_names_that_disagree_are_told(wheel: Write, name: str, tag: str, severity: str, words: str) -> None:

@@ -76,7 +76,8 @@ def headline(report: Report) -> tuple[Standing, str]:
         asked = " as asked for" if report.requested and all(r.state == "present" for r in report.requested) else ""
         held_text = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
         clauses.append(held_text if held else _without_code(report))
-    return standing(report), "; ".join(clauses)
+    condition = f", if {report.condition}" if report.condition else ""
+    return standing(report), "; ".join(clauses) + condition
 
 
 def _without_code(report: Report) -> str:
@@ -98,8 +99,11 @@ def verdict_reason(report: Report) -> str:
     missing = [r.arch for r in report.requested if r.state == "missing"]
     if missing and report.verdict == "no":
         return f"{_and_more(missing)} asked for and missing"
-    grave = "warning" if report.verdict == "part" else "error"
-    first = next((p for p in report.problems if p.severity == grave), None)
+    lost = {f.path for f in report.files if not f.loads}
+    first = next(
+        (p for p in report.problems
+         if (p.severity == "error" if report.verdict != "part" else p.severity == "warning" and p.file in lost)), None,
+    )  # fmt: skip
     if first is None:
         return ""
     return f"{short_name(first.file)}: {first.what}" if first.file else first.what

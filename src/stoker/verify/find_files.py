@@ -18,6 +18,7 @@ MAX_ENTRIES = 2_000_000
 _BINARY_NAME = re.compile(r".*\.(?:so|a|pyd|dll|exe|dylib|cubin|fatbin|ptx)$|.*\.so\.[\w.]+$")
 _OBJECT_NAME = re.compile(r".*\.(?:o|obj|lo)$")
 _PLAIN_NAME = re.compile(r"[^.]+")
+_TEST_DATA = re.compile(r"(?:.*/)?(?:tests?|testing|test_?data)/(?:.*/)?[^/]+\.(?:ptx|cubin|fatbin|o)")
 
 _FIND = """
 import importlib.metadata, importlib.util, json, os, sys
@@ -35,9 +36,15 @@ print("stoker-answer:" + json.dumps([p for p in places if os.path.exists(p)]))
 """Flash-attention's extension, and what auditwheel bundles, lies beside the imported folder: RECORD lists it."""
 
 
-def binary_name(name: str) -> bool:
-    """True for names that compilers and linkers give to what they write, and for names without any suffix."""
-    return bool(_BINARY_NAME.fullmatch(name) or _OBJECT_NAME.fullmatch(name) or _PLAIN_NAME.fullmatch(name))
+def binary_name(path: str) -> bool:
+    """True for names that compilers and linkers give to what they write, and for names without any suffix.
+
+    `path` is relative to what was given: device code that lies by itself in a folder of tests is a test's input, such
+    as numba's tests/data/jitlink.ptx, and nothing that the package runs.
+    """
+    name = path.rpartition("/")[2]
+    known = _BINARY_NAME.fullmatch(name) or _OBJECT_NAME.fullmatch(name) or _PLAIN_NAME.fullmatch(name)
+    return bool(known) and not _TEST_DATA.fullmatch(path)
 
 
 def installed(name: str, python: str, environment: Mapping[str, str]) -> list[Path]:
@@ -65,7 +72,7 @@ def files_in(folder: Path, since: float | None = None) -> list[Path]:
         if since is not None and status.st_mtime < since:
             continue
         key = status.st_dev, status.st_ino
-        if key in seen or not (path.name.endswith(".whl") or binary_name(path.name)):
+        if key in seen or not (path.name.endswith(".whl") or binary_name(str(path.relative_to(folder)))):
             continue
         if not path.name.endswith(".whl") and not _recognised(path):
             continue

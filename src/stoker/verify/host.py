@@ -115,7 +115,8 @@ def _platform_refusal(tags: frozenset[Tag]) -> str:
     asked = ", ".join(sorted({t.platform for t in tags}))
     libc, version = platform.libc_ver()
     here = f"{platform.machine()} with {libc or 'another libc'} {version}".rstrip()
-    return f"is for {asked}; this machine is {here}"
+    musl = ", not musl" if libc == "glibc" and all(t.platform.startswith("musllinux") for t in tags) else ""
+    return f"is for {asked}; this machine is {here}{musl}"
 
 
 def foreign_system(wheel: str) -> str:

@@ -38,8 +38,12 @@ _ORDER: tuple[Verdict, ...] = ("no", "part", "ptx-jit", "native", "none")
 
 REFUSAL_REMEDY = "install it where it belongs, or build it for this machine and its Python"
 
-_CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)")
-"""Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles."""
+_CUDA_LIBRARY = re.compile(
+    r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)[\d.]*"
+    r"|(?:cudart|cublas|cublasLt|nvrtc)64_(1\d)\d?(?:_0)?\.dll"
+)
+"""Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles. Under
+Windows CUDA 11.0 has cudart64_110.dll, CUDA 12 cudart64_12.dll and nvrtc64_120_0.dll."""
 
 
 class JudgedFiles(NamedTuple):
@@ -323,10 +327,10 @@ def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None
         return stranger
     groups: dict[str, list[tuple[int, ReadFile]]] = {}
     for file in (f for f in files if f.has_code):
-        majors = [int(m[1]) for n in file.needed if (m := _CUDA_LIBRARY.match(n))]
+        majors = [int(m[1] or m[2]) for n in file.needed if (m := _CUDA_LIBRARY.fullmatch(n))]
         majors += [file.toolkit[0]] if file.toolkit else []
-        if majors:
-            groups.setdefault(library(file.path), []).append((max(majors), file))
+        # A build that does not say by which CUDA it was made may be an older one's.
+        groups.setdefault(library(file.path), []).append((max(majors, default=0), file))
     for builds in groups.values():
         major, file = min(builds, key=lambda b: b[0])
         if major > device.cuda[0]:
@@ -352,12 +356,17 @@ def _unknown_gpu(device: Device) -> Problem | None:
     )  # fmt: skip
 
 
-def judge_requested(files: Sequence[ReadFile], wanted: Sequence[Wanted]) -> tuple[list[RequestedArch], list[Problem]]:
-    """Each architecture asked for or found, and a problem for each that is missing from a file with device code."""
+def judge_requested(
+    files: Sequence[ReadFile], wanted: Sequence[Wanted], *, complete: bool = True
+) -> tuple[list[RequestedArch], list[Problem]]:
+    """Each architecture asked for or found, and a problem for each that is missing from a file with device code.
+
+    Of one that is in no file nothing is said unless the files are `complete`: it may be in what could not be read.
+    """
     cost: Counter[str] = Counter()
     for use in (a for f in files for a in f.code):
         cost[use.arch] += use.bytes
-    names = [w.name for w in wanted]
+    names = [w.name for w in wanted if complete or w.name in cost]
     found = [RequestedArch(n, "present" if n in cost else "missing", cost.get(n, 0)) for n in names]
     order = {a.arch: (a.kind, arch_named(a.arch)) for f in files for a in f.archs}
     found += [RequestedArch(n, "extra", cost[n]) for n in sorted(cost, key=order.__getitem__) if n not in names]

@@ -71,7 +71,7 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     files = [f for u in units for f in u.files]
     if _blind(files, problems):
         wanted, named = (), []
-    requested, more = judge_requested(files, wanted) if wanted else ([], [])
+    requested, more = judge_requested(files, wanted, complete=not _unread(files, problems)) if wanted else ([], [])
     problems += more
     gpus, more = _devices(request, files, named, wanted)
     if driver_cuda is not None:
@@ -110,8 +110,11 @@ def _driver_cuda(request: VerifyRequest) -> tuple[int, int] | None:
 
 def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
     """True without any code where something could not be read: who knows what is in that."""
-    everything = [*problems, *(p for f in files for p in f.problems)]
-    return not any(f.has_code for f in files) and any(p.unreadable for p in everything)
+    return not any(f.has_code for f in files) and _unread(files, problems)
+
+
+def _unread(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
+    return any(p.unreadable for p in (*problems, *(p for f in files for p in f.problems)))
 
 
 def _read_all(request: VerifyRequest, host: Host, progress: Progress) -> tuple[list[VerifyUnit], list[Problem]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution, distributions
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from stoker.model.report import Problem
 from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
@@ -107,7 +107,7 @@ def _check_loose(
 ) -> LinkFindings | None:
     here = {name: li for name, li in unit.libraries.items() if li.elf.machine_name == host.machine}
     for name, library in here.items():
-        unit.problems += path_problems(name, library)
+        unit.problems += path_problems(name, library.dynamic)
     if not here:
         return None
     owner = _owner(here.values(), host)
@@ -198,6 +198,7 @@ def _link_unit(
     return LinkUnit(
         unit.title, tuple(libraries.values()), {li.path: name for name, li in libraries.items()}, host.program,
         packaged, brought, frozenset(li.path for name, li in libraries.items() if name in coded),
+        unread=frozenset(PurePosixPath(f.path).name for f in unit.files if any(p.unreadable for p in f.problems)),
     )  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def _add(unit: VerifyUnit, found: LinkFindings | None) -> None:
         unit.partial = found.partial
         unit.condition = found.condition
         unit.files = [
-            replace(f, problems=(*f.problems, *found.problems.get(f.path, ())), loads=f.path not in found.failing,
+            replace(f, problems=(*found.problems.get(f.path, ()), *f.problems), loads=f.path not in found.failing,
                     refusal=found.failing.get(f.path, ""))
             for f in unit.files
         ]  # fmt: skip

@@ -111,7 +111,7 @@ def is_elf(source: ByteSource) -> bool:
 def read_elf(source: ByteSource) -> Elf:
     """Headers of an ELF file; raises UnreadableError."""
     if not is_elf(source):
-        raise UnreadableError("not an ELF file" if source.size else "empty")
+        raise UnreadableError("not a program, a library or device code of any known kind" if source.size else "empty")
     ident = exactly(source, 0, 16, "the ELF header")
     if ident[4] not in (1, 2) or ident[5] not in (1, 2):
         raise UnreadableError(f"ELF class {ident[4]}, byte order {ident[5]}: neither 32 nor 64 bit of either order")

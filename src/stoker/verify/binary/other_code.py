@@ -25,6 +25,11 @@ _MACH = {b"\xcf\xfa\xed\xfe": "<", b"\xfe\xed\xfa\xcf": ">"}
 _MACH_FAT = b"\xca\xfe\xba\xbe"
 _MACH_MACHINES = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 _MAX_SECTIONS = 1000
+_IMPORTS_AT = {0x10B: 104, 0x20B: 120}
+"""Where the second of the optional header's data directories is, in files of 32 and of 64 bit."""
+_IMPORT = struct.Struct("<IIIII")
+_MAX_IMPORTS = 1000
+_MAX_DLL_NAME = 256
 
 
 class OtherBinary(NamedTuple):
@@ -33,6 +38,7 @@ class OtherBinary(NamedTuple):
     system: str
     machine: str
     device_code: ByteSource | None
+    needed: tuple[str, ...] = ()
 
 
 def hip_targets(section: ByteSource) -> dict[str, int]:
@@ -84,7 +90,10 @@ def is_other(source: ByteSource) -> bool:
 
 
 def read_other(source: ByteSource) -> OtherBinary | None:
-    """A binary of Windows or macOS, None for anything else; raises UnreadableError for a broken one."""
+    """A binary of Windows or macOS, None for anything else; raises UnreadableError for a broken one.
+
+    `needed` are the DLLs that it imports.
+    """
     head = source.read(0, 64)
     if head[:4] in _MACH and len(head) >= 8:
         (number,) = struct.unpack_from(f"{_MACH[head[:4]]}I", head, 4)
@@ -103,7 +112,33 @@ def read_other(source: ByteSource) -> OtherBinary | None:
         raise UnreadableError(f"{count} sections; at most {_MAX_SECTIONS} are read")
     table = exactly(source, at + 24 + optional, count * 40, "the section headers")
     name = _PE_MACHINES.get(machine, f"machine {machine}")
-    return OtherBinary("Windows", name, _fatbin_section(source, table))
+    return OtherBinary("Windows", name, _fatbin_section(source, table), _imports(source, at + 24, table))
+
+
+def _imports(source: ByteSource, optional: int, table: bytes) -> tuple[str, ...]:
+    """The names of the DLLs in the import table; none where its headers lead nowhere: nothing else rests on them."""
+    (magic,) = struct.unpack("<H", source.read(optional, 2).ljust(2, b"\0"))
+    directory = source.read(optional + _IMPORTS_AT[magic], 8) if magic in _IMPORTS_AT else b""
+    place = _place(table, *struct.unpack_from("<I", directory)) if len(directory) == 8 else None
+    if place is None:
+        return ()
+    found: dict[str, None] = {}
+    for row in range(_MAX_IMPORTS):
+        record = source.read(place + row * _IMPORT.size, _IMPORT.size)
+        name = _place(table, _IMPORT.unpack(record)[3]) if len(record) == _IMPORT.size and any(record) else None
+        if name is None:
+            break
+        found[source.read(name, _MAX_DLL_NAME).partition(b"\0")[0].decode("utf-8", "replace")] = None
+    return tuple(found)
+
+
+def _place(table: bytes, address: int) -> int | None:
+    """Where in the file the byte of this address is, by the section headers; None where it is in none."""
+    for row in range(0, len(table), 40):
+        start, size, place = struct.unpack_from("<III", table, row + 12)
+        if start <= address < start + size:
+            return int(place + address - start)
+    return None
 
 
 def _fatbin_section(source: ByteSource, table: bytes) -> ByteSource | None:

@@ -212,9 +212,10 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
     elf: Elf | None = None
     dynamic: Dynamic | None = None
     machine = ""
+    needed: tuple[str, ...] = ()
     try:
         if (other := read_other(source)) is not None:
-            machine = f"{other.system} {other.machine}"
+            machine, needed = f"{other.system} {other.machine}", other.needed
             if other.device_code is not None:
                 inventory.add_containers(other.device_code, deadline)
         elif archive.is_archive(source):
@@ -244,7 +245,7 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
         groups=tuple(ModuleGroup(codes, count) for codes, count in modules.most_common()),
         toolkit=inventory.toolkit if inventory.toolkit > (0, 0) else None,
         other=dict(inventory.other),
-        needed=dynamic.needed if dynamic else (),
+        needed=dynamic.needed if dynamic else needed,
         problems=tuple(problems),
     )
     return Binary(report, elf, dynamic)

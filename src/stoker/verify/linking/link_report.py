@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
+from stoker.verify.binary.elf import Dynamic
 from stoker.verify.binary.symbols import NeededSymbol
 from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
 from stoker.verify.linking.python_facts import NOTHING, Brought
-from stoker.verify.linking.requirements import bringer
+from stoker.verify.linking.requirements import bare, bringer
 from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
 
 _EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
@@ -28,6 +29,7 @@ _MAX_TEXTS = 3
 
 _REFUSES = ": the loader refuses it"
 
+_MUSL = re.compile(r"libc\.musl-\w+\.so\.1|ld-musl-\w+\.so\.1")
 _PLUGIN_DIGITS = re.compile(r"\d+")
 
 
@@ -36,8 +38,8 @@ class LinkUnit:
     """Binaries that are loaded together: a wheel's, an installed package's, or those that were named by themselves.
 
     `names` are the paths for the report, `with_code` the files that hold the unit's own device code, `companions`
-    others that were verified along with it. What lies in a package may be loaded by the package's own code. `program`
-    names the Python that imports it.
+    others that were verified along with it, `unread` the names of its files that could not be read. What lies in a
+    package may be loaded by the package's own code. `program` names the Python that imports it.
     """
 
     title: str
@@ -48,6 +50,7 @@ class LinkUnit:
     brought: Brought = NOTHING
     with_code: frozenset[Path] = frozenset()
     companions: tuple[SharedLibrary, ...] = ()
+    unread: frozenset[str] = frozenset()
 
 
 class LinkFindings(NamedTuple):
@@ -132,11 +135,13 @@ class _Examination:
         for missing in closure.missing:
             if missing.needed_by != str(member.path) and _real(Path(missing.needed_by)) in own:
                 continue
+            if missing.name.rpartition("/")[2] in self.unit.unread:
+                continue
             who = missing.provider or bringer(missing.name, self.unit.brought.absent)
             torch_here = who == "torch" and "libc10.so" in closure.by_name
             if torch_here:
                 who = ""  # it brings the libraries of another CUDA
-            elif "torch" in self.unit.brought.absent and CUDA.fullmatch(missing.name):
+            elif "torch" in map(bare, self.unit.brought.absent) and CUDA.fullmatch(missing.name):
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
@@ -153,6 +158,9 @@ class _Examination:
         if len({tuple(m.name for m in more) for more in self.lost.values()}) > _MAX_TEXTS:
             lost = [m for more in self.lost.values() for m in more]
         names = list(dict.fromkeys(m.name for m in lost))
+        if any(map(_MUSL.fullmatch, names)):
+            what = "is built for musl, the C library of Alpine Linux; this machine has glibc"
+            return [Problem("error", "", what, "take the build for glibc (manylinux), or run it where musl is")]
         users = {m.needed_by for m in lost} - {str(p) for p in self.lost}
         needed = f" (needed by {_listed(sorted(users), 1)})" if users else ""
         folders = list(dict.fromkeys(f for m in lost for f in _folders(m)))
@@ -237,14 +245,17 @@ def examine(unit: LinkUnit, linker: Linker) -> LinkFindings:
     return _Examination(unit, linker).run()
 
 
-def path_problems(name: str, member: SharedLibrary) -> list[Problem]:
-    """RPATH entries of a file outside a package that lead nowhere."""
+def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> list[Problem]:
+    """RPATH entries that lead nowhere: on this machine, or, of a file in a wheel (`packaged`), on any other."""
     remedy = "set $ORIGIN-relative paths: patchelf --set-rpath"
-    entries = foreign_paths(member.dynamic, packaged=False)
+    entries = foreign_paths(dynamic, packaged=packaged)
     gone = [repr(e) for e in entries if e]
-    texts = [f"its RPATH holds {', '.join(gone)}: not there on this machine"] if gone else []
+    where = "a folder of the machine that built it" if packaged else "not there on this machine"
+    texts = [f"its RPATH holds {', '.join(gone)}: {where}"] if gone else []
     if "" in entries:
         texts.append("its RPATH has an empty entry: libraries are loaded from whatever folder it is started in")
+    if vendors(name):
+        return [Problem("info", name, text) for text in texts]  # only NVIDIA can repair it
     return [Problem("warning", name, text, remedy) for text in texts]
 
 

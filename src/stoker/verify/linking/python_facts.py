@@ -54,7 +54,8 @@ class PythonFacts:
 
 
 class Brought(NamedTuple):
-    """What a package's requirements bring: paths by library name, and the names of those not installed here."""
+    """What a package's requirements bring: paths by library name, and those not installed here as pip takes them
+    (`cuda-toolkit[cublas,cudart]`)."""
 
     libraries: Mapping[str, Path]
     absent: tuple[str, ...]
@@ -102,8 +103,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
     for requirement, _ in queue:
         for extra in _extras_of(requirement):
             if not _applies(requirement, python, frozenset()):
-                names = (canonicalize_name(requirement.name), *requirement.extras)
-                by_extra[extra] = (*by_extra.get(extra, ()), *names)
+                by_extra[extra] = (*by_extra.get(extra, ()), _as_pip_takes_it(requirement))
     seen: set[tuple[str, frozenset[str]]] = set()
     while queue and len(seen) < _MAX_PACKAGES:
         requirement, wanted = queue.pop(0)
@@ -114,7 +114,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
         package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
         if package is None or not _fits(requirement, package):
             # Also one in another version: pip would replace it.
-            absent.update(dict.fromkeys((key[0], *(canonicalize_name(e) for e in requirement.extras))))
+            absent[_as_pip_takes_it(requirement)] = None
             continue
         libraries |= {n: p for n, p in libraries_of(package).items() if n not in libraries}
         queue += [(r, key[1]) for r in _parsed(package.requires or ())]
@@ -135,6 +135,11 @@ def _parsed(texts: Iterable[str]) -> list[Requirement]:
         except InvalidRequirement:
             continue
     return found
+
+
+def _as_pip_takes_it(requirement: Requirement) -> str:
+    extras = ",".join(sorted(map(canonicalize_name, requirement.extras)))
+    return canonicalize_name(requirement.name) + (f"[{extras}]" if extras else "")
 
 
 def _applies(requirement: Requirement, python: PythonFacts, extras: frozenset[str]) -> bool:

@@ -17,13 +17,18 @@ _ALSO = {
 
 def bringer(library: str, requirements: Iterable[str]) -> str:
     """The requirement that has a library of this name, "" without one: librmm.so is in librmm-cu12, libcublasLt.so.13
-    in nvidia-cublas, libcudnn_ops.so.9 in nvidia-cudnn-cu13."""
+    in nvidia-cublas, libcudnn_ops.so.9 in nvidia-cudnn-cu13, libcufft.so.12 in cuda-toolkit[cufft,curand]."""
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else library.partition(".")[0].removeprefix("lib")
     names = {stem.lower(), _ALSO.get(stem, stem).lower(), stem.partition("_")[0].lower()}
     for requirement in requirements:
-        bare = _SUFFIX.sub("", requirement.lower())
-        words = {bare, bare.removeprefix("lib"), bare.removeprefix("nvidia-"), bare.removeprefix("nvidia-cuda-")}
-        if words & names:
-            return requirement
+        for part in re.findall(r"[^\[\],]+", requirement):
+            name = _SUFFIX.sub("", part.lower())
+            if names & {name.removeprefix(start) for start in ("", "lib", "nvidia-", "nvidia-cuda-")}:
+                return requirement
     return ""
+
+
+def bare(requirement: str) -> str:
+    """A requirement's name without its extras."""
+    return requirement.partition("[")[0]

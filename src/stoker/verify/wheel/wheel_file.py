@@ -211,7 +211,7 @@ def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:
         return [("error", "has no .dist-info folder with a WHEEL file: pip will refuse it")]
     match = _FILENAME.fullmatch(wheel.path.name)
     if match is None:
-        return [("error", f"is not named as a wheel must be ({wheel.path.name})")]
+        return [("error", f"{wheel.path.name} is not NAME-VERSION-PYTHON-ABI-PLATFORM.whl: pip will refuse it")]
     found: list[tuple[Severity, str]] = []
     if _normal(wheel.info_folder) != _normal(f"{match['name']}-{match['version']}.dist-info"):
         what = f"is named {match['name']}-{match['version']} and holds {wheel.info_folder}"

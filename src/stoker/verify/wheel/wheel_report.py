@@ -17,7 +17,8 @@ from stoker.verify.binary.elf import ET_REL
 from stoker.verify.binary.read_binary import Binary, read_binary, recognised
 from stoker.verify.binary.symbols import Symbols, read_symbols
 from stoker.verify.find_files import binary_name
-from stoker.verify.linking.libraries import SharedLibrary, foreign_paths
+from stoker.verify.linking.libraries import SharedLibrary
+from stoker.verify.linking.link_report import path_problems
 from stoker.verify.wheel import tags
 from stoker.verify.wheel.wheel_file import (
     Recorded,
@@ -150,7 +151,7 @@ class _Reader:
             self.deadline.check()
             digest = hasher(line)
             source = self.wheel.open(member, self.deadline, digest.update)
-            if binary_name(PurePosixPath(member.filename).name) and recognised(source):
+            if binary_name(member.filename) and recognised(source):
                 # The wheel's deadline, not one of its own: a wheel of many slow members must end too.
                 binary = read_binary(where, source, self.deadline)
                 if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
@@ -233,10 +234,9 @@ class _Reader:
             what = f"needs {', '.join(beyond)}, more than the tag {tag} promises: it will not load on such a system"
             fits = tags.fitting(tags.needs(dynamic, own), promise.machine)
             remedy = f"build on an older system{f', or raise the tag to {fits}' if fits else ''}"
-            found.append(Problem("warning", report.path, what, remedy))
-        if entries := foreign_paths(dynamic, packaged=True):
-            what = f"its RPATH holds {', '.join(map(repr, entries))}, which means nothing on another machine"
-            found.append(Problem("warning", report.path, what, "set $ORIGIN-relative paths: patchelf --set-rpath"))
+            # What loads here is found out as the loader does it; this is about other systems.
+            found.append(Problem("info", report.path, what, remedy))
+        found += path_problems(report.path, dynamic, packaged=True)
         found += self._check_abi(report.path, grave)
         return replace(report, problems=(*report.problems, *found))
 
