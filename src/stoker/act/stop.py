@@ -8,7 +8,7 @@ from stoker.act.held import held_pids
 from stoker.act.tree import Processes, descendants, signal_tree
 from stoker.config.paths import BuildPaths
 from stoker.contract.gate_file import read_gate
-from stoker.contract.process import lives, stat_fields
+from stoker.contract.process import stat_fields
 from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import SupervisorRecord
 
@@ -29,6 +29,11 @@ def stop_build(paths: BuildPaths, force: bool) -> None:
     else:
         tree = [*build, *(pid for root in build for pid in descendants(root))]
         signal_tree(tree, signal.SIGKILL if force else signal.SIGTERM)
+
+
+def at_its_place(record: SupervisorRecord) -> str:
+    """Return how to get at a build that runs in a container, or outside of ours, as a request."""
+    return f"use stoker where it runs: podman exec -it {record.host} stoker attach (or docker exec)"
 
 
 def set_going(paths: BuildPaths) -> int:
@@ -55,7 +60,9 @@ def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
     if record is None:
         raise NothingToStopError(f"{paths.id} has no supervisor")
     supervisors = [pid for pid, _ in record.living_supervisors()]
-    build = [record.build_pid] if lives(record.build) else []
+    build = [key[0] for key in (record.living_build(),) if key is not None]
+    if not supervisors and not build and record.may_live_unseen():
+        raise NothingToStopError(f"{paths.id} runs in another PID namespace, out of reach; {at_its_place(record)}")
     if not supervisors and not build:
         raise NothingToStopError(f"{paths.id} does not run any more")
     return supervisors, build

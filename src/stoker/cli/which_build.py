@@ -6,7 +6,8 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.narration import say
 from stoker.config.paths import BuildPaths
 from stoker.launch.repair import repair
-from stoker.record.builds import NoSuchBuildError, resolve
+from stoker.model.text import clean
+from stoker.record.builds import NoSuchBuildError, is_live, place_of, resolve
 
 
 def find(build_id: str | None) -> BuildPaths:
@@ -17,4 +18,6 @@ def find(build_id: str | None) -> BuildPaths:
         raise CliError(str(err), FAILURE) from err
     if done := repair(paths):
         say(done)
+    if is_live(paths) and (place := clean(place_of(paths))):
+        say(f"{paths.id} runs in another PID namespace; to govern it: podman exec -it {place} stoker attach {paths.id}")
     return paths

@@ -46,6 +46,35 @@ def lives(key: Key) -> bool:
     return key[0] > 0 and start_ticks(key[0]) == key[1]
 
 
+def pid_namespace(pid: int | str = "self") -> int:
+    """Return the number of the PID namespace that a process is in; 0 where that may not be known."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def seen_here(key: Key, namespace: int) -> Key | None:
+    """Return a process of another PID namespace as it is seen in ours; None if it is not below ours, or not there.
+
+    Its start is the same number everywhere, since that counts from the machine's boot.
+    """
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if pid_namespace(name) == namespace and start_ticks(int(name)) == key[1] and _innermost_pid(name) == key[0]:
+            return int(name), key[1]
+    return None
+
+
+def _innermost_pid(name: str) -> int:
+    """Return the pid of a process in its own namespace (NSpid of proc_pid_status(5)); 0 if it is gone."""
+    try:
+        with open(f"/proc/{name}/status", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[-1]) for line in lines if line.startswith(b"NSpid:")), 0)
+
+
 def session_of(pid: int) -> int:
     """Return the session that the process is in, 0 if it is gone."""
     fields = stat_fields(pid)

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
-from stoker.contract.process import Key, lives
+from stoker.contract.process import Key, lives, pid_namespace, seen_here
+
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC
+"""The PID namespace that holds all others (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
 
 
 class Run(NamedTuple):
@@ -23,7 +26,8 @@ class SupervisorRecord(NamedTuple):
     """The supervisor, the standbys above it, the nearest first, and the last command that was a process.
 
     `started` is when the build's first command started, in Unix seconds; `past` are the attempts before the last one,
-    which the fields behind it describe as in `Run`.
+    which the fields behind it describe as in `Run`. The pids are those of a PID namespace, in which the machine calls
+    itself `host`: a container's ID, if it has no other name.
     """
 
     supervisor_pid: int
@@ -38,6 +42,8 @@ class SupervisorRecord(NamedTuple):
     pid: int = 0
     begun: float = 0.0
     log_start: int = 0
+    pid_namespace: int = 0
+    host: str = ""
 
     @property
     def runs(self) -> list[Run]:
@@ -49,9 +55,30 @@ class SupervisorRecord(NamedTuple):
         """The command's process."""
         return self.build_pid, self.build_start
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the pids mean nothing here: in a container, or outside of ours."""
+        return self.pid_namespace not in (0, pid_namespace())
+
+    def living_build(self) -> Key | None:
+        """Return the command's process, as it is seen here, if it lives."""
+        return next(iter(self._living([self.build])), None)
+
     def living_supervisors(self) -> list[Key]:
-        """Return the process that keeps the build, or is about to, and the standbys above it, as far as they live."""
-        return [key for key in ((self.supervisor_pid, self.supervisor_start), *self.standbys) if lives(key)]
+        """Return the process that keeps the build, or is about to, and the standbys above it, as far as they live.
+
+        As they are seen here: of one in a container that is not below us nothing is.
+        """
+        return self._living([(self.supervisor_pid, self.supervisor_start), *self.standbys])
+
+    def _living(self, keys: list[Key]) -> list[Key]:
+        if not self.is_elsewhere:
+            return [key for key in keys if lives(key)]
+        return [here for key in keys if (here := seen_here(key, self.pid_namespace)) is not None]
+
+    def may_live_unseen(self) -> bool:
+        """Whether it runs where nobody here could see it. The initial PID namespace sees all."""
+        return self.is_elsewhere and pid_namespace() != INITIAL_PID_NAMESPACE
 
     def acting_supervisor(self) -> Key | None:
         """Return the first of them; None if all were killed."""

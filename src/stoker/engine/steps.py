@@ -95,7 +95,7 @@ class Steps:
             return []
         done = Counter[str]()
         for s in state.schedulers.values():
-            if s.step == step.index and s.finished and not os.path.isdir(s.directory):
+            if s.step == step.index and s.finished and not s.container and not os.path.isdir(s.directory):
                 done[s.directory] += s.finished
         events: list[ev.Event] = [ev.WorkLost(directory) for directory in done]
         text = f"the command removed the folder it works in: {_built_again(done.total())}"

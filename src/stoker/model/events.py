@@ -108,7 +108,8 @@ class SchedulerStarted:
 
     `width` is its -j as far as its command line or its default says. `parent` is the scheduler (sid) below which
     it runs, for an ExternalProject or a sub-make. `start_ticks` is when its process started, in clock ticks since
-    boot: that and its pid identify it, however clocks are set; None in older journals.
+    boot: that and its pid identify it, however clocks are set; None in older journals. `container` is the ID of the
+    one that it runs in, beside the engine; its directory is one of that container's.
     """
 
     kind: ClassVar[str] = "scheduler_started"
@@ -120,6 +121,7 @@ class SchedulerStarted:
     width: int | None
     parent: int | None = None
     start_ticks: int | None = None
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ class Scheduler:
     attempt: int = 1
     goes_on_with: int | None = None
     broken_off: bool = False
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)

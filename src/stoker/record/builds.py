@@ -18,7 +18,6 @@ from pathlib import Path
 
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.config.regular import open_regular
-from stoker.contract.process import lives
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
@@ -74,6 +73,8 @@ class BuildSummary:
     live: bool
     left: float | None = None
     """Seconds, where `builds_with_estimates` knows them."""
+    elsewhere: str = ""
+    """The machine's name in the PID namespace that it runs in, if that is not ours: a container's ID, most often."""
 
     @property
     def short_id(self) -> str:
@@ -265,7 +266,14 @@ def _summary(paths: BuildPaths) -> BuildSummary:
         ended=end.time if end is not None else None,
         exit_code=ended.exit_code if isinstance(ended, BuildEnded) else None,
         live=live,
+        elsewhere=place_of(paths) if live else "",
     )
+
+
+def place_of(paths: BuildPaths) -> str:
+    """Return the name of the machine whose processes a build's pids are; empty where they are ours."""
+    record = load_or_none(SupervisorRecord, paths.supervisor)
+    return record.host or "another PID namespace" if record is not None and record.is_elsewhere else ""
 
 
 def _live_phase(glance: _Glance) -> Phase:
@@ -334,7 +342,9 @@ def runs(paths: BuildPaths) -> bool:
     """Say whether the supervisor or the build is there, or may be about to be."""
     record = load_or_none(SupervisorRecord, paths.supervisor)
     if record is not None:
-        return lives(record.build) or record.acting_supervisor() is not None
+        if record.living_build() is not None or record.acting_supervisor() is not None:
+            return True
+        return record.may_live_unseen() and not paths.exit.exists()
     try:
         age = abs(time.time() - paths.root.stat().st_mtime)
     except OSError:

@@ -24,7 +24,7 @@ if not __package__:  # run as a file; -I keeps its folder from the path. At the 
 from stoker.act import ramdisk
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
 from stoker.contract.gate_file import read_gate
-from stoker.contract.process import Key, key_of, lives, session_of
+from stoker.contract.process import Key, key_of, lives, pid_namespace, session_of
 from stoker.contract.reserved_file import withdraw, write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
@@ -385,7 +385,7 @@ class Supervisor:
 
     def write_supervisor_file(self) -> None:
         """Who is who, for engines and viewers that come later; the last command that was a process."""
-        now = self.run_now()._asdict()
+        now = {**self.run_now()._asdict(), "pid_namespace": pid_namespace(), "host": os.uname().nodename}
         del now["exit_code"]
         supervisor, command_key = key_of(os.getpid()), self.last_command
         record = SupervisorRecord(*supervisor, *command_key, self.started, tuple(self.above), tuple(self.past), **now)

@@ -64,6 +64,7 @@ def _as_json(build: BuildSummary) -> dict[str, object]:
         "ended": build.ended,
         "exit_code": build.exit_code,
         "live": build.live,
+        "elsewhere": build.elsewhere or None,
         "seconds_left": None if build.left is None else round(build.left, 1),
     }
 
@@ -111,11 +112,17 @@ def cells_of(build: BuildSummary, columns: int) -> tuple[str, ...]:
     return clean(build.short_id), short, state, took, left, *((started,) if columns >= WIDE else ())
 
 
+def _aside(build: BuildSummary) -> str:
+    if build.elsewhere:
+        return f" in {clean(build.elsewhere, 16)}"
+    return f" ({build.exit_code})" if build.exit_code else ""
+
+
 def _how(build: BuildSummary) -> tuple[str, str, str, str]:
     begun = time.localtime(build.started)
     this_year = begun.tm_year == time.localtime().tm_year
     return (
-        build.phase + (f" ({build.exit_code})" if build.exit_code else ""),
+        build.phase + _aside(build),
         time.strftime("%m-%d %H:%M" if this_year else "%Y-%m-%d", begun),
         format_duration((build.ended or time.time()) - build.started),
         "" if build.left is None else format_rough(build.left),

@@ -93,6 +93,7 @@ class Recovery:
         self._output = output
         self._counter = OomCounter(find_cgroups(pid))
         self._log = kernel_log or KernelLog(group=memory_group(pid))
+        self._containers: set[int] = set()
         self._counted = self._counter.read() or 0
         attempt = self._number = state.step.attempt if state.step is not None else 1
         before = state.step.oom_kills if state.step is not None else None
@@ -113,6 +114,15 @@ class Recovery:
     def allow(self, retries: int) -> None:
         """Run this step again that often at most."""
         self._retries = retries
+
+    def watch(self, containers: Iterable[tuple[int, float]]) -> None:
+        """Count what the kernel kills in the containers of these processes too, of attempts begun at a Unix time."""
+        for pid, begun in containers:
+            if pid not in self._containers:
+                self._containers.add(pid)
+                self._counter.include(find_cgroups(pid), begun)
+                if group := memory_group(pid):
+                    self._log.include(group)
 
     def begin_step(self) -> None:
         """Another step runs: what died before is no matter any more."""

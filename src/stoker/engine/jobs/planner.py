@@ -38,15 +38,15 @@ class Planner:
             scheduler = book.scheduler
             if scheduler.tool != "ninja" or book.sid in self._tasks:
                 continue
-            stamp = manifest_stamp(scheduler.directory, scheduler.manifest)
+            stamp = manifest_stamp(scheduler.directory, scheduler.manifest, scheduler.root)
             if stamp != self._stamps.get(book.sid):
                 self._stamps[book.sid] = stamp
                 book.plan_is_due = True
                 self._tasks[book.sid] = asyncio.get_running_loop().create_task(self._plan(book))
 
     async def _plan(self, book: SchedulerBook) -> None:
-        scheduler = book.scheduler
-        request = PlanRequest(scheduler.exe, scheduler.directory, scheduler.manifest, scheduler.targets, book.started)
+        s, inside = book.scheduler, book.scheduler.pid if book.scheduler.root else 0
+        request = PlanRequest(s.exe, s.directory, s.manifest, s.targets, book.started, inside)
         try:
             plan, note = await make_plan(request, self._scratch / f"plan-{book.sid}.json")
         finally:

@@ -69,6 +69,10 @@ class SchedulerTable:
         """All that run, by pid."""
         return {book.scheduler.pid: book.scheduler for book in self.books()}
 
+    def contained(self) -> list[int]:
+        """Those that run in containers, by pid."""
+        return [pid for pid, scheduler in self.by_pid().items() if scheduler.root]
+
     def book(self, key: Key) -> SchedulerBook:
         """The book of a scheduler that runs; KeyError for another one."""
         return self._tracked[key].book
@@ -106,7 +110,7 @@ class SchedulerTable:
         counted = before.finished_by_tool if before is not None else None
         tracked = Tracked(SchedulerBook(sid, scheduler, started, self._jobs, counted))
         if scheduler.tool != "make":
-            path = Path(log_path(scheduler.directory, scheduler.manifest))
+            path = Path(log_path(scheduler.directory, scheduler.manifest, scheduler.root))
             tracked.met_log = path in self._logs  # an earlier ninja of this build has made it known up to here
             tracked.log = self._logs.setdefault(path, NinjaLog(path))
             tracked.log.begin_run(started, scheduler.manifest)

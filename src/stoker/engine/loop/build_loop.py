@@ -185,11 +185,14 @@ class BuildLoop:
                 is_inside = outer is not None and outer.key in self._schedulers
                 new.append((book, self._schedulers.book(outer.key).sid if outer is not None and is_inside else None))
         self._parts.planner.make(self._schedulers.books())
+        self._parts.machine.watch(self._schedulers.contained())
         self._governor.set_costly(costly=self._schedulers.costly)
         return new
 
     async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:
-        return _scheduler_started(book, await self._versions.read(book.scheduler.exe), parent)
+        # A container's program is not for us to run.
+        version = "" if book.scheduler.root else await self._versions.read(book.scheduler.exe)
+        return _scheduler_started(book, version, parent)
 
     def _schedulers_ended(self, schedulers: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
         """Close the books of those that are gone."""
@@ -312,4 +315,6 @@ def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
 
 def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
     s = book.scheduler
-    return ev.SchedulerStarted(book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks)
+    return ev.SchedulerStarted(
+        book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks, s.container
+    )

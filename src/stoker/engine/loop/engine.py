@@ -131,6 +131,7 @@ class Engine:
         events = await self._loop.tick(now, whole=whole)
         if len(self._parts.schedulers.books()) > schedulers:
             self._pace.hurry()
+        self._recovery.watch((pid, self._supervisor.runs[-1].begun) for pid in self._parts.schedulers.contained())
         events += [*self._recovery.look(), *self._reload(), *self._govern()]
         events += self._remarks(events, whole=whole)
         events += [*self._parts.governor.news(), *self._parts.memory.stalls(), *wired.cache.look()] if whole else []

@@ -21,7 +21,16 @@ def changed(state: BuildState, sid: int, **changes: Any) -> BuildState:
 
 def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -> BuildState:
     scheduler = Scheduler(
-        e.sid, e.tool, e.pid, e.directory, e.version, e.width, e.parent, time, start_ticks=e.start_ticks
+        e.sid,
+        e.tool,
+        e.pid,
+        e.directory,
+        e.version,
+        e.width,
+        e.parent,
+        time,
+        start_ticks=e.start_ticks,
+        container=e.container,
     )
     level, step = evolve(state.level, ungoverned={}), state.step
     if e.width is not None and e.parent is None:

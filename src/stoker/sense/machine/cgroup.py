@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stoker.sense.machine.mounts import Mount, read_mounts
+from stoker.sense.proc.containers import root_of
 from stoker.sense.proc.processes import PROC, parse_stat
 from stoker.sense.proc.procfs import read_all, read_int, read_once
 
@@ -91,7 +92,9 @@ def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
     cpu: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
     pids: tuple[Path, ...] = ()
-    mounts = [m for m in read_mounts(pid, proc_root) if m.kind in ("cgroup", "cgroup2")]
+    # Its paths are as we see them, and so they are looked for where we see the hierarchies: a container hides its own.
+    viewer = "self" if root_of(pid, proc_root) else pid
+    mounts = [m for m in read_mounts(viewer, proc_root) if m.kind in ("cgroup", "cgroup2")]
     for controllers, path in _memberships(pid, proc_root):
         if not controllers:
             unified = _chain(path, (m for m in mounts if m.kind == "cgroup2"))

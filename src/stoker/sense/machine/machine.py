@@ -6,6 +6,7 @@ Unaware of jobs and of what is decided on these figures.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -51,6 +52,7 @@ class MachineReader:
         self._disk = DiskReader(cwd, proc_root, sys_root)
         self._gpu = gpu
         self._cgroups = Cgroups()
+        self._around: dict[int, Cgroups] = {}
         self._own_pressure = False
         self._own_memory: Path | None = None
         self._beside = 0
@@ -113,7 +115,8 @@ class MachineReader:
         return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
 
     def _binding(self, info: dict[str, int], held: int) -> MemoryLimit:
-        limits = self._cgroups.memory_limits()
+        groups = dict.fromkeys((self._cgroups, *self._around.values()))
+        limits = [limit for group in groups for limit in group.memory_limits()]
         if self._own_limit is not None:
             limits.append(MemoryLimit("--memory", self._own_limit, held + self._in_ramdisk))
         return binding_limit(info, limits)
@@ -128,6 +131,13 @@ class MachineReader:
     def follow(self, pid: int) -> None:
         """Take the control groups of another process from now on."""
         self._pid = pid
+
+    def watch(self, pids: Iterable[int]) -> None:
+        """Count what limits these processes as well, and nobody else beside the build's own: theirs may be tighter."""
+        around = {pid: self._around.get(pid) or find_cgroups(pid, self._proc) for pid in pids}
+        if around != self._around:
+            self._around = around
+            self._look_up()
 
     def limit(self, own_limit: int | None) -> None:
         """Allow the build so many bytes of memory from now on, or all that there is."""
@@ -145,7 +155,8 @@ class MachineReader:
             self._cgroups = cgroups
             self._own_pressure = cgroups.own_pressure(self._pid, self._proc)
             self._own_memory = cgroups.own_memory(self._pid, self._proc)
-        self._cores = cpu_available(self._pid, self._cgroups.cpu_quota())
+        groups = {self._pid: self._cgroups, **self._around}
+        self._cores = min(cpu_available(pid, group.cpu_quota()) for pid, group in groups.items())
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:

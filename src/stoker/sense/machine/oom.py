@@ -64,14 +64,35 @@ class OomCounter:
     """
 
     def __init__(self, groups: Cgroups, proc_root: Path = PROC) -> None:
-        inner = [folder / "memory.events" for folder in groups.unified[:1]]
-        inner += [folder / "memory.oom_control" for folder in groups.memory_v1[:1]]
-        self._paths = [path for path in inner if _count(path) is not None] or [proc_root / "vmstat"]
+        self._paths = [path for path in _count_files(groups) if _count(path) is not None] or [proc_root / "vmstat"]
+        self._apart: dict[Path, tuple[int, int]] = {}
+
+    def include(self, groups: Cgroups, since: float) -> None:
+        """Count the deaths in a container's group too; in one older than the Unix time `since` only those to come."""
+        for path in _count_files(groups):
+            if path not in self._apart and path not in self._paths and (count := _count(path)) is not None:
+                # The kernel makes a group's folder when it makes the group.
+                self._apart[path] = (count if path.parent.stat().st_ctime < since else 0, count)
 
     def read(self) -> int | None:
-        """The count since the group, or the machine, is there; None where the kernel does not say."""
+        """The count since the group, or the machine, is there; None where the kernel does not say.
+
+        What was read of a container's group last counts on when that is gone.
+        """
         counts = [count for path in self._paths if (count := _count(path)) is not None]
-        return sum(counts) if counts else None
+        for path, (before, last) in self._apart.items():
+            count = _count(path)
+            self._apart[path] = (before, last if count is None else count)
+        apart = sum(now - before for before, now in self._apart.values())
+        return sum(counts) + apart if counts or self._apart else None
+
+
+def _count_files(groups: Cgroups) -> list[Path]:
+    """The files that count a process's group, of each version that it has."""
+    return [
+        *(folder / "memory.events" for folder in groups.unified[:1]),
+        *(folder / "memory.oom_control" for folder in groups.memory_v1[:1]),
+    ]
 
 
 def _count(path: Path) -> int | None:
@@ -90,12 +111,16 @@ class KernelLog:
     """
 
     def __init__(self, path: Path = KERNEL_LOG, group: str = "") -> None:
-        self._group = os.fsencode(group.rstrip("/"))
+        self._groups = {os.fsencode(group.rstrip("/"))}
         self._of_others: set[int] = set()
         self._fd = -1
         with contextlib.suppress(OSError):
             self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self._fd, 0, os.SEEK_END)
+
+    def include(self, group: str) -> None:
+        """Believe deaths in that group too."""
+        self._groups.add(os.fsencode(group))
 
     def victims(self) -> list[Victim]:
         """Who was killed since the last call."""
@@ -115,7 +140,7 @@ class KernelLog:
     def _victims(self, record: bytes) -> list[Victim]:
         """Return whom a record names, if that is one of ours: the log names its group just before its death."""
         placed = placed_in(record)
-        if placed is not None and not is_within(placed[1], self._group):
+        if placed is not None and not any(is_within(placed[1], group) for group in self._groups):
             self._of_others.add(placed[0])
         victim = victim_of(record)
         if victim is None or victim.pid in self._of_others:

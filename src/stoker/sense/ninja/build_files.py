@@ -16,9 +16,9 @@ _ASSIGNMENT = re.compile(rb"^([\w.-]+)[ \t]*=[ \t]*(.*?)[ \t]*\r?$", re.MULTILIN
 _VARIABLE = re.compile(rb"\$(?:\{([\w.-]+)\}|([\w-]+)|([$ :]))")
 
 
-def log_path(directory: str, manifest: str = "build.ninja") -> str:
-    """The .ninja_log of the ninja that runs in `directory`: there, or in the manifest's `builddir`."""
-    return os.path.join(directory, build_directory(directory, manifest), ".ninja_log")
+def log_path(directory: str, manifest: str = "build.ninja", root: str = "") -> str:
+    """The .ninja_log of the ninja that runs in `directory`: there, or in the manifest's `builddir`; below `root`."""
+    return root + os.path.join(directory, build_directory(directory, manifest, root), ".ninja_log")
 
 
 def is_manifest(output: str, manifest: str) -> bool:
@@ -26,10 +26,10 @@ def is_manifest(output: str, manifest: str) -> bool:
     return os.path.normpath(output) == os.path.normpath(manifest)
 
 
-def build_directory(directory: str, manifest: str = "build.ninja") -> str:
+def build_directory(directory: str, manifest: str = "build.ninja", root: str = "") -> str:
     """The manifest's top-level `builddir`, relative to `directory` as it is written there; "" when there is none."""
     try:
-        with open(os.path.join(directory, manifest), "rb") as file:
+        with open(root + os.path.join(directory, manifest), "rb") as file:
             head = file.read(MAX_MANIFEST_HEAD)
     except OSError:
         return ""

@@ -86,7 +86,7 @@ class NinjaLog:
     @property
     def lost(self) -> bool:
         """True if the log went with its folder before it was ever open: then it says nothing about any job."""
-        return self._kept is None and not self.path.parent.is_dir()
+        return self._kept is None and not os.path.isdir(self.path.parent)
 
     def close(self) -> None:
         """Let go of the file; the next read opens it again."""

@@ -161,10 +161,10 @@ def write_table(file: IO[bytes], rows: Iterable[TableRow]) -> None:
     file.writelines(names)
 
 
-def manifest_stamp(directory: str, manifest: str) -> str:
+def manifest_stamp(directory: str, manifest: str, root: str = "") -> str:
     """Changes when the manifest is written anew, as CMake does in mid-build: then a plan is out of date."""
     try:
-        info = os.stat(os.path.join(directory, manifest))
+        info = os.stat(root + os.path.join(directory, manifest))
     except OSError:
         return ""
     return f"{info.st_mtime_ns}-{info.st_size}"

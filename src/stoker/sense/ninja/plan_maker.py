@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import SOURCES, classify_text
@@ -27,6 +27,7 @@ from stoker.sense.ninja.build_files import is_manifest, log_path
 from stoker.sense.ninja.build_log import FirstRead, NinjaLog
 from stoker.sense.ninja.graph_groups import grouped
 from stoker.sense.ninja.graph_reader import GraphError, read_dot, tasks_of
+from stoker.sense.ninja.inside import enter
 from stoker.sense.ninja.plan import (
     PlanSummary,
     TableRow,
@@ -138,19 +139,30 @@ def main(arguments: Sequence[str]) -> int:
     spec = json.loads(spec_path.read_bytes())
     os.nice(19)
     signal.signal(signal.SIGALRM, _out_of_time)
-    signal.alarm(max(1, int(spec["timeout"])))
-    stamp = manifest_stamp(spec["directory"], spec["manifest"])
-    try:
-        plan = _plan(spec, stamp)
-    except (PlanError, ShadowError, OSError) as err:
-        plan = _Plan(PlanSummary(None, 0, 0, {}, stamp, f"the total is not known beforehand: {err}"))
-    if plan.edges:
-        note = _write_graph(plan, Path(spec["directory"]), graph_path(out_path))
-        plan.summary = replace(plan.summary, note=note)
-    with table_path(out_path).open("wb") as file:
-        write_table(file, plan.rows)
-    out_path.write_text(json.dumps(asdict(plan.summary)))
+    # They are open before a container is entered, from where they could not be reached.
+    with table_path(out_path).open("wb") as table, graph_path(out_path).open("wb") as graph, out_path.open("w") as out:
+        plan = _made(spec)
+        if plan.edges:
+            note = _write_graph(plan, Path(spec["directory"]), graph)
+            plan.summary = replace(plan.summary, note=note)
+        write_table(table, plan.rows)
+        json.dump(asdict(plan.summary), out)
     return 0
+
+
+def _made(spec: dict[str, Any]) -> _Plan:
+    """The plan, or one that only says why there is none."""
+    stamp = ""
+    try:
+        if spec["inside"]:
+            spec["work"] = enter(spec["inside"])
+            os.environ.clear()  # what else stands there is no business of a container's ninja
+        signal.alarm(max(1, int(spec["timeout"])))
+        stamp = manifest_stamp(spec["directory"], spec["manifest"])
+        return _plan(spec, stamp)
+    except (PlanError, ShadowError, OSError) as err:
+        why = err.strerror if isinstance(err, OSError) and not err.filename else err
+        return _Plan(PlanSummary(None, 0, 0, {}, stamp, f"the total is not known beforehand: {why}"))
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
@@ -223,7 +235,7 @@ def _source_size(command: str, directory: Path) -> int:
         return 0
 
 
-def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
+def _write_graph(plan: _Plan, directory: Path, file: IO[bytes]) -> str:
     """Write which edge waits for which; a note if that cannot be had. The plan is good without it."""
     by_output = {edge.output: edge for edge in plan.edges if edge.output}
     try:
@@ -237,8 +249,7 @@ def _write_graph(plan: _Plan, directory: Path, path: Path) -> str:
         named = next((by_output[o] for o in task.outputs if o in by_output), None)
         if named is not None:
             edges.append(PlannedEdge(task.outputs, named.tool, named.seconds, group, named.command, named.size))
-    with path.open("wb") as file:
-        write_graph(file, edges, groups.deps, plan.commands, exact=groups.exact)
+    write_graph(file, edges, groups.deps, plan.commands, exact=groups.exact)
     return ""
 
 

@@ -21,13 +21,17 @@ every core, that is several times as long."""
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A ninja at work: its executable, where and on what it runs, and since when (Unix seconds)."""
+    """A ninja at work: its executable, where and on what it runs, and since when (Unix seconds).
+
+    `inside` is its pid where these are paths that only it sees, in a container; else 0.
+    """
 
     exe: str
     directory: str
     manifest: str
     targets: tuple[str, ...]
     started: float
+    inside: int = 0
 
 
 async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOUT) -> tuple[Plan | None, str]:

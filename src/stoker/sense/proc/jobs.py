@@ -17,6 +17,7 @@ from typing import Literal
 from stoker.contract.process import Key
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
+from stoker.sense.proc.containers import root_of
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted, HostedFinder, starts_server
 from stoker.sense.proc.phase import phase_of
 from stoker.sense.proc.processes import (
@@ -227,7 +228,7 @@ class JobTracker:
         """What CMake's link script makes; where it cannot be read, by the name of its folder."""
         path = Path(read_cwd(pid, self._proc) or "/", script)
         try:
-            with path.open("rb") as file:
+            with open(f"{root_of(pid, self._proc)}{path}", "rb") as file:
                 work = classify_text(os.fsdecode(file.read(MAX_SCRIPT)))
         except OSError:
             work = Work("link", None)

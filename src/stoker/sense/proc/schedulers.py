@@ -18,6 +18,7 @@ from typing import Literal
 
 from stoker.contract.process import Key
 from stoker.sense.commands.scheduler_args import Arguments, make_arguments, ninja_arguments, width_of_makeflags
+from stoker.sense.proc.containers import container_of, root_of
 from stoker.sense.proc.processes import PROC, Process, read_cmdline, read_cwd, read_environ, read_exe
 
 SchedulerTool = Literal["ninja", "samurai", "make"]
@@ -48,7 +49,8 @@ class SchedulerProcess:
 
     `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new.
     `parent` is the pid of the scheduler around it. `directory` is where it runs, behind any -C. `manifest` is its build
-    file, relative to that.
+    file, relative to that. Its own paths are read below `root`, which is empty where it sees the same files as we do;
+    else `container` is the ID of the one that it is in, as far as it has one.
     """
 
     pid: int
@@ -62,6 +64,13 @@ class SchedulerProcess:
     targets: tuple[str, ...]
     parent: int | None = None
     failures: int | None = 1
+    root: str = ""
+    container: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Its directory as it can be read from here."""
+        return self.root + self.directory
 
     @property
     def key(self) -> Key:
@@ -148,6 +157,7 @@ class SchedulerFinder:
         width = arguments.width
         if not arguments.width_given:
             width = self._default_width(process.pid, tool)
+        root = root_of(process.pid, self._proc)
         return SchedulerProcess(
             process.pid,
             process.start_ticks,
@@ -159,6 +169,8 @@ class SchedulerFinder:
             arguments.manifest,
             arguments.targets,
             failures=arguments.failures,
+            root=root,
+            container=container_of(process.pid, self._proc) if root else "",
         )
 
     def _default_width(self, pid: int, tool: SchedulerTool) -> int | None:

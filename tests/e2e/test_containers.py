@@ -1,0 +1,114 @@
+"""Builds in real containers, governed from outside and looked at from both sides."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import stoker as stoker_package
+from support.containers import Podman
+from support.program import PATIENCE, Stoker, until, write_ninja
+
+pytestmark = pytest.mark.long
+
+MIB = 2**20
+
+
+def hungry(mib: int, seconds: float = 1.0) -> str:
+    """A command that holds so much memory for so long."""
+    return f"perl -e '$n = {mib} << 20; $x = \"x\" x $n; select undef, undef, undef, {seconds}'"
+
+
+@pytest.fixture
+def podman(stoker: Stoker) -> Iterator[Podman]:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="stoker-", dir=memory if memory.is_dir() else None) as folder:
+        engine = Podman(Path(folder))
+        stoker.env.update(engine.settings)
+        yield engine
+        engine("rm", "-a", "-f", "-t", "0")
+
+
+def test_a_build_in_a_container_is_governed_by_its_limit(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
+    """Names and totals are right, no good job is called failed, and the budget is the container's."""
+    folder = write_ninja(tmp_path / "w", [(f"part_{n}.o", f"{hungry(120)} && touch part_{n}.o") for n in range(8)])
+    build = stoker.detach(*podman.run_words(folder, "--memory=512m"), "ninja", "-j8", jobs=8)
+    state = stoker.ended(build)
+    assert state["exit_code"] == 0, (stoker.folder(build) / "output.log").read_text()
+    events = stoker.events(build)
+    ends = [e for e in events if e["type"] == "job_finished"]
+    assert {e["outcome"] for e in ends} == {"ok"}
+    assert {e["output"] for e in ends} == {f"part_{n}.o" for n in range(8)}
+    assert [e["total"] for e in events if e["type"] == "scheduler_planned"] == [8]
+    budgets = {e["machine"]["memory_budget"] for e in events if e["type"] == "sampled"}
+    assert 512 * MIB in budgets
+
+
+def test_a_job_that_the_containers_limit_killed_is_made_again_alone(
+    podman: Podman, stoker: Stoker, tmp_path: Path
+) -> None:
+    """The kernel's count is the container's own, and goes with it: it is read while that lives."""
+    waits = "until test -e go; do sleep 0.2; done"
+    jobs = [(f"part_{n}.o", f"{waits}; {hungry(300, 2)} && touch part_{n}.o") for n in range(3)]
+    folder = write_ninja(tmp_path / "w", jobs)
+    build = stoker.detach(*podman.run_words(folder, "--memory=512m"), "ninja", "-j8", jobs=8)
+    until(lambda: len(stoker.status(build)["jobs"]) == 3, "three jobs")
+    # A person has them all run at once, whatever they hold; else stoker would not let it come to that.
+    assert stoker.run("jobs", build, "8", "--ignore-memory").returncode == 0
+    until(lambda: all(job["state"] == "running" for job in stoker.status(build)["jobs"]), "all to run")
+    (folder / "go").touch()
+    state = stoker.ended(build)
+    assert state["exit_code"] == 0, (stoker.folder(build) / "output.log").read_text()
+    events = stoker.events(build)
+    killed = {e["output"] for e in events if e["type"] == "job_killed" and e["by"] == "memory"}
+    assert killed
+    assert [e for e in events if e["type"] == "step_started"][-1]["attempt"] > 1
+    assert sorted(name.name for name in folder.glob("part_*.o")) == [f"part_{n}.o" for n in range(3)]
+    failed = {e["output"] for e in events if e["type"] == "job_finished" and e["outcome"] == "failed"}
+    assert failed <= killed
+    assert not [e for e in events if e["type"] == "work_lost"]
+
+
+def test_a_build_inside_a_container_is_no_dead_one_from_outside(podman: Podman, tmp_path: Path) -> None:
+    """The state folder is shared; each side has pids of its own. Nor does one container see into another."""
+    folder = write_ninja(tmp_path / "w", [("slow.o", "until test -e go; do sleep 0.2; done; touch slow.o")])
+    outside = Stoker(tmp_path)
+    python, source = Path(sys.executable).resolve(), Path(stoker_package.__file__).resolve().parents[1]
+    packages = Path(psutil.__file__).resolve().parents[1]
+    places = {source, packages, python.parents[1], tmp_path}
+    mounts = [word for place in sorted(map(str, places)) for word in ("-v", f"{place}:{place}")]
+    settings = [f"PYTHONPATH={source}:{packages}", f"XDG_STATE_HOME={outside.state}", "HOME=/root"]
+    options = [*mounts, *(word for setting in settings for word in ("-e", setting))]
+
+    def inside(*words: str) -> list[str]:
+        _, *container = podman.run_words(folder, *options, "--hostname", "builder")
+        return [*container, str(python), "-P", "-m", "stoker", *words]
+
+    with subprocess.Popen(["podman", *inside("run", "--plain", "--", "ninja")], env=podman.env) as build:
+        try:
+            seen = until(lambda: json.loads(outside.run("ls", "--json").stdout or b"[]"), "the build")
+            until(lambda: (outside.folder(seen[0]["id"]) / "supervisor.json").exists(), "its supervisor")
+            for _ in range(3):
+                listed = json.loads(outside.run("ls", "--json").stdout)
+                assert [(b["state"] in ("starting", "running"), b["live"]) for b in listed] == [(True, True)]
+            assert [b["elsewhere"] for b in listed] == ["builder"]
+            shown = outside.run("status")
+            assert b"another PID namespace" in shown.stderr
+            assert b"podman exec -it builder stoker attach" in shown.stderr
+            beside = json.loads(podman(*inside("ls", "--json")).stdout)
+            assert [(b["live"], b["elsewhere"]) for b in beside] == [(True, "builder")]
+            pruned = podman(*inside("run", "--plain", "--", "true"))
+            assert pruned.returncode == 0, pruned.stderr
+            assert outside.folder(seen[0]["id"]).is_dir()
+        finally:
+            (folder / "go").touch()
+        assert build.wait(PATIENCE) == 0
+    ended = {b["id"]: b["state"] for b in json.loads(outside.run("ls", "--json").stdout)}
+    assert ended[seen[0]["id"]] == "done"
