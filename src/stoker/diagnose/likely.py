@@ -94,8 +94,11 @@ _MAYBE = re.compile(
 NONE, MAYBE, ERROR, STOP, FAILED = range(5)
 
 
-_NOISE = re.compile(rb"\b[Ww]arning\b|-- (?:Check|Detecting|Could NOT)|\bchecking (?:for|if|whether)")
-
+_NOISE = re.compile(
+    rb"\b[Ww]arning\b|-- (?:Check|Detecting|Could NOT)|\bchecking (?:for|if|whether)"
+    rb"|(?<!ERROR )\[ {0,2}\d{1,7}(?:/\d{1,7}\]|%\]) "
+)
+"""Warnings, questions of a configure script, and a scheduler's own lines of steps; docker writes ERROR before those."""
 
 _CMAKE_PROBE = re.compile(rb"-- (?:Looking for|Performing Test) ")
 
@@ -147,16 +150,31 @@ class Likely:
         """Whether no later line can be a likelier one."""
         return ERROR in self._in_failed
 
+    def wants(self, kind: int, step: int, line: int) -> bool:
+        """Return whether a line of this kind says more than those before it."""
+        if kind == NONE:
+            return False
+        if self._is_of_failed(step) and kind not in self._in_failed:
+            return True
+        return self._is_later_maybe(step, line) if kind == MAYBE else kind not in self._first
+
+    def _is_of_failed(self, step: int) -> bool:
+        failed = self._first.get(FAILED)
+        return failed is not None and failed.step == step
+
+    def _is_later_maybe(self, step: int, line: int) -> bool:
+        maybe = self._first.get(MAYBE)
+        return STOP not in self._first and (maybe is None or maybe.step != step or line - maybe.line > CLUSTER)
+
     def note(self, kind: int, text: str, step: int, near: Neighbours) -> None:
         """Note a line of this kind: the first one, but of those that may be errors the first about the last step."""
         place = _Place(text, step, near)
         self._translated = self._translated or TRANSLATED.search(text) is not None
-        failed, maybe = self._first.get(FAILED), self._first.get(MAYBE)
-        if failed is not None and failed.step == step:
+        if self._is_of_failed(step):
             self._in_failed.setdefault(kind, place)
         if kind != MAYBE:
             self._first.setdefault(kind, place)
-        elif STOP not in self._first and (maybe is None or maybe.step != step or place.line - maybe.line > CLUSTER):
+        elif self._is_later_maybe(step, place.line):
             self._first[MAYBE] = place
 
     @property

@@ -34,6 +34,9 @@ PACKED = (".gz", ".xz", ".zst", ".bz2")
 MAX_UNPACKED = 2 << 30
 """Bytes of a packed log's text that are read: four times a verbose build of PyTorch. A few MB can unpack to a TB."""
 
+ZIP = b"PK\x03\x04"
+"""The first bytes of a .zip, whose list of files stands at its end: it is no stream."""
+
 _HEAD = 4096
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
@@ -52,20 +55,20 @@ class _Peeked:
 
 
 class _Unpacked:
-    """What a packed file holds; one that was cut off ends where it breaks, a huge one at MAX_UNPACKED."""
+    """What a packed file holds; one that was cut off ends where it breaks, a huge one at the limit."""
 
-    def __init__(self, file: Readable, at_limit: Callable[[], None]) -> None:
-        self._file, self._at_limit = file, at_limit
+    def __init__(self, file: Readable, limit: int, at_limit: Callable[[], None]) -> None:
+        self._file, self._limit, self._at_limit = file, limit, at_limit
         self._count = 0
 
     def read(self, size: int, /) -> bytes:
-        if self._count >= MAX_UNPACKED:
+        if self._count >= self._limit:
             self._at_limit()
             return b""
         try:
-            data = self._file.read(min(size, MAX_UNPACKED - self._count))
+            data = self._file.read(min(size, self._limit - self._count))
         except _FAULTS as err:
-            if isinstance(err, OSError) and err.errno is not None:
+            if isinstance(err, OSError) and err.strerror is not None:
                 raise
             if self._count:
                 return b""
@@ -88,16 +91,23 @@ class _Recoded:
         return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
+def limited(file: Readable, limit: int, at_limit: Callable[[], None]) -> Readable:
+    """Return a file of so many bytes at most; `at_limit` is called where it ends for that."""
+    return _Unpacked(file, limit, at_limit)
+
+
 def unpacked(file: Readable, at_limit: Callable[[], None] = lambda: None) -> Readable:
     """Return a file that gives the log's text, whatever it is packed in. Raises OSError.
 
     `at_limit` is called when a packed log reaches MAX_UNPACKED, where its text ends.
     """
     head = file.read(_HEAD)
+    if head.startswith(ZIP):
+        raise OSError(None, "it is a .zip; give 'stoker diagnose' its name, or unpack it")
     source: Readable = _Peeked(head, file)
     opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
     if opener is not None:
-        packed = _Unpacked(opener(source), at_limit)
+        packed = limited(opener(source), MAX_UNPACKED, at_limit)
         head = packed.read(_HEAD)
         source = _Peeked(head, packed)
     encoding = _utf16(head)
@@ -139,11 +149,12 @@ def _collect(folder: Path, depth: int, found: list[Path]) -> None:
         if entry.is_dir(follow_symlinks=False) and depth:
             with contextlib.suppress(OSError):
                 _collect(Path(entry.path), depth - 1, found)
-        elif entry.is_file(follow_symlinks=False) and _is_log(entry.name):
+        elif entry.is_file(follow_symlinks=False) and is_log(entry.name):
             found.append(Path(entry.path))
 
 
-def _is_log(name: str) -> bool:
+def is_log(name: str) -> bool:
+    """Return whether a file is a log by its name."""
     for suffix in PACKED:
         name = name.removesuffix(suffix)
     return name.endswith(SUFFIXES)

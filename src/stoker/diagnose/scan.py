@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -62,8 +62,8 @@ _DIAGNOSTIC = re.compile(
 
 _NINJA_STOPPED = b"ninja: build stopped"
 _MAKE_STOPPED = b"make: *** "
-_NINJA_BEGINS = (b"[0/", b"[1/")
-_MARKS = (_NINJA_STOPPED, _MAKE_STOPPED, *_NINJA_BEGINS)
+_STOPPED = (_NINJA_STOPPED, _MAKE_STOPPED)
+_BEGINS = (b"[0/", b"[1/")
 """The end of an attempt, and the first step of another."""
 
 
@@ -81,6 +81,15 @@ class _Found:
     last: int = 0
 
 
+class _Plan(NamedTuple):
+    """What lines with certain words are asked: rules, the best first; marks of attempts; if they look like errors."""
+
+    hits: tuple[_Hit, ...]
+    ends_attempt: bool
+    begins_attempt: bool
+    may_be_error: bool
+
+
 class Scanner:
     """Takes a log in blocks and keeps the first lines that each rule matches, and the likely place of any failure."""
 
@@ -90,11 +99,16 @@ class Scanner:
         for rule in rules:
             for pattern in rule.patterns:
                 hits[pattern.words].append(_Hit(rule, pattern))
-        words = tuple(dict.fromkeys((*hits, *WORDS, *_MARKS)))
+        words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS)))
         self._hits = [hits.get(word, []) for word in words]
-        self._marks = {words.index(word) for word in _MARKS}
+        self._stopped, self._begins, self._maybe = (
+            frozenset(map(words.index, some)) for some in (_STOPPED, _BEGINS, WORDS)
+        )
         self._words = _automaton(words)
         self._found: dict[str, _Found] = defaultdict(_Found)
+        self._in_attempt: Counter[str] = Counter()
+        self._plans: dict[frozenset[int], _Plan] = {}
+        self._is_known = False
         self._step = 0
         self._attempt = 0
         self._stopped_at: int | None = None
@@ -111,16 +125,19 @@ class Scanner:
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
-        starts = self._lines_to_look_at(block.data)
+        starts = self._lines_with_words(block.data)
         steps = _steps(block.data) if starts else []
         at, line = 0, block.line
-        for start, hits in sorted(starts.items()):
+        for start, words in sorted(starts.items()):
+            plan = self._plan(frozenset(words))
+            if self._is_noise(block.data, start, plan):
+                continue
             line += block.data.count(b"\n", at, start)
             at = start
-            self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), hits)
+            self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), plan)
         self._step += len(steps) if starts else bool(_steps(block.data[:NEAR]) or _steps(block.data))
 
-    def _lines_to_look_at(self, data: bytes) -> dict[int, set[int]]:
+    def _lines_with_words(self, data: bytes) -> dict[int, set[int]]:
         """Return where lines begin that hold words, and which."""
         starts: dict[int, set[int]] = {}
         begin = end = -1
@@ -129,45 +146,63 @@ class Scanner:
                 begin = data.rfind(b"\n", 0, at) + 1
                 end = data.find(b"\n", at) + 1 or len(data) + 1
             starts.setdefault(begin, set()).add(word)
-        return {start: words for start, words in starts.items() if not self._is_noise(data, start, words)}
+        return starts
 
-    def _is_noise(self, data: bytes, start: int, words: set[int]) -> bool:
+    def _plan(self, words: frozenset[int]) -> _Plan:
+        """Return what lines with these words are asked.
+
+        A rule that has its count is asked no more. Its lines are still its own: none of a lesser rank takes them.
+        """
+        plan = self._plans.get(words)
+        if plan is None:
+            hits = sorted(
+                (hit for word in words for hit in self._hits[word]), key=lambda hit: (hit.rule.rank, hit.rule.id)
+            )
+            counted = (hit.rule.rank for hit in hits if self._in_attempt[hit.rule.id] >= MAX_COUNT)
+            best = min(counted, default=len(RANKS))
+            asked = (hit for hit in hits if hit.rule.rank <= best and self._in_attempt[hit.rule.id] < MAX_COUNT)
+            marks = (not words.isdisjoint(some) for some in (self._stopped, self._begins, self._maybe))
+            plan = self._plans[words] = _Plan(tuple(asked), *marks)
+        return plan
+
+    def _is_noise(self, data: bytes, start: int, plan: _Plan) -> bool:
         """Return whether a line is worth no second look."""
-        if not words.isdisjoint(self._marks):
+        if plan.ends_attempt or (plan.begins_attempt and self._stopped_at is not None):
             return False
-        has_rules = any(self._hits[word] for word in words)
-        if not has_rules and self.likely.is_sure:
+        if not plan.hits and not (plan.may_be_error and self._wants_likely()):
             return True
         end = data.find(b"\n", start)
-        return is_noise(data[start : min(end, start + END_KEPT) if end >= 0 else start + END_KEPT], for_rules=has_rules)
+        raw = data[start : min(end, start + END_KEPT) if end >= 0 else start + END_KEPT]
+        return is_noise(raw, for_rules=bool(plan.hits))
 
-    def _look_at_line(self, block: Block, start: int, line: int, step: int, words: set[int]) -> None:
+    def _wants_likely(self) -> bool:
+        """Return whether the likely place may still be wanted: it is not where a rule knows the failure."""
+        return not (self._is_known or self.likely.is_sure)
+
+    def _look_at_line(self, block: Block, start: int, line: int, step: int, plan: _Plan) -> None:
         end = block.data.find(b"\n", start)
         raw = shortened(block.data[start : end if end >= 0 else len(block.data)])
-        hits = [hit for word in words for hit in self._hits[word] if not self._is_enough(hit.rule)]
-        hits.sort(key=lambda hit: (hit.rule.rank, hit.rule.id))
         near: Neighbours | None = None
         for part in raw.rstrip(b"\r").split(b"\r"):
-            inner = unwrapped(part).strip()
+            indented = unwrapped(part)
+            inner = indented.strip()
             self._follow_attempts(inner, step)
             if _QUOTED.match(inner):
                 continue
-            found = list(_rules_in(inner, hits))
-            if hits and not found:  # what looks like a wrapper may be the tool's own
-                found = list(_rules_in(clean(part, 2 * len(part) + 1).strip(), hits))
-            looks_like = NONE if found or self.likely.is_sure or _WARNING.search(inner) else kind_of(inner)
+            found = list(_rules_in(inner, plan.hits))
+            if plan.hits and not found:  # what looks like a wrapper may be the tool's own
+                found = list(_rules_in(clean(part, 2 * len(part) + 1).strip(), plan.hits))
+            looks_like = NONE if found or not self._wants_likely() or _WARNING.search(inner) else kind_of(inner)
+            looks_like = looks_like if self.likely.wants(looks_like, step, line) else NONE
             if not (found or looks_like) or self._no_error(inner):
                 continue
             near = near or Neighbours(block, start, line)
-            is_warning = near.in_cmake_warning()
+            is_warning = indented[:1].isspace() and near.in_cmake_warning()
             for rule, match in found:
                 if rule.warning or not is_warning:
                     self._note(rule, step, match, near)
             if looks_like and not is_warning:
                 self.likely.note(looks_like, _shown(inner, 0), step, near)
-
-    def _is_enough(self, rule: Rule) -> bool:
-        return rule.id in self._found and self._found[rule.id].count >= MAX_COUNT
 
     def _follow_attempts(self, text: str, step: int) -> None:
         """Note where the build begins anew: what an attempt before died of was survived."""
@@ -184,6 +219,9 @@ class Scanner:
         self._attempt += 1
         self._stopped_at = None
         self.likely = Likely()
+        if self._in_attempt:
+            self._in_attempt.clear()
+            self._plans.clear()
         for found in self._found.values():
             del found.places[2:]
 
@@ -191,7 +229,11 @@ class Scanner:
         found = self._found[rule.id]
         found.count += 1
         found.last = near.line
-        if sum(place.attempt == self._attempt for place in found.places) < MAX_PLACES:
+        self._is_known = self._is_known or not rule.survivable
+        self._in_attempt[rule.id] += 1
+        if self._in_attempt[rule.id] == MAX_COUNT:
+            self._plans.clear()
+        if self._in_attempt[rule.id] <= MAX_PLACES:
             around = near.around()
             found.places.append(
                 Match(

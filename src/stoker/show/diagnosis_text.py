@@ -43,7 +43,8 @@ def _lines(cause: Cause) -> Iterator[str]:
     digits = len(str(cause.context_line + len(cause.context) - 1))
     for number, text in enumerate(cause.context, cause.context_line):
         here = number == cause.line
-        yield f"  {'>' if here else ' '} {number:{digits}}  {clean(cause.text if here else text)}".rstrip()
+        said = text if not here or text.endswith(cause.text) else cause.text  # with what a CI service puts before it
+        yield f"  {'>' if here else ' '} {number:{digits}}  {clean(said)}".rstrip()
 
 
 def _paragraph(head: str, text: str) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -19,12 +20,13 @@ from stoker.cli.errors import USAGE, CliError
 from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
-from stoker.diagnose.blocks import PORTION
+from stoker.diagnose.blocks import PORTION, Readable
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_files import MAX_UNPACKED, logs_in, unpacked
 from stoker.diagnose.log_reading import LogReading, read_log
 from stoker.diagnose.match import to_json
 from stoker.diagnose.rule import Rule
+from stoker.diagnose.zipped_logs import ZippedLog, is_zip, logs_in_zip
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -66,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE|FOLDER|-|ID",
-        help="logs (also .gz .xz .zst), folders of logs, - for stdin, or a build's ID or name; without it what is "
-        "piped in, else the newest build",
+        help="logs (also .gz .xz .zst), folders and .zip files of logs, - for stdin, or a build's ID or name; without "
+        "it what is piped in, else the newest build",
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
     add_rules(parser)
@@ -79,37 +81,42 @@ def run(args: argparse.Namespace) -> int:
     0 something was found, 1 nothing known was found, 3 it ends like a build that ended well, 2 it cannot be read;
     raises CliError (2).
     """
-    names = [name for word in args.files for name in _expanded(word)] if args.files else [_meant()]
+    logs = [log for word in args.files for log in _expanded(word)] if args.files else [_meant()]
     rules = rules_or_fail(args.rules)
     answers, unreadable = [], 0
-    for name in names:
+    for log in logs:
         try:
-            answers.append(_answer(name, rules))
+            answers.append(_answer(log, rules))
         except OSError as err:
             reason = err.strerror or "it cannot be read"
-            said = f"{clean(name)}: {reason}; name a log, - for stdin, or an ID of 'stoker ls'"
-            if len(names) == 1:
+            said = f"{clean(_name(log))}: {reason}; name a log, - for stdin, or an ID of 'stoker ls'"
+            if len(logs) == 1:
                 raise CliError(said, USAGE) from err
             print(f"stoker: {said}", file=sys.stderr)
             unreadable = USAGE
     if args.json:
         each = [_as_json(answer, rules) for answer in answers]
         several = [{"file": clean(a.name), **one} for a, one in zip(answers, each, strict=True)]
-        print(json.dumps({"logs": several} if len(names) > 1 else each[0], indent=2))
+        print(json.dumps({"logs": several} if len(logs) > 1 else each[0], indent=2))
     else:
-        heads = [f"== {clean(answer.name)}\n" if len(names) > 1 else "" for answer in answers]
+        heads = [f"== {clean(answer.name)}\n" if len(logs) > 1 else "" for answer in answers]
         sys.stdout.write("\n".join(head + _as_text(answer) for head, answer in zip(heads, answers, strict=True)))
     statuses = {answer.status for answer in answers}
     return unreadable or next((status for status in (FOUND, NOTHING_KNOWN) if status in statuses), ENDED_WELL)
 
 
-def _expanded(word: str) -> list[str]:
-    """Return the logs of a folder; any other word as it is. A folder's name may mean the build called after it."""
+def _name(log: str | ZippedLog) -> str:
+    return log if isinstance(log, str) else log.name
+
+
+def _expanded(word: str) -> list[str] | list[ZippedLog]:
+    """Return the logs of a folder or a .zip; any other word as it is. A folder's name may mean the build called so."""
     path = Path(word)
-    if word == "-" or not path.is_dir() or ("/" not in word and _build(word) is not None):
+    is_packed = is_zip(path)
+    if word == "-" or not (is_packed or path.is_dir()) or ("/" not in word and _build(word) is not None):
         return [word]
     try:
-        logs = [str(log) for log in logs_in(path)]
+        logs = logs_in_zip(path) if is_packed else [str(log) for log in logs_in(path)]
     except OSError as err:
         raise CliError(f"{clean(word)}: {err.strerror}", USAGE) from err
     if not logs:
@@ -117,22 +124,32 @@ def _expanded(word: str) -> list[str]:
     return logs
 
 
-def _answer(name: str, rules: Sequence[Rule]) -> _Answer:
+def _answer(log: str | ZippedLog, rules: Sequence[Rule]) -> _Answer:
     """Read what is meant by this name. Raises OSError, and CliError where it may be one of several builds."""
-    build = _build(name)
+    if isinstance(log, ZippedLog):
+        return _Answer(log.name, _of_text(log.name, log.text, log.limit, rules))
+    build = _build(log)
     if build is None:
-        with _file(name) as file, _Progress(clean(name)) as progress:
-            cut: list[bool] = []
-            text = unpacked(file, lambda: cut.append(True))
-            reading = read_log(text, rules, enough=progress.step, is_whole=lambda: not cut)
-        if cut:
-            limit = format_bytes(MAX_UNPACKED)
-            print(f"stoker: {clean(name)}: unpacks to more than {limit}; the rest was not read", file=sys.stderr)
-        return _Answer(name, reading)
+        with _file(log) as file:
+            return _Answer(log, _of_text(log, functools.partial(unpacked, file), MAX_UNPACKED, rules))
     state = final_state(build)
     if not state.over and progress_of(state).failed:
-        print(f"stoker: {clean(name)} still runs; what has failed so far:", file=sys.stderr, flush=True)
-    return _Answer(name, _of_build(build, state, rules), state)
+        print(f"stoker: {clean(log)} still runs; what has failed so far:", file=sys.stderr, flush=True)
+    return _Answer(log, _of_build(build, state, rules), state)
+
+
+def _of_text(
+    name: str, text_of: Callable[[Callable[[], None]], Readable], limit: int, rules: Sequence[Rule]
+) -> LogReading:
+    """Return what a log says; `text_of` takes what to call at its limit in bytes. Raises OSError."""
+    cut: list[bool] = []
+    with _Progress(clean(name)) as progress:
+        text = text_of(lambda: cut.append(True))
+        reading = read_log(text, rules, enough=progress.step, is_whole=lambda: not cut)
+    if cut:
+        said = f"{clean(name)}: unpacks to more than {format_bytes(limit)}; the rest was not read"
+        print(f"stoker: {said}", file=sys.stderr)
+    return reading
 
 
 def _file(name: str) -> BinaryIO:
