@@ -162,6 +162,7 @@ COMMANDS = {
     "stop": "end a build and everything it started",
     "replay": "play a recorded build in the same screens",
     "verify": "prove that binaries will run, and on which GPU",
+    "package": "make a wheel that installs elsewhere: requires, or holds, the libraries that it needs",
     "doctor": "say whether a build can succeed here, before it runs",
     "diagnose": "say why a build failed, and what to do",
     "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",

@@ -1,0 +1,1 @@
+"""From a wheel as it was built to one that installs elsewhere."""
