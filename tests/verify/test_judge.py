@@ -306,6 +306,22 @@ def test_a_file_that_lacks_what_others_have_is_warned_of() -> None:
     assert [(p.severity, p.file) for p in problems] == [("warning", "b.so")]
 
 
+def test_what_nvidias_own_libraries_hold_is_not_what_was_asked_for() -> None:
+    vendor = binary("sm_75 sm_90 sm_100", path="pack.libs/libcublas.so.13")
+
+    found, problems = judge_requested([vendor, binary("sm_80")], wanted("8.0;9.0"))
+
+    assert [(r.arch, r.state) for r in found] == [("sm_80", "present"), ("sm_90", "missing")]
+    assert [(p.severity, p.file, p.what) for p in problems] == [("error", "", "sm_90 was asked for and is in no file")]
+    assert [(r.arch, r.state) for r in judge_requested([vendor], wanted("9.0"))[0]][0] == ("sm_90", "present")
+
+
+def test_nobody_is_advised_to_build_nvidias_own_libraries_for_a_sibling() -> None:
+    files = [binary("sm_120a", "sm_120a", "sm_120", path=f"pack.libs/{name}") for name in ("libcublasLt.so.13", "x.so")]
+
+    assert [p.file for p in judge_device(files, device("12.1"))[1]] == ["pack.libs/x.so"]
+
+
 def test_the_exit_status_follows_from_the_report() -> None:
     good, _ = judge_device([binary("sm_90")], device("9.0"))
     bad, _ = judge_device([binary("sm_80")], device("9.0"))

@@ -281,7 +281,7 @@ def _without_code(unit: JudgedFiles) -> tuple[Verdict, str]:
 
 def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:
     """A file of which most was built for a sibling of this GPU alone, such as 12.0a for a 12.1: likely a mistake."""
-    if not found.runs:
+    if not found.runs or vendors(file.path):
         return None
     near = [m for m in file.groups if fit(m.codes, device) == "other-gpu"
             and any(c.arch.major == device.arch.major for c in m.codes)]  # fmt: skip
@@ -362,7 +362,9 @@ def judge_requested(
     """Each architecture asked for or found, and a problem for each that is missing from a file with device code.
 
     Of one that is in no file nothing is said unless the files are `complete`: it may be in what could not be read.
+    NVIDIA's own libraries beside others were not built here, and hold what they hold.
     """
+    files = [f for f in files if not vendors(f.path)] or files
     cost: Counter[str] = Counter()
     for use in (a for f in files for a in f.code):
         cost[use.arch] += use.bytes
