@@ -20,7 +20,6 @@ from pathlib import Path
 
 from bench.eta_builds import Build, Ran, paper_builds, real_builds, recorded_builds
 from bench.figures import add_arguments, load, machine, publish, table
-from bench.plots import Axis, Bar, bars
 from stoker.config.priors import load_priors, shipped_priors
 from stoker.decide.memory.learner import Learner
 from stoker.engine.learn.forecast import ASK_AT_ONCE, Forecast, Foretold
@@ -29,6 +28,7 @@ from stoker.model.reduce import reduce
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
+from stoker.report.svg import Axis, Bar, bars
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
 """Parts of a build's time at which middles are held against the truth; bands are at all looks from the first on."""

@@ -23,9 +23,9 @@ from typing import Any
 
 from bench.catalogue import memory_groups
 from bench.figures import add_arguments, load, machine, percentile, publish, table
-from bench.plots import Axis, Bar, bars
 from bench.reactions import attach_to_screen, death_to_next, memory_to_freeze
 from stoker.config.paths import BuildPaths
+from stoker.report.svg import Axis, Bar, bars
 from stoker.serve.client import BuildSource
 from support.burn import burns, write_burns
 from support.procs import below

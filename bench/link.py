@@ -25,7 +25,7 @@ from typing import Any
 from bench.figures import Spread, add_arguments, machine, percentile, publish, spread, table
 from bench.footprint import write_build
 from bench.link_pty import SLICE_SECONDS, Pty, watch
-from bench.plots import Axis, Bar, bars
+from stoker.report.svg import Axis, Bar, bars
 from support.program import PYPI_NINJA, Stoker
 
 MAX_BYTES_PER_SECOND = 2048

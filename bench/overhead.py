@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Spread, add_arguments, load, machine, publish, spread, table
-from bench.plots import Axis, Bar, bars
+from stoker.report.svg import Axis, Bar, bars
 from support.burn import Burn, burns, write_burns
 from support.program import PYPI_NINJA, Stoker
 

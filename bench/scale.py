@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.figures import Spread, add_arguments, machine, publish, spread, table
 from bench.overhead import watched
-from bench.plots import Axis, lines
+from stoker.report.svg import Axis, lines
 from support.program import PYPI_NINJA, Stoker
 
 SIZES = (1000, 10_000, 100_000)

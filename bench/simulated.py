@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bench.figures import table
-from bench.plots import Axis, Bar, bars
+from stoker.report.svg import Axis, Bar, bars
 
 GIB = 2**30
 Figure = dict[str, Any]

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import README, Spread, add_arguments, draw, fill, load, machine, publish, spread, table
-from bench.plots import Axis, Bar, bars
 from bench.squeezed import Home, Run, cores, longest_job, run_in_group
+from stoker.report.svg import Axis, Bar, bars
 from support.heavy import Unit, clean, heavy_only, kernels, mixed, uniform, write_heavy_ninja
 from support.memory_group import MIB
 from support.program import PYPI_NINJA

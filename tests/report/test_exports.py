@@ -23,7 +23,7 @@ from stoker.record.journal_reader import read_journal
 from stoker.report.chrome import BUILD, FIRST_COMPILER, chrome_trace
 from stoker.report.recorded import RecordedBuild, recorded
 from stoker.report.tables import COLUMNS, FORMULA, job_row, jsonl, table
-from stoker.report.time_traces import merged, templates, time_trace
+from stoker.report.time_traces import arch_seconds, merged, templates, time_trace
 
 
 def check(trace: dict[str, Any], build: RecordedBuild) -> None:
@@ -117,6 +117,10 @@ NVCC = {
     "traceEvents": [
         {},
         {"name": "process_name", "ph": "M", "pid": 12, "args": {"name": "cicc"}},
+        {"name": "thread_name", "ph": "M", "pid": 12, "tid": 0, "args": {"name": "k.cu [compute_80]"}},
+        {"name": "process_name", "ph": "M", "pid": 9, "args": {"name": "cudafe++"}},
+        {"name": "thread_name", "ph": "M", "pid": 9, "tid": 0, "args": {"name": "k.cu [compute_90]"}},
+        {"ph": "X", "pid": 9, "tid": 0, "ts": 1_052_468, "dur": 1_260_121, "name": "cudafe++", "args": {}},
         {"ph": "X", "pid": 12, "tid": 0, "ts": 2_653_019, "dur": 705_524, "name": "CUDA C++ Front-End", "args": {}},
         {"ph": "X", "pid": 12, "tid": 0, "ts": 2_700_000, "dur": 5000, "name": "Instantiating Template Function", **K3},
         {"ph": "X", "pid": 12, "tid": 0, "ts": "then", "dur": -5, "name": "broken"},
@@ -138,6 +142,7 @@ def test_compilers_own_traces_stand_where_they_happened(tmp_path: Path) -> None:
     end = round((build.jobs[0].ended - build.started) * 1e6)
     assert sum(spans["CUDA C++ Front-End"]) == end  # nvcc does not say when: it ends with its job
     assert {e["pid"] for e in events} == {FIRST_COMPILER, FIRST_COMPILER + 1}
+    assert arch_seconds([clang, nvcc]) == {"80": 0.705524}  # cudafe++ runs once, whatever nvcc calls it
     assert templates(iter([clang, nvcc])) == [("f<3>", 0.352131, 1), ("k<3>", 0.005, 1)]
 
 

@@ -11,6 +11,9 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or ""
 
+OF_ITS_OWN = "not an origin"
+"""How the log names the origin of what no page has asked for."""
+
 PATIENCE = 120
 """Seconds for a page on a busy machine."""
 
@@ -35,7 +38,9 @@ def chromium(folder: Path, page: Path, *flags: str) -> subprocess.CompletedProce
 def asked_of_the_network(folder: Path) -> list[str]:
     """The addresses other than files that the last page asked for."""
     log: dict[str, Any] = json.loads((folder / "net.json").read_text())
-    urls = [str(event.get("params", {}).get("url", "")) for event in log["events"]]
+    asked = [event.get("params", {}) for event in log["events"]]
+    # The browser asks for things of its own, such as the time: those have no page as their origin.
+    urls = [str(params.get("url", "")) for params in asked if params.get("initiator") not in (None, OF_ITS_OWN)]
     return [url for url in urls if re.match(r"(?!file:|data:|about:|chrome)\w+:", url)]
 
 

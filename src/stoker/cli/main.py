@@ -165,6 +165,7 @@ COMMANDS = {
     "package": "make a wheel that installs elsewhere: requires, or holds, the libraries that it needs",
     "doctor": "say whether a build can succeed here, before it runs",
     "diagnose": "say why a build failed, and what to do",
+    "report": "a recorded build as one HTML page",
     "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",
     "simulate": "run a build on paper: any policy, any memory, any cores",
     "history": "what jobs took in earlier builds",

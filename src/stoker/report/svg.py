@@ -1,6 +1,6 @@
 """Small SVG plots for a README: bars with whiskers, and lines. Legible in dark and light, without a script or a font.
 
-Colours are those of Okabe and Ito, which the colour-blind can tell apart. Knows nothing of what is shown.
+Colours are those of Okabe and Ito, which differ to the colour-blind too. Knows nothing of what is shown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Axis:
     log: bool = False
     mark: float | None = None
     top: float | None = None
-    """Bars beyond this are cut off there; their text tells the value."""
+    """Bars beyond this are cut off there; their text says the value."""
 
 
 def bars(title: str, series: Sequence[str], groups: Mapping[str, Sequence[Bar]], axis: Axis) -> str:
@@ -111,8 +111,8 @@ def _bar(bar: Bar, colour: str, y: float, left: float, place: Callable[[float], 
         a, b, middle = place(min(bar.low, high)), place(min(bar.high, high)), y + BAR / 2
         parts.append(f'<line class="whisker" x1="{a:.1f}" x2="{b:.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>')
         reach = max(reach, b)
-    told = f"{_short(bar.value)} {bar.note}".strip()
-    return "".join([*parts, _text(reach + 4, y + BAR - 3, told, kind="small")])
+    said = f"{_short(bar.value)} {bar.note}".strip()
+    return "".join([*parts, _text(reach + 4, y + BAR - 3, said, kind="small")])
 
 
 def _tick(x: float, top: float, bottom: float, value: float) -> str:
