@@ -11,7 +11,7 @@ import pytest
 
 from stoker.supervisor import engine_runner
 from stoker.supervisor.engine_runner import LAST_WORDS_SECONDS, LONGEST_WORDS_SECONDS, EngineRunner
-from support.supervisors import state_of, until
+from support.supervisors import DYING_ENGINE, Start, alive, exit_of, state_of, supervisor_of, until
 
 ENGINE = """
 import os, sys, time
@@ -65,3 +65,18 @@ def test_an_engine_may_take_its_time_over_the_end_while_it_shows_that_it_is_ther
     clock.engine = engine.pid
     engine.await_last_words()
     assert (tmp_path / "said").exists() is said
+
+
+def test_where_no_engine_lives_the_supervisor_calls_the_notify_command(start: Start, tmp_path: Path) -> None:
+    paths = start("sh", "-c", "exit 3", engine=DYING_ENGINE, notify='echo "$STOKER_EVENT $STOKER_MESSAGE" >>calls')
+    assert exit_of(paths)["exit_code"] == 3
+    until(lambda: (tmp_path / "calls").exists() and (tmp_path / "calls").read_text().endswith("\n"))
+    assert (tmp_path / "calls").read_text() == "end stoker: test ended with 3; no engine lived to say more\n"
+
+
+def test_what_an_engine_has_announced_the_supervisor_does_not(start: Start, tmp_path: Path) -> None:
+    announces = DYING_ENGINE.replace("sys.exit(1)", "open(folder + '/notified', 'w').close(); sys.exit(1)")
+    paths = start("true", engine=announces, notify="touch called")
+    exit_of(paths)
+    until(lambda: not alive(supervisor_of(paths)["supervisor_pid"]))
+    assert not (tmp_path / "called").exists()

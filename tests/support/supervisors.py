@@ -90,6 +90,7 @@ class Start(Protocol):
         steps: Sequence[StepSpec] = (),
         first: int = 1,
         crowded: Path | None = None,
+        notify: str = "",
     ) -> BuildPaths:
         """`figures` are constants of the supervisor's modules to be replaced: "command.READY_SECONDS".
 
@@ -115,6 +116,7 @@ class Supervisors:
         steps: Sequence[StepSpec] = (),
         first: int = 1,
         crowded: Path | None = None,
+        notify: str = "",
     ) -> BuildPaths:
         def spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
             return self._spec_of(request, log)._replace(engine=(sys.executable, "-I", "-S", "-c", engine))
@@ -126,7 +128,8 @@ class Supervisors:
             lines += NO_PROCESS.format(file=str(crowded)) if crowded else ""
             program.write_text(SHORTER.format(source=str(SUPERVISOR.parents[2]), figures=lines))
             self._patch.setattr(program_module, "SUPERVISOR", program)
-        paths = launch(BuildRequest(BuildSpec("test", str(self._folder), command, steps=tuple(steps), first=first)))
+        spec = BuildSpec("test", str(self._folder), command, steps=tuple(steps), first=first, notify=notify)
+        paths = launch(BuildRequest(spec))
         self._started.append(paths)
         return paths
 

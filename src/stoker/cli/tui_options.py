@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from stoker.cli.errors import CliError
 from stoker.cli.streams import locale_is_ascii
-from stoker.config.settings import Settings, load_settings, settings_path
+from stoker.config.paths import settings_path
+from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
 from stoker.show.update_source import GoOn, UpdateSource

@@ -152,7 +152,8 @@ def _attention() -> Attention | None:
     if not sys.stderr.isatty() or os.environ.get("CI"):
         return None
     from stoker.cli.streams import locale_is_ascii
-    from stoker.config.settings import load_settings, settings_path
+    from stoker.config.paths import settings_path
+    from stoker.config.settings import load_settings
     from stoker.show.attention import Attention
 
     settings = load_settings(settings_path())[0].attention

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stoker.config.config_error import ConfigError
+from stoker.config.paths import settings_path
 from stoker.config.priors import load_classes, own_priors
 from stoker.config.profiles.load import ProfileError, read_profile
 from stoker.config.profiles.profile import Profile, ProfileStep
-from stoker.config.settings import load_settings, settings_path
+from stoker.config.settings import load_settings
 from stoker.decide.memory.prior_classes import Prior
 from stoker.decide.policy.thresholds import Thresholds
 

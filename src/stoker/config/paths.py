@@ -37,6 +37,11 @@ def config_dir() -> Path:
         return state_dir() / "config"
 
 
+def settings_path() -> Path:
+    """Return where the settings are looked for."""
+    return config_dir() / "settings.yaml"
+
+
 def _xdg(variable: str, default: str) -> Path:
     base = os.environ.get(variable, "")
     try:
@@ -158,6 +163,8 @@ class BuildPaths:
     """What the jobs of a build took that keeps apart from the history."""
     jobserver = _BuildFile("jobserver")
     """The FIFO with spare slots for tools inside jobs."""
+    notify_log = _BuildFile("notify.log")
+    """What the person's notify command said."""
     gpu_tries = _BuildFile("gpu-tries")
     """A byte for each engine that asked the GPUs' driver and has not been answered; gone when one is."""
     socket_note = _BuildFile("socket")

@@ -10,7 +10,6 @@ from typing import Any, Literal, cast
 
 from stoker.config.attention_settings import AttentionSettings
 from stoker.config.config_error import ConfigError
-from stoker.config.paths import config_dir
 from stoker.config.strict_yaml import Section, load
 from stoker.decide.policy.thresholds import MOST_FLOOR, MOST_RESERVE, Amount, Thresholds
 from stoker.model.events import MAX_LEVEL
@@ -20,7 +19,7 @@ MAX_SIZE = 2**50
 """A petabyte: a larger one is a slip."""
 
 _KEYS = (
-    "theme", "keys", "tick", "ascii", "notify", "progress", "title",
+    "theme", "keys", "tick", "ascii", "notify", "progress", "title", "notify_command",
     "reserve", "floor", "level", "pressure",
 )  # fmt: skip
 _WAYS = ("auto", "off", "bell", "osc9", "osc777", "osc99")
@@ -47,13 +46,11 @@ class Settings:
     attention: AttentionSettings = field(default_factory=AttentionSettings)
     """`notify`, `progress` and `title`: what the terminal is sent beside its screen."""
 
+    notify_command: str = ""
+    """A shell command that is called when something of a build matters; empty for none."""
+
     thresholds: Thresholds = field(default_factory=Thresholds)
     """`reserve`, `floor`, `level` and `pressure`: what a build's memory and level are governed by."""
-
-
-def settings_path() -> Path:
-    """Return where the settings are looked for."""
-    return config_dir() / "settings.yaml"
 
 
 def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[Settings, list[ConfigError]]:
@@ -79,6 +76,7 @@ def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[S
             cast("Any", section.choice("progress", ("auto", "yes", "no"), "auto")),
             cast("Any", section.choice("title", ("yes", "no"), "yes")),
         ),
+        notify_command=section.text("notify_command", defaults.notify_command),
         thresholds=_thresholds(section),
     )
     return settings, section.errors

@@ -71,8 +71,9 @@ class BuildSpec(NamedTuple):
     began. `earlier` is the ID of the build that this one resumes. One `apart` neither knows the history nor adds to it.
 
     `cache` is the compiler cache that was set up. `cache_log` is a person's own log of ccache, empty for the build's,
-    None where this ccache writes none; what it holds before byte `cache_log_start` is of earlier builds. `engine` is
-    the engine's command line, without the build's folder. `created` is in Unix seconds.
+    None where this ccache writes none; what it holds before byte `cache_log_start` is of earlier builds. `notify` is a
+    shell command of the person's that is called at occasions. `engine` is the engine's command line, without the
+    build's folder. `created` is in Unix seconds.
     """
 
     name: str
@@ -97,6 +98,7 @@ class BuildSpec(NamedTuple):
     cache: str = ""
     cache_log: str | None = ""
     cache_log_start: int = 0
+    notify: str = ""
     engine: tuple[str, ...] = ()
     created: float = 0.0
 

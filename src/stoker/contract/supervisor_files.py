@@ -96,3 +96,10 @@ class ExitRecord(NamedTuple):
     signal: int | None = None
     step: int = 0
     stopped: bool = False
+
+
+class HookDocument(NamedTuple):
+    """What a notify command reads on stdin where no engine lived to add the build's status."""
+
+    event: str
+    message: str

@@ -19,6 +19,7 @@ from stoker.contract.spec_file import BuildSpec, PersonsDecision
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.duplicate import check_alone
 from stoker.launch.from_command import command_build
+from stoker.launch.notify import notify_command
 from stoker.launch.refusals import CannotResumeError, DuplicateBuildError, RequestError
 from stoker.launch.remedy import remedied
 from stoker.launch.request import BuildRequest
@@ -39,7 +40,8 @@ MAX_NAMED = 4
 class ResumeRequest:
     """Which build to resume, None for the newest of the working folder, and what a person says anew of it.
 
-    `again` allows a duplicate of one that runs, `no_doctor` starts what the doctor would refuse.
+    `again` allows a duplicate of one that runs, `no_doctor` starts what the doctor would refuse. `notify` is another
+    command to call at occasions, empty for none.
     """
 
     build: str | None = None
@@ -49,6 +51,7 @@ class ResumeRequest:
     name: str = ""
     again: bool = False
     no_doctor: bool = False
+    notify: str | None = None
 
 
 def resume(
@@ -130,6 +133,8 @@ def _request(
     kept = load_environment(paths.environment, os.environ)
     environ: Mapping[str, str] = os.environ if kept is None else kept.environ
     request = _noting_what_lacks(kept, paths.id, _once_more(wish, old, paths, environ, say, warn))
+    notify = notify_command(old.notify if wish.notify is None else wish.notify)
+    request = replace(request, spec=request.spec._replace(notify=notify))
     if not wish.remedy:
         return request, PersonsDecision(_login_name(), f"resume {paths.id}", "asked for")
     diagnosis = state.diagnosis

@@ -370,6 +370,24 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
+class HookCalled:
+    """The person's notify command is called for an occasion (occasions.Occasion)."""
+
+    kind: ClassVar[str] = "hook_called"
+    occasion: str
+
+
+@dataclass(frozen=True, slots=True)
+class HookEnded:
+    """It has ended, with `exit_code` (negative for a signal, None: it could not be started), after so many seconds."""
+
+    kind: ClassVar[str] = "hook_ended"
+    occasion: str
+    exit_code: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Somebody asked to end the build."""
 
@@ -433,6 +451,8 @@ Event = (
     | JobKilled
     | Decided
     | Noticed
+    | HookCalled
+    | HookEnded
     | StopRequested
     | Verified
     | Diagnosed

@@ -26,6 +26,7 @@ MAX_DECISIONS = 500
 MAX_FAILURES = 100
 MAX_KILLED = 200
 MAX_NOTICES = 100
+MAX_OCCASIONS = 8
 MAX_RECENT = 50
 MAX_SCHEDULERS = 200
 
@@ -366,6 +367,8 @@ class BuildState:
     lost: Mapping[str, Lost] = field(default_factory=dict)
     """What kills have cost in the whole build, by who killed (events.KilledBy)."""
     notices: tuple[Notice, ...] = ()
+    announced: tuple[str, ...] = ()
+    """The occasions for which the person's notify command was called."""
     cache: CacheUse | None = None
     """What a compiler cache did; None while none was seen at work."""
     verification: Report | None = None

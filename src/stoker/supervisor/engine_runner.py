@@ -175,8 +175,11 @@ class EngineRunner:
         pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
         return status if pid else None
 
-    def await_last_words(self) -> None:
-        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed."""
+    def await_last_words(self) -> bool:
+        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed.
+
+        Return whether one has.
+        """
         give_up_at = time.monotonic() + LONGEST_WORDS_SECONDS
         self._silence = self._rests_until = 0.0
         self._signal(signal.SIGCONT)
@@ -187,12 +190,13 @@ class EngineRunner:
             self._start_if_missing()
             status = self.reap()
             if status == 0:
-                return
+                return True
             if status is None:
                 time.sleep(0.02)
             else:
                 self.ended()
         self._signal(signal.SIGKILL)
+        return False
 
     def _start_if_missing(self) -> None:
         """Try again where no process was to be had."""

@@ -22,6 +22,7 @@ if not __package__:  # run as a file; -I keeps its folder from the path. At the 
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from stoker.act import ramdisk
+from stoker.act.notify_hook import call_hook, claim_end
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
 from stoker.contract.gate_file import read_gate
 from stoker.contract.process import Key, key_of, lives, pid_namespace, session_of
@@ -29,7 +30,7 @@ from stoker.contract.reserved_file import withdraw, write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import ContractError, dump, load_or_none
-from stoker.contract.supervisor_files import ExitRecord, Run, SupervisorRecord
+from stoker.contract.supervisor_files import ExitRecord, HookDocument, Run, SupervisorRecord
 from stoker.supervisor import command
 from stoker.supervisor.engine_runner import EngineRunner
 from stoker.supervisor.standby import Note, SupervisorState, Will, stand_by
@@ -82,6 +83,7 @@ class Supervisor:
         self.build_pid = 0
         self.last_command: Key = (0, 0)
         self.ramdisk = spec.ramdisk.folder if spec.ramdisk is not None else ""
+        self.name, self.cwd, self.notify = spec.name, spec.cwd, spec.notify
         self.exit_code = command.NOT_EXECUTABLE
         self.build_signal: int | None = None
         self.asked_at: float | None = None
@@ -116,7 +118,8 @@ class Supervisor:
         self.engine.set_all_going()
         self.let_go_of_ramdisk()
         self.write_exit_file()
-        self.engine.await_last_words()
+        if not self.engine.await_last_words():
+            self.announce_end()
         self.rouse_standbys()
 
     def begin(self) -> None:
@@ -399,6 +402,26 @@ class Supervisor:
         """What every viewer waits for."""
         record = ExitRecord(self.exit_code, time.time(), self.build_signal, self.step, self.stop is not None)
         self.write_file("exit.json", dump(record))
+
+    def announce_end(self) -> None:
+        """No engine could: call the person's notify command, and leave it to its own limit."""
+        name = "".join(c if c.isprintable() else "?" for c in self.name)
+        facts = {
+            "STOKER_EVENT": "end",
+            "STOKER_MESSAGE": f"stoker: {name} ended with {self.exit_code}; no engine lived to say more",
+            "STOKER_ID": os.path.basename(self.folder),
+            "STOKER_NAME": name,
+            "STOKER_STATE": "stopped" if self.stop else "failed" if self.exit_code else "done",
+            "STOKER_EXIT_CODE": str(self.exit_code),
+            "STOKER_SECONDS": str(int(max(0.0, time.time() - self.started))),
+            "STOKER_FOLDER": self.cwd,
+            "STOKER_LOG": self.path("output.log"),
+            "STOKER_HOST": os.uname().nodename,
+        }
+        with contextlib.suppress(Exception):
+            if self.notify and claim_end(self.folder):
+                document = dump(HookDocument("end", facts["STOKER_MESSAGE"]))
+                call_hook(self.notify, self.cwd, self.path("notify.log"), facts, document)
 
     def write_file(self, name: str, data: bytes) -> bool:
         """Whole or not at all; a full disk is tried again, since the exit status must not be lost."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from stoker.cli import arguments, early
 from stoker.cli.errors import CliError
@@ -13,6 +14,7 @@ from stoker.cli.screen import Screen, pick_screen
 from stoker.config.paths import BuildPaths
 from stoker.launch.duplicate import check_alone
 from stoker.launch.from_command import bytes_of, check_command, command_build, default_name
+from stoker.launch.notify import notify_command
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import start_build
 
@@ -36,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
     parser.add_argument(
         "--again", action="store_true", help="start it even if the same command runs in this folder already"
+    )
+    parser.add_argument(
+        "--notify",
+        metavar="COMMAND",
+        help="a shell command to call at the end, a failure, a kill for memory, or when you are waited for ('': none)",
     )
     parser.add_argument("--name", help="what to call the build (default: the folder's name)")
     parser.add_argument(
@@ -112,7 +119,8 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
         request = make(folder)
         if not args.again:
             check_alone(request.spec.words, folder)
-        return request
+        notify = notify_command(args.notify)
+        return replace(request, spec=request.spec._replace(notify=notify))
 
     return show_own(start_build(checked, say, early.keep), screen)
 
@@ -131,6 +139,7 @@ def _resume(args: argparse.Namespace, words: Sequence[str]) -> int:
         args.name or "",
         args.again,
         args.no_doctor,
+        args.notify,
     )
     paths, decision = resume(wish, say, _warner(args))
     if screen is not None:

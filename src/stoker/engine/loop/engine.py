@@ -20,6 +20,7 @@ from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
 from stoker.engine.aftermath.findings import findings
+from stoker.engine.aftermath.notification import NotifyHook
 from stoker.engine.govern.governor import Precautions
 from stoker.engine.govern.level_control import StepLimits
 from stoker.engine.learn.forecast import LEARNT_FROM
@@ -55,6 +56,7 @@ SEARCHING_TICK_SECONDS = 0.2
 LISTEN_SECONDS = 0.15
 """After a job's death: ninja says within milliseconds if it has failed, and then nothing new must start."""
 
+HOOK_POLL_SECONDS = 0.05
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
@@ -74,6 +76,7 @@ class Engine:
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
         self._server = Server(paths.socket, self._command, lambda: self._state)
+        self._hook = NotifyHook(paths, self._wired.spec)
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace, self._logs_pace = Pace(), LogsPace()
         self._asked = False
@@ -88,6 +91,7 @@ class Engine:
         """Until the build is over; raises nothing that the supervisor would not answer with a new engine."""
         self._listen_to_signals()
         if self._state.over:
+            await self._await_hook()
             await self._close()
             return
         wired = self._wired
@@ -137,6 +141,7 @@ class Engine:
         events += [*self._parts.governor.news(), *self._parts.memory.stalls(), *wired.cache.look()] if whole else []
         events += self._estimate(now)
         self._write(events, now)
+        self._write(self._hook.look(self._state, now), now)
         keys = [book.scheduler.key for book in self._parts.schedulers.books()]
         self._supervisor.hand_over(self._parts.level, keys, self._parts.jobs, self._parts.gate.hosted)
         await self._answer()
@@ -361,10 +366,19 @@ class Engine:
             async for events in findings(self._paths, wired.spec, self._state, ending, alone, self._enough):
                 self._write(events)
         self._write([*wired.steps.ended(self._state, ending.exit_code), ending])
+        await self._await_hook()
         async with self._supervisor.beating():
             await wired.store.close()
         if ending.outcome == "done":
             self._paths.environment.unlink(missing_ok=True)  # nobody will resume it
+
+    async def _await_hook(self) -> None:
+        """Call the person's notify command for what is left, and write down how it ended; its own limit bounds this."""
+        async with self._supervisor.beating():
+            self._write(self._hook.look(self._state, time.time()))
+            while self._hook.runs:
+                await asyncio.sleep(HOOK_POLL_SECONDS)
+                self._write(self._hook.look(self._state, time.time()))
 
     # -- what a person's files say, and what was killed before -------------------------------------------------
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from stoker.config.choices import Choices, ProfileChoices, ProfileOrigin, from_priors, from_profile, from_settings
 from stoker.config.config_error import ConfigError
 from stoker.config.file_watch import watch_files
-from stoker.config.paths import BuildPaths
+from stoker.config.paths import BuildPaths, settings_path
 from stoker.config.priors import load_classes, merged, own_priors, shipped_priors
-from stoker.config.settings import settings_path
 from stoker.contract import spec_file
 from stoker.contract.spec_file import BuildSpec
 from stoker.decide.memory.prior_classes import Priors

@@ -6,7 +6,17 @@ from stoker.model import events as ev
 from stoker.model.attempts import with_broken_off
 from stoker.model.evolve import evolve
 from stoker.model.reducers import Reducers
-from stoker.model.state import MAX_DECISIONS, MAX_NOTICES, BuildState, DecisionEntry, Estimate, Notice, Phase, Step
+from stoker.model.state import (
+    MAX_DECISIONS,
+    MAX_NOTICES,
+    MAX_OCCASIONS,
+    BuildState,
+    DecisionEntry,
+    Estimate,
+    Notice,
+    Phase,
+    Step,
+)
 
 _PHASES: dict[ev.Paused, Phase] = {"no": "running", "soft": "paused", "hard": "frozen"}
 
@@ -97,6 +107,14 @@ def _noticed(state: BuildState, e: ev.Noticed, time: float) -> BuildState:
     return evolve(state, notices=(*state.notices[-(MAX_NOTICES - 1) :], notice))
 
 
+def _hook_called(state: BuildState, e: ev.HookCalled, _time: float) -> BuildState:
+    return evolve(state, announced=(*state.announced, e.occasion)[-MAX_OCCASIONS:])
+
+
+def _hook_ended(state: BuildState, _e: ev.HookEnded, _time: float) -> BuildState:
+    return state
+
+
 def _stop_requested(state: BuildState, e: ev.StopRequested, time: float) -> BuildState:
     what = "kill the build now" if e.force else "stop the build"
     why = "asked for: every process gets SIGKILL" if e.force else "asked for: SIGTERM, then SIGKILL"
@@ -143,6 +161,8 @@ REDUCERS: Reducers = {
     ev.Estimated: _estimated,
     ev.Decided: _decided,
     ev.Noticed: _noticed,
+    ev.HookCalled: _hook_called,
+    ev.HookEnded: _hook_ended,
     ev.StopRequested: _stop_requested,
     ev.Verified: _verified,
     ev.Diagnosed: _diagnosed,

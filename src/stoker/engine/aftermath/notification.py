@@ -1,0 +1,88 @@
+"""Has a person's own command called at the occasions of a build, each once, whichever engine is there for it.
+
+Unaware of terminals, which their viewers notify, and of how the command is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+
+from stoker.act.notify_hook import call_hook, claim_end
+from stoker.config.paths import BuildPaths
+from stoker.contract.spec_file import BuildSpec
+from stoker.model import events as ev
+from stoker.model.occasions import Occasion, message_of, occasions_of
+from stoker.model.state import BuildState
+from stoker.model.status import status_of
+from stoker.model.text import clean
+
+_BY_LIMIT = (124, 137)
+"""How timeout(1) ends where the limit was reached: after SIGTERM, and after SIGKILL."""
+
+
+class NotifyHook:
+    """One build's. What was called stands in the journal, so that no engine calls it again."""
+
+    def __init__(self, paths: BuildPaths, spec: BuildSpec) -> None:
+        self._paths, self._command, self._cwd = paths, spec.notify, spec.cwd
+        self._running: dict[int, tuple[Occasion, float]] = {}
+
+    @property
+    def runs(self) -> bool:
+        """Whether a command that was called has not ended."""
+        return bool(self._running)
+
+    def look(self, state: BuildState, now: float) -> list[ev.Event]:
+        """Call what is due at Unix time `now`, and say which calls have ended."""
+        if not self._command:
+            return []
+        due = [occasion for occasion in occasions_of(state) if occasion not in state.announced]
+        return [*self._ended(), *self._called(due, state, now)]
+
+    def _called(self, due: Iterable[Occasion], state: BuildState, now: float) -> Iterator[ev.Event]:
+        for occasion in due:
+            yield ev.HookCalled(occasion)
+            if occasion == "end" and not claim_end(str(self._paths.root)):
+                continue
+            message = message_of(state, occasion)
+            document = {"event": occasion, "message": message, "status": status_of(state, now)}
+            facts = _facts(state, occasion, message, now)
+            try:
+                log = str(self._paths.notify_log)
+                pid = call_hook(self._command, self._cwd, log, facts, json.dumps(document).encode())
+            except (OSError, ValueError) as err:
+                yield ev.HookEnded(occasion, None, 0.0)
+                yield ev.Noticed("warning", f"the notify command could not be started: {clean(str(err))}")
+            else:
+                self._running[pid] = (occasion, time.monotonic())
+
+    def _ended(self) -> Iterator[ev.Event]:
+        for pid, (occasion, began) in list(self._running.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if not ended:
+                continue
+            del self._running[pid]
+            code = os.waitstatus_to_exitcode(status)
+            yield ev.HookEnded(occasion, code, round(time.monotonic() - began, 3))
+            if code:
+                how = "took too long" if code in _BY_LIMIT else f"ended with {code}"
+                yield ev.Noticed("warning", f"the notify command {how} ({occasion}); what it said: notify.log")
+
+
+def _facts(state: BuildState, occasion: Occasion, message: str, now: float) -> dict[str, str]:
+    """The variables that docs/settings.md lists."""
+    return {
+        "STOKER_EVENT": occasion,
+        "STOKER_MESSAGE": message,
+        "STOKER_ID": clean(state.id),
+        "STOKER_NAME": clean(state.name),
+        "STOKER_STATE": state.phase,
+        "STOKER_EXIT_CODE": "" if state.exit_code is None else str(state.exit_code),
+        "STOKER_SECONDS": str(int(max(0.0, (state.ended or now) - state.started))),
+        "STOKER_FOLDER": state.cwd,
+        "STOKER_LOG": state.log_path,
+        "STOKER_HOST": clean(state.host),
+    }
