@@ -313,7 +313,7 @@ def test_what_nvidias_own_libraries_hold_is_not_what_was_asked_for() -> None:
 
     assert [(r.arch, r.state) for r in found] == [("sm_80", "present"), ("sm_90", "missing")]
     assert [(p.severity, p.file, p.what) for p in problems] == [("error", "", "sm_90 was asked for and is in no file")]
-    assert [(r.arch, r.state) for r in judge_requested([vendor], wanted("9.0"))[0]][0] == ("sm_90", "present")
+    assert next((r.arch, r.state) for r in judge_requested([vendor], wanted("9.0"))[0]) == ("sm_90", "present")
 
 
 def test_nobody_is_advised_to_build_nvidias_own_libraries_for_a_sibling() -> None:
