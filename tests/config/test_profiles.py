@@ -155,7 +155,7 @@ STEPS = "steps: {a: {command: x}}\n"
         ("step: {a: {command: x}}\n", ["1: unknown key 'step'; did you mean 'steps'?"]),
         (
             "steps:\n  a: {command: x, shell: true}\n",
-            ["2: unknown key 'shell'; known are command, cwd, env, level, retries, scheduler, when"],
+            ["2: unknown key 'shell'; known are command, cwd, env, level, package, retries, scheduler, when"],
         ),
         ("steps: {a: {command: 'x && y'}}\n", ["1: no shell runs a command, so '&&' means nothing; write two steps"]),
         ('steps: {a: {command: "x \'y"}}\n', ["1: 'command' cannot be cut into words: no closing quotation"]),
@@ -194,6 +194,12 @@ STEPS = "steps: {a: {command: x}}\n"
         ),
         ("steps: {a: {}}\n", ["1: step 'a' needs a command"]),
         ("steps: {a: {command: []}}\n", ["1: step 'a' needs a command"]),
+        ("steps: {a: {package: {mode: pypi}}}\n", ["1: step 'a' needs the wheel that it packages"]),
+        ("steps: {a: {command: x, package: {wheel: x.whl}}}\n", ["1: step 'a' has a command; write two steps"]),
+        (
+            "steps: {a: {package: {wheel: x.whl, mode: pypy3}}}\n",
+            ["1: 'mode' cannot be 'pypy3'; did you mean 'pypi'?"],
+        ),
         ("description: nothing else\n", ["1: a profile needs steps; write them, or extend a profile that has some"]),
         ("extends: ninj\n", ["1: no profile 'ninj'; did you mean 'ninja'?"]),
         ("extends: mine\n", ["1: profiles extend one another in a circle: mine -> mine"]),

@@ -12,7 +12,10 @@ from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import load_profile, read_profile
 
 FILES = sorted(f for f in data_dir("profiles").glob("*.yaml") if f.name != "priors.yaml")
-NAMES = ["flash-attention", "llvm", "make", "ninja", "pytorch", "pytorch-32gb", "pytorch-cpu", "vllm", "xformers"]
+NAMES = [
+    "flash-attention", "llvm", "make", "ninja", "pytorch", "pytorch-32gb", "pytorch-bundle", "pytorch-cpu",
+    "pytorch-pypi", "vllm", "xformers",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +79,15 @@ def test_no_wheel_that_fails_takes_its_objects_along(file: Path) -> None:
     if any("pip" in step.command for step in profile.steps):
         assert profile.env.get("PIP_USE_PEP517") == "1"
         assert all("--no-build-isolation" in step.command for step in profile.steps if "pip" in step.command)
+
+
+@pytest.mark.parametrize("mode", ["pypi", "bundle"])
+def test_pytorch_is_packaged_in_both_modes(mode: str) -> None:
+    profile = load_profile(f"pytorch-{mode}", {"arch": "8.6;12.0+PTX", "dist": "out"})
+    wheel, package = profile.steps
+    assert wheel.command == load_profile("pytorch", {"dist": "out"}).steps[0].command
+    assert package.words[:5] == ("stoker", "package", "out/torch-*.whl", "--mode", mode)
+    assert profile.verify == (f"dist/{mode}/torch-*.whl",)
+    # Linked in, or shared: what the mode is about.
+    linked = {name: profile.env[name] for name in ("ATEN_STATIC_CUDA", "USE_CUDA_STATIC_LINK", "USE_STATIC_NCCL")}
+    assert set(linked.values()) == {"1" if mode == "bundle" else "0"}

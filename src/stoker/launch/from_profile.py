@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ from stoker.launch.request import BuildRequest
 from stoker.launch.tmpfs import ramdisk_for
 from stoker.launch.window import Prepared, prepared
 from stoker.record.earlier_build import EarlierBuild, last_build_of
+
+PROGRAM = (sys.executable, "-P", "-m", "stoker")
+"""This stoker; -P: no module of the folder that is built may shadow ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,10 @@ def profile_build(
     known, notes = added.to(environ), list(added.notes)
     steps = []
     for step in _taking_part(plan, Path(cwd), known, notes):
-        run = prepared(step.command, window, jobs, {**known, **step.env})
+        if step.package is not None:
+            run = Prepared((*PROGRAM, *step.package.words[1:]), {})
+        else:
+            run = prepared(step.command, window, jobs, {**known, **step.env})
         notes += [run.note] if run.note else []
         steps.append(_step(step, profile, run, cwd))
     disk = ramdisk_for(profile.tmp, known, limit)
@@ -141,8 +148,8 @@ def _taking_part(
         if why:
             notes.append(f"step {step.name} is left out: {why}")
             continue
-        command = step.command[0]
-        known = "/" in command or step.name in done
+        command = step.words[0]
+        known = "/" in command or step.name in done or step.package is not None
         if not known and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
             raise CommandNotFoundError(f"step {step.name}: {command}: not found on PATH; install it")
         steps.append(step)
@@ -154,7 +161,7 @@ def _step(step: profiles.ProfileStep, profile: Profile, run: Prepared, folder: s
         step.name,
         run.words,
         str(Path(folder, step.cwd)),
-        step.command,
+        step.words,
         {**run.environment, **step.env},
         level_of(step, profile),
         step.retries,

@@ -160,4 +160,4 @@ def _step(n: int, step: ProfileStep, left_out: str) -> Iterator[str]:
     yield clean(f"step {n}: {step.name}{limits}{why}")
     where = f"cd {shlex.quote(step.cwd)} && " if step.cwd != "." else ""
     environment = "".join(f"{name}={shlex.quote(value)} " for name, value in step.env.items())
-    yield clean(f"  {where}{environment}{shlex.join(step.command)}")
+    yield clean(f"  {where}{environment}{shlex.join(step.words)}")

@@ -40,6 +40,7 @@ class Version:
 
 Level = Annotated[int, Whole(1, MAX_LEVEL)]
 Retries = Annotated[int, Whole(0, MAX_RETRIES)]
+Deflation = Annotated[int, Whole(0, 9)]
 Cores = Annotated[int, Whole(1, MAX_LEVEL)]
 Size = Annotated[int, Bytes()]
 Memory = Annotated[int, Bytes(LEAST_MEMORY)]

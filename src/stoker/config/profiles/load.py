@@ -177,7 +177,11 @@ def _check_steps(filled: Section, profile: Profile) -> None:
         section = steps.section(step.name)
         if not NAME.fullmatch(step.name):
             steps.fail(step.name, f"a step is not called {step.name!r}: letters, digits, '.', '_' and '-', up to 64")
-        if "command" not in section or section.value_of("command") == ():
+        has_command = "command" in section and section.value_of("command") != ()
+        if step.package is not None and (has_command or not step.package.wheel):
+            need = "has a command; write two steps" if has_command else "needs the wheel that it packages"
+            steps.fail(step.name, f"step {step.name!r} {need}")
+        elif step.package is None and not has_command:
             steps.fail(step.name, f"step {step.name!r} needs a command")
         when = section.section("when")
         for key in ("equals", "differs"):

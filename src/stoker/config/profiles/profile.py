@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from stoker.config.profiles.kinds import MAX_RETRIES, Cores, Dotted, Level, Memory, Retries, Size
+from stoker.config.profiles.kinds import MAX_RETRIES, Cores, Deflation, Dotted, Level, Memory, Retries, Size
 from stoker.decide.memory.prior_classes import Prior
 
 Cache = Literal["none", "auto", "ccache", "sccache"]
@@ -41,6 +41,23 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageStep:
+    """A wheel of an earlier step, made into one that installs elsewhere by `stoker package`."""
+
+    wheel: str = _key("its path, or a pattern: the newest that matches", "")
+    mode: Literal["pypi", "bundle"] = _key("pypi: require NVIDIA's packages; bundle: copy their libraries", "pypi")
+    output: str = _key("the folder of the new wheel", "wheelhouse")
+    plat: str = _key("its platform tag; auto: the lowest that is true", "auto")
+    deflate: Deflation = _key("0 (stored) to 9", 6)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command, as a person would write it."""
+        options = ("--mode", self.mode, "-o", self.output, "--plat", self.plat, "--level", str(self.deflate))
+        return ("stoker", "package", self.wheel, *options)
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileStep:
     """One command of a build."""
 
@@ -52,6 +69,12 @@ class ProfileStep:
     when: When = _key("left out of the build unless this holds", When())
     retries: Retries = _key("how often it is run again when compilers were killed for memory", MAX_RETRIES)
     scheduler: Scheduler = _key("what is expected to run the jobs; another is reported", "any")
+    package: PackageStep | None = _key("in place of a command: packages a wheel; see packaging.md")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its command, or that of what it packages."""
+        return self.package.words if self.package is not None else self.command
 
 
 @dataclass(frozen=True, slots=True)
