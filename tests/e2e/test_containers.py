@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 import stoker as stoker_package
-from support.containers import Podman
+from support.containers import Docker, Podman
 from support.program import PATIENCE, Stoker, until, write_ninja
 
 pytestmark = pytest.mark.long
@@ -27,13 +28,25 @@ def hungry(mib: int, seconds: float = 1.0) -> str:
 
 
 @pytest.fixture
-def podman(stoker: Stoker) -> Iterator[Podman]:
+def in_memory() -> Iterator[Path]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="stoker-", dir=memory if memory.is_dir() else None) as folder:
-        engine = Podman(Path(folder))
+        yield Path(folder)
+
+
+@pytest.fixture
+def docker(stoker: Stoker, in_memory: Path) -> Iterator[Docker]:
+    with Docker(in_memory) as engine:
         stoker.env.update(engine.settings)
         yield engine
-        engine("rm", "-a", "-f", "-t", "0")
+
+
+@pytest.fixture
+def podman(stoker: Stoker, in_memory: Path) -> Iterator[Podman]:
+    engine = Podman(in_memory)
+    stoker.env.update(engine.settings)
+    yield engine
+    engine("rm", "-a", "-f", "-t", "0")
 
 
 def test_a_build_in_a_container_is_governed_by_its_limit(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
@@ -112,3 +125,50 @@ def test_a_build_inside_a_container_is_no_dead_one_from_outside(podman: Podman, 
         assert build.wait(PATIENCE) == 0
     ended = {b["id"]: b["state"] for b in json.loads(outside.run("ls", "--json").stdout)}
     assert ended[seen[0]["id"]] == "done"
+
+
+DEAF = ("sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+"""The first process of a container ignores SIGTERM unless it says else, and this one says so."""
+
+
+@pytest.mark.parametrize("command", [DEAF, ("ninja",)])
+def test_stop_leaves_no_container_of_podman(
+    podman: Podman, stoker: Stoker, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    folder = write_ninja(tmp_path / "w", [("slow.o", "sleep 600")])
+    build = stoker.detach(*podman.run_words(folder), *command)
+    until(lambda: len(podman.names()) == 1, "a container")
+    assert stoker.run("stop", build).returncode == 0
+    assert podman.names() == []
+    assert stoker.status(build)["state"] == "stopped"
+
+
+def test_stop_leaves_no_container_of_a_script(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
+    """Nobody could give that container a label: its monitor is left to tidy up."""
+    folder = write_ninja(tmp_path / "w", [("slow.o", "sleep 600")])
+    build = stoker.detach("sh", "-c", f"{shlex.join(podman.run_words(folder))} ninja; true")
+    until(lambda: stoker.status(build)["jobs"], "a job")
+    assert stoker.run("stop", build).returncode == 0
+    assert podman.names() == []
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_stop_ends_what_docker_runs(docker: Docker, stoker: Stoker, tmp_path: Path, force: tuple[str, ...]) -> None:
+    """Docker's daemon is its parent: the client's death does not concern it."""
+    folder = write_ninja(tmp_path / "w", [("slow.o", "sleep 600")])
+    build = stoker.detach(*docker.run_words(folder), *DEAF)
+    until(lambda: len(docker.names()) == 1, "a container")
+    assert stoker.run("stop", *force, build).returncode == 0
+    assert docker.names() == []
+
+
+def test_jobs_below_docker_are_seen_and_governed(docker: Docker, stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "w", [(f"part_{n}.o", f"{hungry(60)} && touch part_{n}.o") for n in range(6)])
+    build = stoker.detach(*docker.run_words(folder, "--memory=512m"), "ninja", "-j6", jobs=2)
+    state = stoker.ended(build)
+    assert state["exit_code"] == 0, (stoker.folder(build) / "output.log").read_text()
+    events = stoker.events(build)
+    ends = [e for e in events if e["type"] == "job_finished"]
+    assert {(e["output"], e["outcome"]) for e in ends} == {(f"part_{n}.o", "ok") for n in range(6)}
+    assert 512 * MIB in {e["machine"]["memory_budget"] for e in events if e["type"] == "sampled"}
+    assert max(len(e["jobs"]) for e in events if e["type"] == "sampled") == 2

@@ -101,6 +101,13 @@ def test_a_process_that_is_included_counts_with_all_below_it_whoever_its_parent_
     assert set(table.scan()) == {200, 201}
 
 
+def test_what_is_included_late_counts_with_what_was_known_as_anothers(proc: FakeProc) -> None:
+    table = ProcessTable(999, proc.root)
+    table.scan()
+    table.include(200)
+    assert set(table.scan()) == {200, 201}
+
+
 def test_foreign_processes_are_read_once(proc: FakeProc) -> None:
     table = ProcessTable(100, proc.root)
     table.scan()

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,58 @@ class Podman:
         """The names of all containers, ended ones too."""
         listed = json.loads(self("ps", "-a", "--format", "json").stdout or b"[]")
         return [str(one["Names"][0]) for one in listed]
+
+
+DAEMON = {
+    "bridge": "none",
+    "iptables": False,
+    "storage-driver": "vfs",
+    "default-ulimits": {"nofile": {"Name": "nofile", "Hard": 4096, "Soft": 4096}},
+}
+
+
+class Docker:
+    """A docker daemon of a test's own, below `folder`; a context manager that ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        missing = [name for name in ("dockerd", "/usr/bin/docker", "runc") if shutil.which(name) is None]
+        if missing or os.getuid() != 0:
+            pytest.skip(f"no docker: {' and '.join(missing) + ' not installed' if missing else 'needs root'}")
+        places = {name: str(folder / name) for name in ("data-root", "exec-root", "pidfile")}
+        self.settings = {"DOCKER_HOST": f"unix://{folder}/docker.sock"}
+        self.env = {**os.environ, **self.settings}
+        conf = folder / "daemon.json"
+        conf.write_text(json.dumps({**DAEMON, **places, "hosts": [self.settings["DOCKER_HOST"]]}))
+        self.log = folder / "dockerd.log"
+        with self.log.open("wb") as log:
+            self._daemon = subprocess.Popen(["dockerd", "--config-file", str(conf)], stdout=log, stderr=log)
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            ["/usr/bin/docker", *words], env=self.env, input=stdin, capture_output=True, check=False, timeout=120
+        )
+
+    def __enter__(self) -> Docker:
+        deadline = time.monotonic() + 60
+        while self("info").returncode != 0 and self._daemon.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        made = self("import", "-", IMAGE.partition("/")[2], stdin=image())
+        if made.returncode != 0:
+            self.__exit__()
+            pytest.skip(f"no docker: {self.log.read_text(errors='replace').strip()[-300:]}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.names():
+            self("rm", "-f", name)
+        self._daemon.terminate()
+        self._daemon.wait(60)
+
+    def run_words(self, folder: Path, *options: str) -> list[str]:
+        """The command line that runs something in a container with `folder` as its own working folder /w."""
+        mounts = ["--network", "none", "-v", "/usr:/usr:ro", "-v", f"{folder}:/w", "-w", "/w"]
+        return ["/usr/bin/docker", "run", "--rm", *mounts, *options, IMAGE.partition("/")[2]]
+
+    def names(self) -> list[str]:
+        """The names of all containers, ended ones too."""
+        return self("ps", "-a", "--format", "{{.Names}}").stdout.decode().split()

@@ -144,6 +144,11 @@ def command_line(pid: int) -> list[bytes]:
     return words.split(b"\0") if words else []
 
 
+def command_name(pid: int) -> bytes:
+    """Return the short name of the program that a process executes; empty if it is gone."""
+    return _read(pid, "comm")
+
+
 def that_name(word: bytes) -> dict[int, list[bytes]]:
     """Return the command lines that have `word` in them, by pid."""
     lines = {int(name): command_line(int(name)) for name in os.listdir("/proc") if name.isdigit()}

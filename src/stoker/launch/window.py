@@ -11,6 +11,7 @@ import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stoker.contract.container_words import labelled
 from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments
 from stoker.sense.machine.process_limit import processes_left
 
@@ -74,6 +75,7 @@ def window_for(cores: int, budget: int, jobs: int | None) -> int:
 def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
     """Return the command with the window in it where that is its business, else in its environment."""
     name = os.path.basename(words[0])
+    words = labelled(words)
     if _NINJA.fullmatch(name):
         return _ninja(words, window)
     if _MAKE.fullmatch(name):

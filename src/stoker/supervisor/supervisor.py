@@ -21,9 +21,10 @@ import time
 if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from stoker.act import ramdisk
+from stoker.act import ramdisk, stop_container
 from stoker.act.notify_hook import call_hook, claim_end
 from stoker.act.tree import Ending, Processes, command_line, descendants, signal_tree
+from stoker.contract.container_words import container_command
 from stoker.contract.gate_file import read_gate
 from stoker.contract.process import Key, key_of, lives, pid_namespace, session_of
 from stoker.contract.reserved_file import withdraw, write_reserved
@@ -88,6 +89,7 @@ class Supervisor:
         self.build_signal: int | None = None
         self.asked_at: float | None = None
         self.stop: Ending | None = None
+        self.stopping_container = 0
 
     def path(self, name: str) -> str:
         """Return a file of this build."""
@@ -343,16 +345,33 @@ class Supervisor:
         if first:
             self.announce_stop()
             self.engine.wake()
+        if first or signum == signal.SIGINT:
+            self.end_container(0 if signum == signal.SIGINT else int(STOP_GRACE_SECONDS))
 
     def announce_stop(self) -> None:
         """To the engine, and to whoever comes later."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
 
+    def end_container(self, seconds: int) -> None:
+        """Have the step's container ended, which may not be below us; a second call cuts the first one's time short."""
+        container = container_command(self.steps[self.step - 1].command)
+        if container is not None:
+            self.stopping_container = stop_container.start_stopping(container, seconds) or self.stopping_container
+
     def press_stop(self) -> None:
-        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up."""
-        if self.stop:
-            self.stop.press(self.ours())
+        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up.
+
+        What removes containers gets neither, unless it takes too long.
+        """
+        if self.stop is None:
+            return
+        ours, processes = self.ours(), Processes()
+        if time.monotonic() < self.stop.kill_at + stop_container.TIDY_SECONDS:
+            tidying = self.stopping_container, *processes.below(self.stopping_container)
+            spared = {*stop_container.monitors(processes, os.getpid()), *(tidying if self.stopping_container else ())}
+            ours = [pid for pid in ours if pid not in spared]
+        self.stop.press(ours)
 
     def tree(self) -> list[int]:
         """Every live descendant but the engine's branch."""

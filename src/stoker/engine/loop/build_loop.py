@@ -65,7 +65,8 @@ class BuildLoop:
         self._parts = parts
         self._jobs, self._schedulers, self._senses = parts.jobs, parts.schedulers, parts.senses
         self._gate, self._governor = parts.gate, parts.governor
-        self._roots = roots
+        self.roots = roots
+        """The command that runs."""
         self._last_tick = last_tick
         self._versions = Versions()
         self._scan = Scan({}, {})
@@ -134,7 +135,7 @@ class BuildLoop:
 
     def watch_command(self, roots: Roots) -> None:
         """From now on this command is the one that runs."""
-        self._roots = roots
+        self.roots = roots
         self._senses.include(roots.build)
         self._schedulers.begin_command()
         self._parts.failures.begin_command()
@@ -160,13 +161,13 @@ class BuildLoop:
 
     def _unseen_ninja(self) -> list[ev.Event]:
         """A ninja that was over before the first tick: its command line says where its log is."""
-        argv = self._roots.command
+        argv = self.roots.command
         if not argv or Path(argv[0]).name not in ("ninja", "samu"):
             return []
         arguments = ninja_arguments(argv)
-        directory = str(Path(self._roots.cwd, arguments.directory or "."))
+        directory = str(Path(self.roots.cwd, arguments.directory or "."))
         scheduler = SchedulerProcess(0, 0, "ninja", directory, "", argv, arguments.width, arguments.manifest, ())
-        book, _ = self._schedulers.open(scheduler, self._roots.begun)
+        book, _ = self._schedulers.open(scheduler, self.roots.begun)
         return [_scheduler_started(book, "", None)]
 
     # -- schedulers --------------------------------------------------------------------------------------------

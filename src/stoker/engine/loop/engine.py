@@ -26,6 +26,7 @@ from stoker.engine.govern.level_control import StepLimits
 from stoker.engine.learn.forecast import LEARNT_FROM
 from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
+from stoker.engine.loop.container_roots import ContainerRoots
 from stoker.engine.loop.ungoverned_warning import warn_of_ungoverned
 from stoker.engine.loop.wakeup import LogsPace, Pace, Wakeup
 from stoker.engine.loop.wiring import Wired, wire
@@ -75,6 +76,7 @@ class Engine:
         self._wired: Wired = wire(paths, self._wakeup.wake)
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
+        self._containers = ContainerRoots(self._parts.senses.include)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._hook = NotifyHook(paths, self._wired.spec)
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
@@ -115,6 +117,7 @@ class Engine:
 
     async def _close(self) -> None:
         self._wired.reload.close()
+        self._containers.close()
         await self._parts.planner.close()
         self._parts.senses.close()
         self._parts.machine.close()
@@ -129,6 +132,7 @@ class Engine:
         now, wired = time.time(), self._wired
         self._loop.scan()
         self._look_after_supervisor(now)
+        self._containers.follow(self._loop.roots)
         whole = self._is_whole()
         schedulers = len(self._parts.schedulers.books())
         wired.expectations.renew()

@@ -135,7 +135,7 @@ class ProcessTable:
         process = parse_stat(read_once(f"{self._proc}/{pid}/stat") or b"")
         if process is not None:
             self._ours = {**self._ours, pid: process}
-            self._foreign.discard(str(pid))
+            self._foreign.clear()  # what is below it may be among them: docker's daemon is its parent
 
     def scan(self, resting: Iterable[int] = ()) -> Mapping[int, Process]:
         """The descendants now, by pid, without the root itself unless included; zombies are among them (state "Z").
