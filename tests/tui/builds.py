@@ -209,6 +209,9 @@ def governed(
         story.add(10 + i * 60, replace(sampled(0, swing), build_rss=int((25 + i % 20) * GIB)))
     story.add(3650, *governed_jobs(count, on_deck))
     story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
+    waiting = tuple(range(count + 1, count + on_deck + 1))
+    story.add(3655, ev.JobsWaiting(waiting[:1], "memory", "needs ~4.6 GiB within 2:10, 614 MiB free above the reserve"))
+    story.add(3655, ev.JobsWaiting(waiting[1:4], "room", f"614 MiB free above the reserve, kept for {OUTPUTS[5][0]}"))
     story.add(3700, ev.Estimated(1650, 1440, 1860))
     story.add(3640, ev.Decided("ann", "level 24 → automatic", "asked for; 21 run, 24 on deck"))
     hold = "hold caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o"

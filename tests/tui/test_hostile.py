@@ -160,7 +160,7 @@ class Terminal:
     def read_until(self, sign: str) -> None:
         give_up = time.monotonic() + 30
         while time.monotonic() < give_up:
-            if sign in self.text():
+            if sign in self.text().replace("\n", ""):  # what is printed after the end goes on where the cursor was
                 return
             if select.select([self.master], [], [], 0.2)[0]:
                 try:

@@ -8,7 +8,8 @@ from stoker.model import events as ev
 from stoker.model.samples import JobSample
 from stoker.show.tui.pages import dashboard_page, gantt, memory_chart
 from stoker.show.tui.pages.chart import AXIS_WIDTH
-from stoker.show.tui.pages.job_table import details
+from stoker.show.tui.pages.job_details import details
+from stoker.show.tui.pages.job_list import JobView
 from stoker.show.tui.pages.lines import text_of, width_of
 from stoker.show.tui.terminal.glyphs import UNICODE
 
@@ -69,7 +70,7 @@ def test_columns_move_by_whole_steps_only() -> None:
 
 def test_a_small_screen_keeps_its_jobs_and_24_lines_have_the_chart() -> None:
     def text(height: int) -> str:
-        lines = dashboard_page.dashboard(at(builds.governed().state), 80, height, UNICODE, None, [])
+        lines = dashboard_page.dashboard(at(builds.governed().state), 80, height, UNICODE, JobView(), [])
         assert len(lines) <= height
         return "\n".join(text_of(line) for line in lines)
 
@@ -100,7 +101,7 @@ def test_jobs_are_bars_from_when_they_began_to_when_they_are_expected_to_end() -
 def test_a_wide_screen_has_bars_where_the_table_does_not_need_the_lines() -> None:
     def bars(jobs: int, height: int) -> int:
         made = builds.governed(jobs, 0, level=ev.LevelSet("auto", 4))
-        lines = dashboard_page.dashboard(at(made.state), 120, height, UNICODE, None, [])
+        lines = dashboard_page.dashboard(at(made.state), 120, height, UNICODE, JobView(), [])
         axis = next(n for n, line in enumerate(lines) if " ago" in text_of(line))
         rows = [text_of(line)[gantt.MARGIN - 1 : gantt.MARGIN] for line in lines[axis + 1 :]]
         return sum(cell == UNICODE.axis for cell in rows)

@@ -17,7 +17,8 @@ from stoker.show.ascii import to_ascii
 from stoker.show.plain import PlainRenderer
 from stoker.show.tui.pages import dashboard_page, decision_lines, failure_page, header, meters
 from stoker.show.tui.pages.chart import sample
-from stoker.show.tui.pages.job_table import details, moved, ordered
+from stoker.show.tui.pages.job_details import details
+from stoker.show.tui.pages.job_list import JobView, moved, ordered
 from stoker.show.tui.pages.lines import (
     Line,
     Part,
@@ -60,8 +61,8 @@ def at(state: BuildState, now: float = 3723, **options: object) -> Moment:
 def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int, ascii_only: bool) -> None:
     m, g = at(STATES[which]), ASCII if ascii_only else UNICODE
     tail: list[Line] = [(Part("output " * 50),)] * 10
-    assert len(dashboard_page.dashboard(m, width, height, g, 3, tail)) <= max(height, 9)
-    for line in dashboard_page.dashboard(m, width, height, g, 3, tail):
+    assert len(dashboard_page.dashboard(m, width, height, g, JobView(3), tail)) <= max(height, 9)
+    for line in dashboard_page.dashboard(m, width, height, g, JobView(3), tail):
         assert width_of(fit(line, width)) == width
     for make in (dashboard_page.timeline, dashboard_page.summary):
         for line in make(m, width, height, g):
@@ -342,7 +343,7 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
             outcome: ev.JobOutcome = "failed" if n == 4 else "ok"
             story.add(3 + n, ev.JobFinished(None, 9, f"obj/unit{n}.o", "cxx", 2.0 + n, outcome, peak_rss=n << 20))
         story.add(20, *(ev.JobStarted(50 + n, 9, 500 + n, f"obj/run{n}.o", "cxx", START) for n in range(running)))
-        return [text_of(line) for line in dashboard_page.dashboard(at(story.state, 60), 80, 24, UNICODE, None, [])]
+        return [text_of(line) for line in dashboard_page.dashboard(at(story.state, 60), 80, 24, UNICODE, JobView(), [])]
 
     lines = page(2)
     heading = next(i for i, line in enumerate(lines) if line.startswith("finished recently"))

@@ -75,6 +75,7 @@ def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = 
             tick=options.settings.tick,
             go_on=go_on,
             attention=options.settings.attention,
+            mouse=options.settings.mouse == "on",
         )
     except ScreensError as err:
         raise ScreensFailedError("the full screen has failed, by a fault of stoker; plain lines: --plain") from err

@@ -19,7 +19,7 @@ MAX_SIZE = 2**50
 """A petabyte: a larger one is a slip."""
 
 _KEYS = (
-    "theme", "keys", "tick", "ascii", "notify", "progress", "title", "notify_command",
+    "theme", "keys", "tick", "ascii", "mouse", "notify", "progress", "title", "notify_command",
     "reserve", "floor", "level", "pressure",
 )  # fmt: skip
 _WAYS = ("auto", "off", "bell", "osc9", "osc777", "osc99")
@@ -42,6 +42,9 @@ class Settings:
 
     ascii: Literal["auto", "yes", "no"] = "auto"
     """Whether to draw with ASCII characters alone; "auto" does so where the locale is not UTF-8."""
+
+    mouse: Literal["on", "off"] = "on"
+    """Whether clicks and the wheel act on the screens; text is then selected with Shift held."""
 
     attention: AttentionSettings = field(default_factory=AttentionSettings)
     """`notify`, `progress` and `title`: what the terminal is sent beside its screen."""
@@ -71,6 +74,7 @@ def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[S
         keys=_keys(section.section("keys"), actions),
         tick=section.number("tick", defaults.tick, 0.5, 5.0),
         ascii=cast("Any", section.choice("ascii", ("auto", "yes", "no"), defaults.ascii)),
+        mouse=cast("Any", section.choice("mouse", ("on", "off"), defaults.mouse)),
         attention=AttentionSettings(
             cast("Any", section.choice("notify", _WAYS, "auto")),
             cast("Any", section.choice("progress", ("auto", "yes", "no"), "auto")),

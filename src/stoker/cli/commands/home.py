@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             no_colour=bool(os.environ.get("NO_COLOR")),
             chosen=chosen,
         )
-        chosen = app.run(mouse=False)
+        chosen = app.run(mouse=screen.settings.mouse == "on")
         if chosen is not None:
             show_build(find(chosen), screen)
     return 0

@@ -216,11 +216,9 @@ class StokerApp(ControlApp):
             page.jump(offset)
 
     async def action_back(self) -> None:
-        """Undo the innermost thing: a search, the cursor, or the screen."""
+        """Undo the innermost thing: a search, a filter, the cursor, or the screen."""
         screen = self.screen
-        if isinstance(screen, DashboardScreen):
-            screen.forget_cursor()
-        elif isinstance(screen, PageScreen) and not (isinstance(screen, OutputScreen) and screen.undo()):
+        if isinstance(screen, PageScreen) and not screen.undo() and not isinstance(screen, DashboardScreen):
             self.pop_screen()
             self._turn_to_end()
 
@@ -250,11 +248,12 @@ def run_tui(
     tick: float = TICK,
     go_on: GoOn | None = None,
     attention: AttentionSettings = QUIET,
+    mouse: bool = True,
 ) -> int | None:
     """Show a build until the person leaves, or has it gone on with by `go_on`.
 
     Returns the build's exit status if it has ended (1 if that was lost), or None if the person left before: then the
-    build goes on. The mouse stays the terminal's own, so that text can be selected. NO_COLOR is obeyed.
+    build goes on. With `mouse` clicks and the wheel come here, and Shift selects text. NO_COLOR is obeyed.
     Raises what the source raises, and ScreensError for a fault of the screens.
     """
     app = StokerApp(
@@ -270,7 +269,7 @@ def run_tui(
         attention=attention,
     )
     try:
-        result = app.run(mouse=False)
+        result = app.run(mouse=mouse)
     finally:
         if sys.__stderr__ is not None:  # on which Textual draws
             with contextlib.suppress(OSError):

@@ -85,6 +85,46 @@ class ControlApp(App[int], inherit_bindings=False):
         diagnosis = self.newest.state.diagnosis
         return diagnosis.action if diagnosis is not None else None
 
+    def why_not(self, key: str, scope: actions.Scope) -> str:
+        """Why a key does nothing on a screen; empty if no action has it, or the action can be done."""
+        known = [a for a in actions.TABLE if key in self.keymap.get(a.id, a.keys).split(",")]
+        here = [a for a in known if a.scope in ("app", scope)]
+        if any(self.offers(a) for a in here):
+            return ""
+        if here:
+            # Of two actions with one key the one for a build that runs is meant, unless this is a replay.
+            action = max(here, key=lambda a: a.needs != "replay")
+            return f"{actions.key_names(action, self.keymap)[0]} ({actions.names(action)[0]}): {self._obstacle(action)}"
+        elsewhere = next((a for a in known if a.scope in actions.SCOPE_TITLES), None)
+        if elsewhere is None:
+            return ""
+        name = actions.key_names(elsewhere, self.keymap)[0]
+        return f"{name} ({actions.names(elsewhere)[0]}) works on the screen: {actions.SCOPE_TITLES[elsewhere.scope]}"
+
+    def _obstacle(self, action: actions.KeyAction) -> str:
+        """Why an action cannot be done now, in one line."""
+        state, link = self.newest.state, self.newest.link
+        if action.needs == "replay":
+            return f"only in a replay; a build that runs is paused with {self._key('pause-softly')}"
+        if link == "replay":
+            return "this is a replay: what was, cannot be changed"
+        if self.source.read_only:
+            return "this viewer only looks"
+        if action.needs == "control":
+            return "the build has ended" if state.over else "nothing is known of the build yet"
+        if not state.over:
+            return "the build has not ended"
+        if state.outcome == "done":
+            return "the build is done: there is nothing to resume"
+        if self._going_on:
+            return "the build is being resumed already"
+        if action.id == "remedy" and self._may_go_on:
+            return f"no safe remedy is known for this; {self._key('go-on')} resumes the build as it was"
+        return "it cannot be resumed from here; from a shell: stoker run --resume"
+
+    def _key(self, name: str) -> str:
+        return actions.key_names(actions.BY_ID[name], self.keymap)[0]
+
     def relevant(self, action: actions.KeyAction) -> bool:
         """True if the action is worth a place in the footer: there is something to see or do."""
         state = self.newest.state

@@ -106,6 +106,11 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("job.first", "dashboard", "home,g", "The job that runs longest", palette=False),
     KeyAction("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
     KeyAction("job.details", "dashboard", "enter", "Everything about the picked job", palette=False),
+    KeyAction("job.filter", "dashboard", "slash", "Only jobs with some words; Esc shows all", "filter", call="filter"),
+    KeyAction(
+        "job.sort", "dashboard", "greater_than_sign", "Sort by time, memory, expected, name", "sort", call="sort(1)"
+    ),
+    KeyAction("job.sort-back", "dashboard", "less_than_sign", "Sort by the one before", palette=False, call="sort(-1)"),
     KeyAction("job.freeze", "dashboard", "F", "Freeze, thaw or start the picked job", "freeze", needs="control"),
     KeyAction(
         "job.alone",
@@ -133,12 +138,15 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("failure.next", "failures", "down,j", "The next failure", palette=False, call="move(1)"),
     KeyAction("failure.previous", "failures", "up,k", "The failure before", palette=False, call="move(-1)"),
     KeyAction("failure.show", "failures", "enter", "Its place in the output", "in the output", palette=False),
+    KeyAction("failure.filter", "failures", "slash", "Only those with some words", "filter", call="filter"),
     KeyAction("entry.down", "decisions", "down,j", "One line down", palette=False, call="move(1)"),
     KeyAction("entry.up", "decisions", "up,k", "One line up", palette=False, call="move(-1)"),
     KeyAction("entry.page-down", "decisions", "pagedown", "One page down", palette=False, call="move(10)"),
     KeyAction("entry.page-up", "decisions", "pageup", "One page up", palette=False, call="move(-10)"),
+    KeyAction("entry.filter", "decisions", "slash", "Only entries with some words", "filter", call="filter"),
     KeyAction("verdict.next", "verification", "down,j", "The next row", palette=False, call="move(1)"),
     KeyAction("verdict.previous", "verification", "up,k", "The row before", palette=False, call="move(-1)"),
+    KeyAction("verdict.filter", "verification", "slash", "Only rows with some words", "filter", call="filter"),
     KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False, call="move(10)"),
     KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False, call="move(-10)"),
 )
@@ -176,6 +184,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
 
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
+    "greater_than_sign": ">", "less_than_sign": "<",
     "escape": "esc",
     "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p", "ctrl+z": "^z",
 }  # fmt: skip

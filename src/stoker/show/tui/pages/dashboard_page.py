@@ -15,7 +15,8 @@ from stoker.show.cache_text import closing_lines
 from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
-from stoker.show.tui.pages.job_table import TOOL_INKS, TOOL_NAMES, lately, soloist, table
+from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, soloist
+from stoker.show.tui.pages.job_table import TOOL_INKS, lately, table
 from stoker.show.tui.pages.lines import (
     BLANK,
     GAP,
@@ -30,6 +31,7 @@ from stoker.show.tui.pages.lines import (
     width_of,
 )
 from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 WIDE = 160
@@ -56,7 +58,7 @@ TALL = 36
 """Lines of the work panel from which the end of the output is shown below the jobs too."""
 
 
-def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
+def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
     """All lines of the dashboard; `tail` is the end of the build's output, shown while no job runs."""
     lines = [header.title(m, width, g), header.progress(m, width, g)]
     roomy = height >= 22
@@ -68,7 +70,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     lines += drawn or [BLANK] * roomy
     rest = max(0, height - len(lines))
     if width >= WIDE:
-        main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, cursor, tail)
+        main = work_panel(m, width - SIDE_WIDTH - 3, rest, g, view, tail)
         side = [
             decisions_heading(SIDE_WIDTH, g),
             *decision_lines.decisions(m, SIDE_WIDTH, max(0, rest - 1), g, whole=True),
@@ -78,7 +80,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, cursor: int | None,
     if rows:
         lines += [decisions_heading(width, g), *decision_lines.decisions(m, width, rows, g)]
         lines += [BLANK] * (height >= 36)
-    return lines + work_panel(m, width, max(0, height - len(lines)), g, cursor, tail)
+    return lines + work_panel(m, width, max(0, height - len(lines)), g, view, tail)
 
 
 def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
@@ -148,7 +150,7 @@ def _alone_text(m: Moment, g: Glyphs) -> str:
     job = soloist(m.state)
     if job is None:
         return ""
-    name = elide_path(clean(job.output) or f"pid {job.pid}", ALONE_NAME, g.ellipsis)
+    name = elide_path(plain_name(job.output) or f"pid {job.pid}", ALONE_NAME, g.ellipsis)
     others = len(m.state.jobs) - 1
     runs = "is to run alone" if job.state == "on_deck" else "runs alone"
     wait = f"{others} wait{'s' if others == 1 else ''}" if others else "nothing waits"
@@ -165,13 +167,13 @@ def _beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
     return [(*fit(a, left_width), Part("   "), *b) for a, b in zip(left, right, strict=True)]
 
 
-def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, tail: list[Line]) -> list[Line]:
+def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
     """The running jobs; while there are none, what is going on and the end of the output."""
     if rows <= 0:
         return []
     if m.state.jobs:
         below = rows // 4 if rows >= TALL and tail else 0
-        lines = _jobs_panel(m, width, rows - below - bool(below), cursor, g)
+        lines = _jobs_panel(m, width, rows - below - bool(below), view, g)
         lines += [BLANK] * (rows - below - len(lines))
         return [*lines, *([section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
     activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
@@ -182,7 +184,7 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, cursor: int | None, 
     return [*lines, *_last(tail, rows - 2, width)][:rows]
 
 
-def _jobs_panel(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
+def _jobs_panel(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
     """The running jobs, and in room that they will not need the ones that ended last.
 
     The place of the latter hangs on what may run, not on the jobs of the moment, so that it does not jump.
@@ -190,10 +192,10 @@ def _jobs_panel(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs)
     needed = 1 + _expected_rows(m.state)
     spare = rows - needed - 1
     if spare < LEAST_FINISHED or not m.state.history.recent:
-        return table(m, width, rows, cursor, g)
-    lines = table(m, width, needed, cursor, g)
+        return table(m, width, rows, view, g)
+    lines = table(m, width, needed, view, g)
     lines += [BLANK] * (needed + 1 - len(lines))
-    return [*lines, *lately(m.state, width, spare, g)]
+    return [*lines, *lately(m.state, width, spare, g, view.words)]
 
 
 def _expected_rows(state: BuildState) -> int:
@@ -326,7 +328,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         lines += [BLANK, section(f"failures {len(failures)}", width, g)]
         for f in shown:
             status = "" if f.exit_code is None else f"  exit {f.exit_code}"
-            text = elide_path(clean(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
+            text = elide_path(plain_name(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
             lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
     return lines + _rankings(state, width, height - len(lines), g)
 
@@ -378,5 +380,5 @@ def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: i
         ]
         room = width - width_of(cells) - 2
         mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
-        lines.append((mark, Part(pad(elide_path(clean(job.output), room, g.ellipsis), room)), *cells))
+        lines.append((mark, Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room)), *cells))
     return lines

@@ -14,6 +14,7 @@ from stoker.model.text import clean
 from stoker.show.governing_text import is_person, is_usual
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, fit, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 ENTRY_INDENT = 11
@@ -56,6 +57,11 @@ def entries(state: BuildState) -> list[DecisionEntry | Notice]:
             found.append(_said(entry) if isinstance(entry, DecisionEntry) else entry)
         alike = verb
     return found
+
+
+def texts(entry: DecisionEntry | Notice) -> tuple[str, ...]:
+    """What an entry says, to be looked through."""
+    return (entry.text,) if isinstance(entry, Notice) else (entry.who, entry.what, entry.why)
 
 
 def _said(entry: DecisionEntry) -> DecisionEntry:
@@ -103,7 +109,7 @@ def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
     if person or width >= NAMED_WIDTH:
         head = head._replace(text=f"{head.text}{who}  ")
     room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
-    what, why = fitted(clean(entry.what), clean(entry.why), room, g)
+    what, why = fitted(plain_name(entry.what), clean(entry.why), room, g)
     return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
 
 
@@ -128,7 +134,7 @@ def entry_lines(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> list[Li
     """An entry whole: as one line if it fits, else with its text wrapped below."""
     text = clean(entry.text) if isinstance(entry, Notice) else clean(entry.why)
     room = width - ENTRY_INDENT
-    used = 0 if isinstance(entry, Notice) else cell_len(clean(entry.who)) + cell_len(clean(entry.what)) + 4
+    used = 0 if isinstance(entry, Notice) else cell_len(clean(entry.who)) + cell_len(plain_name(entry.what)) + 4
     if used + cell_len(text) <= room:
         return [entry_line(entry, width, g)]
     if isinstance(entry, Notice):

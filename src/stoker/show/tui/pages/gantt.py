@@ -6,11 +6,12 @@ Unaware of Textual, of colours (inks name theme tokens) and of where the moment 
 from __future__ import annotations
 
 from stoker.model.state import Job
-from stoker.model.text import clean
-from stoker.show.tui.pages.job_table import TOOL_INKS, ordered
+from stoker.show.tui.pages.job_list import ordered
+from stoker.show.tui.pages.job_table import TOOL_INKS
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_path, fit, pad
 from stoker.show.tui.pages.memory_chart import TimeAxis, axis_of
 from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MARGIN = 34
@@ -31,7 +32,7 @@ def gantt(m: Moment, width: int, rows: int, g: Glyphs) -> list[Line]:
 
 
 def _bar(job: Job, axis: TimeAxis, width: int, g: Glyphs, *, critical: bool) -> Line:
-    name = pad(elide_path(clean(job.output) or f"pid {job.pid}", MARGIN - 3, g.ellipsis), MARGIN - 2, right=True)
+    name = pad(elide_path(plain_name(job.output) or f"pid {job.pid}", MARGIN - 3, g.ellipsis), MARGIN - 2, right=True)
     begun = axis.now if job.running_since is None else job.running_since
     first = min(axis.past - 1, max(0, axis.column(begun)))
     frozen = job.state == "frozen"

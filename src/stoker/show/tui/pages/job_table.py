@@ -1,22 +1,21 @@
-"""The table of running jobs as lines, and the details of one job. Pure.
+"""The table of running jobs as lines. Pure.
 
-Unaware of Textual; the cursor is a job's number, so it stays on its job while others come and go.
+Unaware of Textual and of which jobs a person wants to see, in which order.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stoker.model.killed import death_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration, format_rough
-from stoker.show.killed_text import fate_text, how_text
+from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
-from stoker.show.tui.pages.lines import Line, Part, elide_path, fit, pad, width_of, wrap
-from stoker.show.tui.pages.moment import Moment, time_of_day
+from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, since
+from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 TOOL_INKS = {
@@ -26,12 +25,12 @@ TOOL_INKS = {
     "archive": "tool_archive",
     "other": "tool_other",
 }
-TOOL_NAMES = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 
-MAX_OUTPUT = 1000
+WAITING = ("tool", "phase", "pid")
+"""Columns in whose place a job that waits says why."""
 
-LEAST_COURSE = 4
-"""Steps from which a job's course is worth a line."""
+NAME_SHARE = 0.5
+"""Share of that room and the name's together that a waiting job's name takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,58 +66,25 @@ GOVERNED = (
 """The same for a governed build, where the memory that a job is expected to need matters more than what it needed."""
 
 
-def ordered(state: BuildState) -> list[Job]:
-    """The jobs that were let go, longest first, then those on deck, longest waiting first.
-
-    A job never changes its place among the others while it runs, nor when it is frozen.
-    """
-    return sorted(state.jobs.values(), key=_place)
-
-
-def _place(job: Job) -> tuple[bool, float, int]:
-    waits = job.state == "on_deck"
-    since = job.started if waits or job.running_since is None else job.running_since
-    return waits, since, job.jid
-
-
-def soloist(state: BuildState) -> Job | None:
-    """The job that runs alone, or is to; None if there is none."""
-    return next((job for job in ordered(state) if job.alone), None)
-
-
-def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
-    """The row to begin with so that the cursor's job is seen, in the middle where it can be."""
-    at = next((i for i, job in enumerate(jobs) if job.jid == cursor), 0)
-    return max(0, min(at - rows // 2, len(jobs) - rows))
-
-
-def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> int | None:
-    """The cursor `by` rows on; from nowhere (or from a job that has ended) it starts at the remembered row."""
-    if not jobs:
-        return None
-    at = next((i for i, job in enumerate(jobs) if job.jid == cursor), None)
-    goal = min(remembered, len(jobs) - 1) if at is None else at + by
-    return jobs[max(0, min(len(jobs) - 1, goal))].jid
-
-
-def table(m: Moment, width: int, rows: int, cursor: int | None, g: Glyphs) -> list[Line]:
+def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
     """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line says how many."""
-    jobs = ordered(m.state)
+    jobs = listed(m.state, view)
     columns = _columns(m.state, width)
     room = max(1, rows - 1)
     started = sum(job.state != "on_deck" for job in jobs)
     if len(jobs) > room > 1 and started < len(jobs):
         room -= 1
-    first = first_row(jobs, cursor, room)
+    first = first_row(jobs, view.cursor, room)
     shown = jobs[first : first + room]
-    lines = [_heading(_title(m.state, started, first, len(shown), g), columns, width, g)]
-    lines += [_job_line(job, m, columns, width, cursor, g) for job in shown]
+    title = _title(jobs, started, first, len(shown), g)
+    lines = [_heading(title, columns, width, view, g)]
+    lines += [aimed(_job_line(job, m, columns, width, view.cursor, g), f"job:{job.jid}") for job in shown]
     return [*lines, *_more(jobs[first + len(shown) :], width)][:rows]
 
 
-def _title(state: BuildState, started: int, first: int, shown: int, g: Glyphs) -> str:
+def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> str:
     """What the table holds, and which rows of it are seen if not all that were started are."""
-    frozen = sum(job.state == "frozen" for job in state.jobs.values())
+    frozen = sum(job.state == "frozen" for job in jobs)
     title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
     seen = min(shown, started - first)
     return title if seen == started or seen <= 0 else f"{title} ({first + 1}{g.en_dash}{first + seen})"
@@ -135,11 +101,12 @@ def _more(below: list[Job], width: int) -> list[Line]:
     return [fit((Part(text, "text_dim"),), width)]
 
 
-def lately(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns."""
+def lately(state: BuildState, width: int, rows: int, g: Glyphs, words: str = "") -> list[Line]:
+    """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns; of those
+    that have the `words` looked for."""
     columns = _columns(state, width)
     heading = (Part("finished recently ", "text_dim"), Part(g.rule * max(0, width - 18), "rule"))
-    jobs = state.history.recent[: -max(1, rows) : -1]
+    jobs = [job for job in reversed(state.history.recent) if matches(words, plain_name(job.output))][: max(0, rows - 1)]
     return [fit(heading, width), *(_finished_line(job, columns, width, g) for job in jobs)]
 
 
@@ -154,7 +121,7 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
     }
     tail = [Part(" " + pad(texts.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
-    name = Part(pad(elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis), room), "text_dim")
+    name = Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room), "text_dim")
     return fit((Part(f"{mark} ", ink), name, *tail), width)
 
 
@@ -172,10 +139,19 @@ def _columns(state: BuildState, width: int) -> list[Column]:
     return [c for c in columns if c.from_width <= width < c.until_width]
 
 
-def _heading(title: str, columns: list[Column], width: int, g: Glyphs) -> Line:
-    tail = [Part(" " + pad(c.title, c.width, right=c.right), "text_dim") for c in columns]
+def _heading(title: str, columns: list[Column], width: int, view: JobView, g: Glyphs) -> Line:
+    tail = [Part(" " + pad(_head(c, view, g), c.width, right=c.right), "text_dim") for c in columns]
+    title += f" by name{g.sorted_by}" if view.order == "name" else ""
+    title = elide_end(title, max(0, width - width_of(tail) - 2), g.ellipsis)
     room = max(0, width - width_of(tail) - len(title) - 2)
     return fit((Part(f"{title} ", "accent"), Part(g.rule * room, "rule"), Part(" "), *tail), width)
+
+
+def _head(column: Column, view: JobView, g: Glyphs) -> str:
+    """A column's heading, marked if the jobs are sorted by it."""
+    sorts = {"mem": "memory"}
+    titles = column.title.split("/")
+    return "/".join(f"{title}{g.sorted_by}" if sorts.get(title, title) == view.order else title for title in titles)
 
 
 def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: int | None, g: Glyphs) -> Line:
@@ -185,19 +161,33 @@ def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: in
     ]
     mark = g.pointer if picked and job.state == "running" else mark
     act = m.pending.acts.get(job.jid)
+    waits = bool(reason_text(job)) and act is None
     tail = []
     for column in columns:
+        if waits and column.title in WAITING:
+            continue
         text, ink = _cell(job, column, m.now, g), _ink(job, column, state_ink)
         if act is not None and column.title == "phase":
             text, ink = _doing(job, act), "person bold"
         tail.append(Part(" " + pad(text, column.width, right=column.right), ink))
     room = max(1, width - width_of(tail) - 2)
-    output = elide_path(clean(job.output, MAX_OUTPUT), room, g.ellipsis)
     name_ink = "person" if act is not None else state_ink or "text"
+    if waits:
+        tail = [_reason(job, room - int(room * NAME_SHARE), g), *tail]
+        room = int(room * NAME_SHARE)
+    output = elide_path(plain_name(job.output), room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
     if picked:
         line = tuple(part._replace(ink="cursor_text on cursor") for part in line)
     return fit(line, width)
+
+
+def _reason(job: Job, width: int, g: Glyphs) -> Part:
+    """Why a job waits, after a blank. What it needs stands in its row already: then the rest of the reason counts."""
+    why = reason_text(job)
+    if why.startswith("needs ~") and ", " in why:
+        why = why.partition(", ")[2]
+    return Part(" " + pad(elide_end(why, width - 1, g.ellipsis), width - 1), "text_dim")
 
 
 def _doing(job: Job, act: Act) -> str:
@@ -224,11 +214,6 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     return format_bytes(size) if size else g.dash
 
 
-def since(job: Job) -> float:
-    """When a job was let go; on deck, when it began to wait. Unix seconds."""
-    return job.started if job.running_since is None else job.running_since
-
-
 def of_expected(job: Job, g: Glyphs) -> str:
     """What a job holds and what it is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
     if job.expected is None:
@@ -252,97 +237,10 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
     return state_ink or "text"
 
 
-def details(job: Job, state: BuildState, now: float, width: int, g: Glyphs) -> list[Line]:
-    """Everything that is known of one job that has not ended, for a box of `width` cells."""
-    return _box(job.output, _present(job, state, now, g), width)
-
-
-def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
-    """The same of a job that has ended since it was seen as `job`."""
-    ended = next((j for j in reversed(state.history.recent) if j.jid == job.jid), None)
-    if job.jid in state.leaving:
-        rows = [("state", "its process has ended; the build tool has not reported how")]
-    elif ended is None:
-        never = job.running_since is None
-        rows = [("state", "dropped: it waited on deck and never ran" if never else "has ended")]
-    else:
-        death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
-        words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
-        if ended.killed_by is not None:
-            words["killed"] = f"was {how_text(ended.killed_by, death.who if death is not None else '')}"
-        rows = [("state", words[ended.outcome]), ("took", format_duration(ended.seconds))]
-        if ended.outcome == "killed":
-            rows += [("why", clean(death.why))] if death is not None and death.why else []
-            rows.append(("then", fate_text(state)))
-        rows.append(("ended", time_of_day(ended.ended)))
-    peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
-    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", str(job.pid))]
-    rows += [("memory", f"at most {format_bytes(peak)}")] if peak else []
-    return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
-
-
-def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
-    waits = job.running_since is None
-    rows = [
-        ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
-        ("state", _state_text(job)),
-        *([("because", reason)] if (reason := reason_text(job)) else []),
-        ("pid", str(job.pid)),
-        ("waiting for" if waits else "running for", format_duration(now - since(job))),
-        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
-        *_over_time(job.course.rss, job.expected or 0, g),
-        ("cpu", f"{job.cpu:.0f} % of one core"),
-        *_over_time(job.course.cpu, 100, g),
-    ]
-    if job.expected is not None:
-        lasts = "" if job.lasts is None else f", for about {format_rough(job.lasts)} on a core of its own"
-        rows.append(("expected", f"{format_bytes(job.expected)} at its peak{lasts}"))
-    if state.estimate is not None and state.estimate.critical == job.jid:
-        rows.append(("critical", "the longest chain of jobs to the end begins here"))
-    return [*rows, *_whose(job, state)]
-
-
-def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, str]]:
-    """What a job has held or used over its life, as growing columns up to `least` or more."""
-    if len(values) < LEAST_COURSE:
-        return []
-    top, last = max(1, least, *values), len(g.levels) - 1
-    return [("", "".join(g.levels[max(bool(value), round(value / top * last))] for value in values))]
-
-
-def _state_text(job: Job) -> str:
-    alone = f", alone ({clean(job.alone_by, 20)})" if job.alone_by else ", alone" if job.alone else ""
-    return job.state.replace("_", " ") + alone
-
-
 def reason_text(job: Job) -> str:
     """Why a job waits; empty for one that runs, and where it is not known yet."""
     if job.state == "running":
         return ""
     if job.waits:
-        return clean(job.waits)
+        return plain_name(job.waits)
     return "frozen by hand until it is thawed" if job.moved_by == "person" else ""
-
-
-def _whose(job: Job, state: BuildState) -> list[tuple[str, str]]:
-    scheduler = state.schedulers.get(job.sid)
-    if scheduler is None:
-        return []
-    return [("started by", f"{scheduler.tool} {clean(scheduler.version, 20)} in {clean(scheduler.directory)}")]
-
-
-def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
-    lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
-    lines.append(())
-    for label, value in rows:
-        prose = label in ("because", "why", "state", "expected", "critical")
-        first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
-        lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
-        lines += [(Part(" " * 13), Part(piece)) for piece in rest]
-    return lines
-
-
-def _broken(text: str, width: int, limit: int) -> list[str]:
-    """A path or value in pieces of `width`: paths have no blanks to break at."""
-    width = max(1, width)
-    return [text[i : i + width] for i in range(0, min(len(text), width * limit), width)]

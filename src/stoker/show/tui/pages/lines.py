@@ -16,10 +16,11 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 
 class Part(NamedTuple):
-    """A piece of a line."""
+    """A piece of a line. `target` says what a click on it means: `job:12`, `row:3`, `key:output`; empty for nothing."""
 
     text: str
     ink: str | Ink = "text"
+    target: str = ""
 
 
 Line = tuple[Part, ...]
@@ -35,6 +36,11 @@ def width_of(line: Iterable[Part]) -> int:
 def text_of(line: Iterable[Part]) -> str:
     """A line without its inks."""
     return "".join(part.text for part in line)
+
+
+def aimed(line: Iterable[Part], target: str) -> Line:
+    """The same line, where a click means `target`."""
+    return tuple(part._replace(target=target) for part in line)
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

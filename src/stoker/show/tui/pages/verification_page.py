@@ -13,7 +13,20 @@ from stoker.model.report import DeviceReport, FileReport, HeldArch, Report
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, section, width_of, wrap
+from stoker.show.tui.pages.lines import (
+    BLANK,
+    GAP,
+    Line,
+    Part,
+    aimed,
+    elide_end,
+    elide_path,
+    fit,
+    pad,
+    section,
+    width_of,
+    wrap,
+)
 from stoker.show.tui.pages.verification_details import ArchRow, DeviceRow, Picked, details
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.verification_text import (
@@ -95,8 +108,19 @@ def _arch_order(name: str) -> tuple[bool, int, str]:
     return not name.startswith("sm_"), int(number[:9] or 0), name
 
 
-def verification(report: Report, width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
-    """The whole page below the header, in exactly `height` lines; row `chosen` is picked."""
+def texts(picked: Picked) -> tuple[str, ...]:
+    """What a row says, to be looked through."""
+    if isinstance(picked, DeviceRow):
+        return device_name(picked.device), picked.device.why
+    if isinstance(picked, ArchRow):
+        return (picked.name,)
+    if isinstance(picked, ProblemGroup):
+        return picked.what, *picked.files
+    return picked.path, *(arch.arch for arch in picked.code)
+
+
+def verification(report: Report, every: list[Picked], width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
+    """The whole page below the header, in exactly `height` lines, with the rows of `every`; row `chosen` is picked."""
     lines = [verdict_line(report, width, g)]
     torch = report.torch
     if torch is not None and not torch.error and height >= 14:
@@ -104,7 +128,6 @@ def verification(report: Report, width: int, height: int, g: Glyphs, chosen: int
         text = f"torch {clean(torch.version, 40)} with CUDA {clean(torch.cuda, 20) or 'none'} says: built for {built}"
         lines.append((Part(elide_end(text, width, g.ellipsis), "text_dim"),))
     lines += [BLANK] * (height >= 22)
-    every = rows(report)
     picked = every[chosen] if chosen < len(every) else None
     # The list's height does not depend on the picked row, or rows would jump as one walks through them.
     room = max(3, height - len(lines) - max(4, height // 3))
@@ -123,7 +146,9 @@ def _window(
     first = max(0, min(at - room // 2, len(entries) - room))
     columns = capabilities(report, width)
     return [
-        e.line if e.picked is None else row_line(e.picked, report, columns, width, g, chosen=i == at)
+        e.line
+        if e.picked is None
+        else aimed(row_line(e.picked, report, columns, width, g, chosen=i == at), f"row:{places.index(i)}")
         for i, e in enumerate(entries[first : first + room], first)
     ]
 
@@ -134,7 +159,7 @@ def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, room
     problems = [p for p in every if isinstance(p, ProblemGroup)]
     kinds = [p for p in every if isinstance(p, ArchRow)]
     entries = [VerificationRow(None, section("GPUs", width, g)), *map(VerificationRow, devices)]
-    if not devices:
+    if not report.devices:
         text = "none here; for another machine: stoker verify --device H100 PATH"
         entries.append(VerificationRow(None, (Part(f"  {elide_end(text, width - 2, g.ellipsis)}", "text_dim"),)))
     if problems:
@@ -149,10 +174,11 @@ def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, room
             VerificationRow(None, section("architectures", width, g, _arch_heads(report))),
             *map(VerificationRow, kinds),
         ]
-    if report.files:
+    files = [p for p in every if isinstance(p, FileReport)]
+    if files:
         title = f"files {len(report.files)}" + (f" of {len(report.files) + report.left_out}" if report.left_out else "")
         heads = tuple(Part(pad(f" {c}", COLUMN), "text_dim") for c, _ in capabilities(report, width))
-        entries += [*gap, VerificationRow(None, section(title, width, g, heads)), *map(VerificationRow, report.files)]
+        entries += [*gap, VerificationRow(None, section(title, width, g, heads)), *map(VerificationRow, files)]
     return entries
 
 

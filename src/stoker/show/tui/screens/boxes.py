@@ -21,6 +21,13 @@ BOX_WIDTH = 76
 MAX_LINES = 4
 """Cells of a box's lines, and lines of what stands beside a key."""
 
+MOUSE = (
+    ("click", "Pick a row; a second click opens it. On a key of the last line: press it"),
+    ("wheel", "Scroll, or go through a list"),
+    ("Shift", "Held: select text as ever. Without a mouse: 'mouse: off' in the settings"),
+)
+"""What the mouse does, where the terminal and the settings let it."""
+
 T = TypeVar("T")
 
 
@@ -105,6 +112,9 @@ def help_lines(viewer: Viewer, width: int) -> list[Line]:
             keys = " ".join(actions.key_names(action, viewer.keymap))
             ink = "text bold" if viewer.offers(action) else "text_dim"
             lines += labelled(keys, ink, 9, action.help, "text_dim", width)
+    lines += [(), (Part("mouse", "accent bold"),)]
+    for does, what in MOUSE:
+        lines += labelled(does, "text bold", 9, what, "text_dim", width)
     return lines
 
 

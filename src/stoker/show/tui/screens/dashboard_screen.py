@@ -15,18 +15,18 @@ from stoker.model.text import spans
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import dashboard_page, failure_page, verification_page
-from stoker.show.tui.pages.job_table import moved, ordered
+from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
 from stoker.show.tui.pages.lines import Line, from_spans
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import FilteredScreen, PageScreen
 from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.text_log import TextLog
 
 TAIL_COLUMNS = 500
 
 
-class DashboardScreen(JobKeys, PageScreen):
+class DashboardScreen(JobKeys, FilteredScreen):
     """The first screen: what a person looks at for hours."""
 
     SCOPE = "dashboard"
@@ -38,6 +38,7 @@ class DashboardScreen(JobKeys, PageScreen):
     def __init__(self) -> None:
         super().__init__()
         self.cursor: int | None = None
+        self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
         self._tail_size = -1
@@ -45,10 +46,16 @@ class DashboardScreen(JobKeys, PageScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The dashboard, and the output's end while no job runs."""
         m = self.moment
-        jobs = ordered(m.state)
+        jobs = listed(m.state, self.view)
+        self.share = (len(jobs), len(m.state.jobs))
         self._follow_cursor(jobs_ids=[job.jid for job in jobs])
-        tail = self._output_tail(height) if not jobs or height >= dashboard_page.TALL else []
-        return dashboard_page.dashboard(m, width, height, self.glyphs, self.cursor, tail)
+        tail = self._output_tail(height) if not m.state.jobs or height >= dashboard_page.TALL else []
+        return dashboard_page.dashboard(m, width, height, self.glyphs, self.view, tail)
+
+    @property
+    def view(self) -> JobView:
+        """What is picked, sorted by and looked for."""
+        return JobView(self.cursor, self.order, self.words)
 
     def _follow_cursor(self, jobs_ids: list[int]) -> None:
         """The cursor stays on its job; when that ends, on the one that takes its row."""
@@ -69,7 +76,7 @@ class DashboardScreen(JobKeys, PageScreen):
 
     def action_move(self, by: int) -> None:
         """Pick another job, so many rows further down."""
-        jobs = ordered(self.moment.state)
+        jobs = listed(self.moment.state, self.view)
         self.cursor = moved(jobs, self.cursor, by, self._row)
         self.redraw()
 
@@ -80,6 +87,20 @@ class DashboardScreen(JobKeys, PageScreen):
     def action_job_last(self) -> None:
         """Pick the newest job."""
         self.action_move(len(self.moment.state.jobs))
+
+    def action_sort(self, by: int) -> None:
+        """Sort by the next thing, or by the one before."""
+        self.order = ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)]
+        self.redraw()
+
+    def pick(self, target: str, *, again: bool) -> None:
+        """Put the cursor on the job; open it if it was there already, or by a double click."""
+        jid = int(target)
+        if again or self.cursor == jid:
+            self.cursor = jid
+            self.action_job_details()
+        self.cursor = jid
+        self.redraw()
 
     @property
     def picked(self) -> Job | None:
@@ -128,6 +149,10 @@ class DashboardScreen(JobKeys, PageScreen):
         had, self.cursor = self.cursor is not None, None
         self.redraw()
         return had
+
+    def undo(self) -> bool:
+        """Drop the filter, else the cursor."""
+        return super().undo() or self.forget_cursor()
 
 
 class TimelineScreen(PageScreen):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.lines import Line, Part, section
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import FilteredScreen
 
 
-class DecisionsScreen(PageScreen):
+class DecisionsScreen(FilteredScreen):
     """Why things are as they are."""
 
     SCOPE = "decisions"
@@ -27,12 +27,15 @@ class DecisionsScreen(PageScreen):
         """The newest entries that fit, or earlier ones after scrolling up."""
         g = self.glyphs
         lines: list[Line] = []
-        for entry in decision_lines.entries(self.moment.state):
+        found = self.sift(decision_lines.entries(self.moment.state), decision_lines.texts)
+        for entry in found:
             lines += decision_lines.entry_lines(entry, width, g)
         room = max(1, height - 2)
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
-        shown = lines[max(0, end - room) : end] or [(Part("none yet", "text_dim"),)]
+        shown = lines[max(0, end - room) : end] or [
+            (Part("none with these words" if self.words else "none yet", "text_dim"),)
+        ]
         return [header.title(self.moment, width, g), section("decisions and notices", width, g), *shown]
 
     def action_move(self, by: int) -> None:

@@ -15,8 +15,9 @@ from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
-from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_path, fit, section, wrap
+from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_end, elide_path, fit, section, wrap
 from stoker.show.tui.pages.moment import time_of_day
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -43,6 +44,8 @@ class FailuresScreen(ListScreen):
         state, g = self.moment.state, self.glyphs
         head = header.title(self.moment, width, g)
         items = self._items()
+        if not items and self.words:
+            return [head, BLANK, (Part("none with these words", "text_dim"),)]
         if not items:
             return [head, BLANK, *self._nothing(width)]
         self.keep_chosen(len(items))
@@ -56,10 +59,10 @@ class FailuresScreen(ListScreen):
         return [*lines, *failure_page.details(diagnosis, picked, self._keys(), width, rows, g)]
 
     def _items(self) -> list[Item]:
-        """All that can be chosen, in the order of the screen: what was killed last, newest first."""
+        """What can be chosen, in the order of the screen: what was killed last, newest first."""
         state = self.moment.state
         causes = state.diagnosis.causes if state.diagnosis is not None else ()
-        return [*causes, *failed_steps(state), *reversed(state.killed)]
+        return self.sift([*causes, *failed_steps(state), *reversed(state.killed)], _texts)
 
     def _nothing(self, width: int) -> list[Line]:
         """What is said where there is nothing to choose from."""
@@ -85,18 +88,20 @@ class FailuresScreen(ListScreen):
     def _list(self, width: int, rows: int) -> list[Line]:
         """Causes and failures, each kind below its heading; the chosen one in view."""
         g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
-        for number, item in enumerate(self._items()):
+        items = self._items()
+        for number, item in enumerate(items):
             chosen = number == self.chosen
-            kind = type(item) if number == 0 or type(item) is not type(self._items()[number - 1]) else None
+            kind = type(item) if number == 0 or type(item) is not type(items[number - 1]) else None
             if kind is not None:
                 headings.add(len(lines))
                 lines.append(self._heading(item, width))
             if isinstance(item, Failure):
-                lines.append(failure_line(item, width, g, chosen=chosen))
+                line = failure_line(item, width, g, chosen=chosen)
             elif isinstance(item, KilledJob):
-                lines.append(killed_line(item, width, g, chosen=chosen))
+                line = killed_line(item, width, g, chosen=chosen)
             else:
-                lines.append(failure_page.cause_line(item, width, g, first=number == 0, chosen=chosen))
+                line = failure_page.cause_line(item, width, g, first=number == 0, chosen=chosen)
+            lines.append(aimed(line, f"row:{number}"))
             at = len(lines) - 1 if chosen else at
         first = max(0, min(at - rows + 1 if at >= rows else 0, len(lines) - rows))
         end = first + rows
@@ -131,6 +136,10 @@ class FailuresScreen(ListScreen):
         if offset is not None:
             self.viewer.show_output(offset)
 
+    def open(self) -> None:
+        """Show its place in the output."""
+        self.action_failure_show()
+
     def _place_of(self, item: Item) -> int | None:
         """Where it stands in the output, by byte."""
         if isinstance(item, Cause):
@@ -141,11 +150,20 @@ class FailuresScreen(ListScreen):
         return next(starts, None)
 
 
+def _texts(item: Item) -> tuple[str, ...]:
+    """What an entry says, to be looked through."""
+    if isinstance(item, Cause):
+        return item.title, item.why, item.text
+    if isinstance(item, Failure):
+        return item.output, item.command, *item.excerpt
+    return item.output, item.who, item.why
+
+
 def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """One failure in the list."""
     status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
     tail = f"{status}  {time_of_day(failure.time)}"
-    text = elide_path(clean(failure.output) or clean(failure.command), width - 4 - len(tail), g.ellipsis)
+    text = elide_path(plain_name(failure.output) or clean(failure.command), width - 4 - len(tail), g.ellipsis)
     line = fit(
         (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.fail} ", "error bold"), Part(text)), width - len(tail)
     )
@@ -156,7 +174,7 @@ def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Li
 def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """One killed job in the list."""
     tail = f"  {how_text(death.by, death.who)}  {time_of_day(death.time)}"
-    text = elide_path(clean(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
+    text = elide_path(plain_name(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
     line = fit(
         (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.killed} ", "killed bold"), Part(text)), width - len(tail)
     )

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from stoker.model.state import Job
 from stoker.show.tui.input import actions
-from stoker.show.tui.pages.job_table import details, last_details
+from stoker.show.tui.pages.job_details import details, last_details
 from stoker.show.tui.pages.lines import Line
 from stoker.show.tui.screens.boxes import Box
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import FilteredScreen
 
 
-class ListScreen(PageScreen):
+class ListScreen(FilteredScreen):
     """A page with a chosen row."""
 
     def __init__(self) -> None:
@@ -15,6 +15,17 @@ class ListScreen(PageScreen):
     def keep_chosen(self, count: int) -> None:
         """Keep the chosen row among those that there are; one at least."""
         self.chosen = max(0, min(self.chosen, count - 1))
+
+    def pick(self, target: str, *, again: bool) -> None:
+        """Choose the row; open it if it was chosen already, or by a double click."""
+        opens = again or self.chosen == int(target)
+        self.chosen = int(target)
+        self.redraw()
+        if opens:
+            self.open()
+
+    def open(self) -> None:
+        """Show more of the chosen row, where there is more."""
 
     def action_move(self, by: int) -> None:
         """Choose another row, so many further down."""

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.widgets import Input, Label
+from textual.widgets import Input
 
 from stoker.diagnose.killed_lines import killed_output
 from stoker.model.text import PLAIN_INK, spans
@@ -20,8 +19,8 @@ from stoker.model.units import format_bytes
 from stoker.show import killed_text
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of
+from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
 from stoker.show.tui.screens.page_screen import PageScreen
-from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
 
 MAX_ERRORS = 2000
@@ -39,12 +38,6 @@ class OutputScreen(PageScreen):
 
     SCOPE = "output"
     BINDINGS = bindings("output")
-    DEFAULT_CSS = """
-    OutputScreen #search { height: 1; dock: bottom; display: none; }
-    OutputScreen Label { width: 2; background: $surface; color: $accent; text-style: bold; }
-    OutputScreen Input { height: 1; border: none; padding: 0; background: $surface; color: $foreground; }
-    OutputScreen Input:focus { border: none; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,14 +55,8 @@ class OutputScreen(PageScreen):
 
     def compose(self) -> ComposeResult:
         """The page, and the search line that is hidden at first."""
-        yield Page(id="page", ascii_only=self.glyphs.ascii)
-        with Horizontal(id="search"):
-            yield Label("/", markup=False)
-            entry = Input(
-                placeholder="words to find, then Enter; Esc leaves", id="words", select_on_focus=True, compact=True
-            )
-            entry.cursor_blink = False
-            yield entry
+        yield from super().compose()
+        yield EntryLine("words to find, then Enter; Esc leaves")
 
     @property
     def _log(self) -> TextLog:
@@ -210,16 +197,12 @@ class OutputScreen(PageScreen):
 
     def action_log_search(self) -> None:
         """Ask for words."""
-        self.query_one("#search").display = True
-        # At once, unlike Input.focus(): letters that come in the same burst are words, not keys.
-        self.set_focus(self.query_one("#words", Input))
+        self.query_one(EntryLine).open()
 
     def undo(self) -> bool:
         """Take back the innermost thing: the search line, a running search, marked words; False if there was none."""
-        row = self.query_one("#search")
-        if row.display:
-            row.display = False
-            self.set_focus(None)
+        if self.query_one(EntryLine).close():
+            pass
         elif self.note or self.words or self.only_errors:
             self.workers.cancel_node(self)
             self.note, self.words, self.only_errors = "", "", False
@@ -232,7 +215,7 @@ class OutputScreen(PageScreen):
         """Search for what was typed, from the top of the window on."""
         event.stop()
         self.undo()
-        self.words = event.value[:200]
+        self.words = event.value[:LONGEST]
         self._pattern = pattern_of(self.words) if self.words else None
         self._found = self.top - 1
         self.action_log_next()

@@ -6,15 +6,20 @@ Unaware of which screens there are.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
+from textual.events import Click, Key, MouseScrollDown, MouseScrollUp
 from textual.screen import Screen
+from textual.widgets import Input
 
+from stoker.model.text import clean
 from stoker.show.tui.input import actions
-from stoker.show.tui.pages.lines import GAP, Line, Part, fit, width_of
+from stoker.show.tui.pages.lines import GAP, Line, Part, aimed, elide_end, fit, width_of
 from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.pages.names import matches, plain_name
+from stoker.show.tui.screens.entry_line import EntryLine
 from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.screens.viewer import Viewer, viewer_of
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -23,11 +28,22 @@ ALWAYS = ("stop", "detach", "help")
 """What the footer names, in this order at its end, however many other keys there are."""
 
 
+T = TypeVar("T")
+
+LAST_IN_FOOTER = frozenset({"job.filter", "job.sort"})
+"""What the footer of a screen with many keys leaves to the help first."""
+
+WHEEL_ROWS = 3
+"""Lines that one notch of the wheel goes on: what most programs do."""
+
+
 class PageScreen(Screen[None]):
     """A screen that is one page of lines and a footer."""
 
     SCOPE: ClassVar[actions.Scope] = "app"
     AUTO_FOCUS = ""
+    ALLOW_SELECT = False
+    """Text is selected by the terminal, with Shift."""
 
     @property
     def viewer(self) -> Viewer:
@@ -78,7 +94,7 @@ class PageScreen(Screen[None]):
         """The keys that do something here, as many as fit; how to stop, leave and get help always does."""
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
-        shown = [a for a in shown if a.id != self.SCOPE]
+        shown = sorted((a for a in shown if a.id != self.SCOPE), key=lambda a: a.id in LAST_IN_FOOTER)
         last = [self._key(actions.BY_ID[name]) for name in ALWAYS if actions.BY_ID[name] in shown]
         rest = [self._key(a) for a in shown if a.id not in ALWAYS]
         parts: list[Part] = []
@@ -92,7 +108,43 @@ class PageScreen(Screen[None]):
 
     def _key(self, action: actions.KeyAction) -> Line:
         names = [actions.key_names(actions.BY_ID[i], self.viewer.keymap)[0] for i in (action.id, action.beside) if i]
-        return Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")
+        return aimed((Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")), f"key:{action.id}")
+
+    def undo(self) -> bool:
+        """Take back the innermost thing that was done here; False if there was none."""
+        return False
+
+    def pick(self, target: str, *, again: bool) -> None:
+        """What a click on a row does; `again` if it is one of two in quick succession."""
+
+    def action_move(self, by: int) -> None:
+        """So many rows further; nothing where there are no rows."""
+
+    async def on_click(self, event: Click) -> None:
+        """Do what is pointed at: a key of the footer, a row."""
+        page = self.query_one("#page", Page)
+        kind, _, name = page.target_at(event.screen_x, event.screen_y).partition(":")
+        if kind == "key":
+            action = actions.BY_ID[name]
+            await self.run_action(f"app.{action.calls}" if action.scope == "app" else action.calls)
+        elif kind:
+            self.pick(name, again=event.chain > 1)
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """The wheel goes on in what is listed."""
+        event.stop()
+        self.action_move(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """The wheel goes back."""
+        event.stop()
+        self.action_move(-WHEEL_ROWS)
+
+    def on_key(self, event: Key) -> None:
+        """Where a key can do nothing now, say why; not of a letter that is typed."""
+        reason = self.viewer.why_not(event.key, self.SCOPE) if self.focused is None else ""
+        if reason:
+            self.viewer.inform(reason)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
@@ -106,3 +158,56 @@ class PageScreen(Screen[None]):
     def label(self, action: actions.KeyAction) -> str:
         """What this screen's footer calls the action."""
         return self.viewer.label(action)
+
+
+class FilteredScreen(PageScreen):
+    """A screen with a list, of which a person may see only the entries with some words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+        self.share = (0, 0)
+        """How many entries have the words, and how many there are."""
+
+    def compose(self) -> ComposeResult:
+        """The page, and the line for the words."""
+        yield from super().compose()
+        yield EntryLine("only what has these words; Enter keeps them, Esc shows all")
+
+    def sift(self, entries: Sequence[T], texts: Callable[[T], tuple[str, ...]]) -> list[T]:
+        """The entries that have the words in one of their texts."""
+        kept = [entry for entry in entries if matches(self.words, *map(plain_name, texts(entry)))]
+        self.share = (len(kept), len(entries))
+        return kept
+
+    def footer(self, width: int) -> Line:
+        """While not all is shown, that comes first."""
+        if not self.words:
+            return super().footer(width)
+        found = f"/{elide_end(clean(self.words), width // 4, self.glyphs.ellipsis)}: {self.share[0]} of {self.share[1]}"
+        parts = [Part(found, "accent bold"), GAP, Part("esc", "accent"), Part(" show all", "text_dim"), GAP]
+        return fit((*parts, *super().footer(max(0, width - width_of(parts)))), width)
+
+    def action_filter(self) -> None:
+        """Take words."""
+        self.query_one(EntryLine).open()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show at once what has the words typed so far."""
+        event.stop()
+        self.words = event.value.strip()
+        self.redraw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Keep the words."""
+        event.stop()
+        self.query_one(EntryLine).close()
+
+    def undo(self) -> bool:
+        """Show all again."""
+        entry = self.query_one(EntryLine)
+        had = entry.close() or bool(self.words)
+        entry.empty()
+        self.words = ""
+        self.redraw()
+        return had

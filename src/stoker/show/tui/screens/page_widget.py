@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
@@ -46,6 +47,14 @@ class Page(Widget, can_focus=False):
         changed = [y for y in range(max(len(old), len(lines))) if _at(old, y) != _at(lines, y)]
         if changed:
             self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def target_at(self, x: int, y: int) -> str:
+        """What a click there means; empty for nothing."""
+        for part in _at(self._lines, y):
+            x -= cell_len(part.text)
+            if x < 0:
+                return part.target
+        return ""
 
     def render_line(self, y: int) -> Strip:
         """One row as Textual wants it."""

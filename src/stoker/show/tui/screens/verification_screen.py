@@ -31,5 +31,6 @@ class VerificationScreen(ListScreen):
                 BLANK,
                 *verification_page.no_report(state, width, g),
             ]
-        self.keep_chosen(len(verification_page.rows(report)))
-        return [head, *verification_page.verification(report, width, height - 1, g, self.chosen)]
+        every = self.sift(verification_page.rows(report), verification_page.texts)
+        self.keep_chosen(len(every))
+        return [head, *verification_page.verification(report, every, width, height - 1, g, self.chosen)]

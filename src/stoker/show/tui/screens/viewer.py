@@ -8,7 +8,7 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 
 from stoker.model.state import Job
-from stoker.show.tui.input.actions import KeyAction
+from stoker.show.tui.input.actions import KeyAction, Scope
 from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -31,6 +31,9 @@ class Viewer(Protocol):
 
     def offers(self, action: KeyAction) -> bool:
         """Say whether the action can do something here and now."""
+
+    def why_not(self, key: str, scope: Scope) -> str:
+        """Say why a key does nothing on a screen; nothing if no action has it."""
 
     def relevant(self, action: KeyAction) -> bool:
         """Say whether the action is worth a place in the footer."""

@@ -67,6 +67,11 @@ class CellDriver(LinuxDriver):
             return 80, 24
         return size.columns or 80, size.lines or 24
 
+    def _enable_mouse_support(self) -> None:
+        """Have buttons and the wheel reported, in a form that knows large screens; moves would be sent for nothing."""
+        if self._mouse:
+            self.write("\x1b[?1000h\x1b[?1006h")
+
     def write(self, data: str) -> None:
         """Write what changes the picture."""
         size = self._terminal_size()

@@ -47,6 +47,8 @@ class Glyphs:
     on_deck: str
     killed: str
     pointer: str
+    sorted_by: str
+    """Behind the heading of the column that a table is sorted by."""
     axis: str
     corner: str
     dot: str
@@ -83,6 +85,7 @@ UNICODE = Glyphs(
     on_deck="○",
     killed="†",
     pointer="▸",
+    sorted_by="▾",
     axis="│",
     corner="└",
     dot="·",
@@ -117,6 +120,7 @@ ASCII = Glyphs(
     on_deck="o",
     killed="k",
     pointer=">",
+    sorted_by="v",
     axis="|",
     corner="+",
     dot="-",

@@ -1,0 +1,111 @@
+"""All that is known of one job, as the lines of a box: while it lives, and once it has ended. Pure.
+
+Unaware of Textual and of the table in which the job was picked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.model.killed import death_of
+from stoker.model.state import BuildState, Job
+from stoker.model.text import clean
+from stoker.model.units import format_bytes, format_duration, format_rough
+from stoker.show.killed_text import fate_text, how_text
+from stoker.show.tui.pages.job_list import TOOL_NAMES, since
+from stoker.show.tui.pages.job_table import reason_text
+from stoker.show.tui.pages.lines import Line, Part, pad, wrap
+from stoker.show.tui.pages.moment import time_of_day
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+MAX_OUTPUT = 1000
+
+LEAST_COURSE = 4
+"""Steps from which a job's course is worth a line."""
+
+
+def details(job: Job, state: BuildState, now: float, width: int, g: Glyphs) -> list[Line]:
+    """Everything that is known of one job that has not ended, for a box of `width` cells."""
+    return _box(job.output, _present(job, state, now, g), width)
+
+
+def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
+    """The same of a job that has ended since it was seen as `job`."""
+    ended = next((j for j in reversed(state.history.recent) if j.jid == job.jid), None)
+    if job.jid in state.leaving:
+        rows = [("state", "its process has ended; the build tool has not reported how")]
+    elif ended is None:
+        never = job.running_since is None
+        rows = [("state", "dropped: it waited on deck and never ran" if never else "has ended")]
+    else:
+        death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
+        words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
+        if ended.killed_by is not None:
+            words["killed"] = f"was {how_text(ended.killed_by, death.who if death is not None else '')}"
+        rows = [("state", words[ended.outcome]), ("took", format_duration(ended.seconds))]
+        if ended.outcome == "killed":
+            rows += [("why", clean(death.why))] if death is not None and death.why else []
+            rows.append(("then", fate_text(state)))
+        rows.append(("ended", time_of_day(ended.ended)))
+    peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
+    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", str(job.pid))]
+    rows += [("memory", f"at most {format_bytes(peak)}")] if peak else []
+    return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
+
+
+def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
+    waits = job.running_since is None
+    rows = [
+        ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
+        ("state", _state_text(job)),
+        *([("because", reason)] if (reason := reason_text(job)) else []),
+        ("pid", str(job.pid)),
+        ("waiting for" if waits else "running for", format_duration(now - since(job))),
+        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
+        *_over_time(job.course.rss, job.expected or 0, g),
+        ("cpu", f"{job.cpu:.0f} % of one core"),
+        *_over_time(job.course.cpu, 100, g),
+    ]
+    if job.expected is not None:
+        lasts = "" if job.lasts is None else f", for about {format_rough(job.lasts)} on a core of its own"
+        rows.append(("expected", f"{format_bytes(job.expected)} at its peak{lasts}"))
+    if state.estimate is not None and state.estimate.critical == job.jid:
+        rows.append(("critical", "the longest chain of jobs to the end begins here"))
+    return [*rows, *_whose(job, state)]
+
+
+def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, str]]:
+    """What a job has held or used over its life, as growing columns up to `least` or more."""
+    if len(values) < LEAST_COURSE:
+        return []
+    top, last = max(1, least, *values), len(g.levels) - 1
+    return [("", "".join(g.levels[max(bool(value), round(value / top * last))] for value in values))]
+
+
+def _state_text(job: Job) -> str:
+    alone = f", alone ({clean(job.alone_by, 20)})" if job.alone_by else ", alone" if job.alone else ""
+    return job.state.replace("_", " ") + alone
+
+
+def _whose(job: Job, state: BuildState) -> list[tuple[str, str]]:
+    scheduler = state.schedulers.get(job.sid)
+    if scheduler is None:
+        return []
+    return [("started by", f"{scheduler.tool} {clean(scheduler.version, 20)} in {clean(scheduler.directory)}")]
+
+
+def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
+    lines.append(())
+    for label, value in rows:
+        prose = label in ("because", "why", "state", "expected", "critical")
+        first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
+        lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
+        lines += [(Part(" " * 13), Part(piece)) for piece in rest]
+    return lines
+
+
+def _broken(text: str, width: int, limit: int) -> list[str]:
+    """A path or value in pieces of `width`: paths have no blanks to break at."""
+    width = max(1, width)
+    return [text[i : i + width] for i in range(0, min(len(text), width * limit), width)]

@@ -1,0 +1,85 @@
+"""Which running jobs are listed, and in which order: sorted, filtered, and where the cursor stands among them. Pure.
+
+Unaware of Textual and of how a row looks. The cursor is a job's number: it stays on its job while others come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from stoker.model.state import BuildState, Job
+from stoker.show.tui.pages.names import matches, plain_name
+
+Order = Literal["time", "memory", "expected", "name"]
+
+ORDERS: tuple[Order, ...] = ("time", "memory", "expected", "name")
+"""What jobs may be sorted by, in the order in which a key goes through them."""
+
+TOOL_NAMES: Mapping[str, str] = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """What a person has picked, sorted by and looks for in the table of jobs."""
+
+    cursor: int | None = None
+    order: Order = "time"
+    words: str = ""
+
+
+def ordered(state: BuildState, order: Order = "time") -> list[Job]:
+    """The jobs that were let go, then those on deck; of both those that run or wait longest first, or as asked.
+
+    By time a job never changes its place among the others while it runs, nor when it is frozen.
+    """
+    jobs = sorted(state.jobs.values(), key=_place)
+    if order == "memory":
+        jobs.sort(key=lambda job: (job.state == "on_deck", -job.rss))
+    elif order == "expected":
+        jobs.sort(key=lambda job: (job.state == "on_deck", -(job.expected or 0)))
+    elif order == "name":
+        jobs.sort(key=lambda job: (job.state == "on_deck", plain_name(job.output)))
+    return jobs
+
+
+def listed(state: BuildState, view: JobView) -> list[Job]:
+    """The jobs that a person sees: in their order, without those that do not have the words looked for."""
+    jobs = ordered(state, view.order)
+    return [job for job in jobs if _is_meant(job, view.words)] if view.words else jobs
+
+
+def _is_meant(job: Job, words: str) -> bool:
+    tool, doing = TOOL_NAMES[job.tool], job.state.replace("_", " ")
+    return matches(words, plain_name(job.output), tool, job.phase, doing, str(job.pid))
+
+
+def _place(job: Job) -> tuple[bool, float, int]:
+    waits = job.state == "on_deck"
+    return waits, job.started if waits else since(job), job.jid
+
+
+def since(job: Job) -> float:
+    """When a job was let go; on deck, when it began to wait. Unix seconds."""
+    return job.started if job.running_since is None else job.running_since
+
+
+def soloist(state: BuildState) -> Job | None:
+    """The job that runs alone, or is to; None if there is none."""
+    return next((job for job in ordered(state) if job.alone), None)
+
+
+def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
+    """The row to begin with so that the cursor's job is seen, in the middle where it can be."""
+    at = next((i for i, job in enumerate(jobs) if job.jid == cursor), 0)
+    return max(0, min(at - rows // 2, len(jobs) - rows))
+
+
+def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> int | None:
+    """The cursor `by` rows on; from nowhere (or from a job that has ended) it starts at the remembered row."""
+    if not jobs:
+        return None
+    at = next((i for i, job in enumerate(jobs) if job.jid == cursor), None)
+    goal = min(remembered, len(jobs) - 1) if at is None else at + by
+    return jobs[max(0, min(len(jobs) - 1, goal))].jid

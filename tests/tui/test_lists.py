@@ -1,0 +1,179 @@
+"""Lists as people know them: sorted, filtered, clicked at, with plain names and reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen
+from stoker.show.tui.screens.failures_screen import FailuresScreen
+from stoker.show.tui.screens.job_box import JobBox
+from stoker.show.tui.screens.output_screen import OutputScreen
+
+from . import builds, test_verification
+from .apps import settle, shown
+from .builds import FakeSource
+from .pictures import text_of
+
+
+def governed() -> FakeSource:
+    return FakeSource(builds.governed(5, 8).state, log=builds.output_log(50))
+
+
+def rows(text: str) -> list[str]:
+    """The table of jobs: its heading and the rows below."""
+    lines = text.splitlines()[:-1]
+    return lines[next(n for n, line in enumerate(lines) if line.startswith("running ")) :]
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        ("caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/Sum.cu.o", "aten/src/ATen/Sum.cu.o"),
+        ("CMakeFiles/grate.dir/src/main.cpp.o", "src/main.cpp.o"),
+        ("CMakeFiles/t.dir/__/__/outside.c.o", "outside.c.o"),
+        ("a/b/CMakeFiles/t.dir/__/__/c.o", "c.o"),
+        ("hold a/CMakeFiles/x.dir/b.o", "hold a/b.o"),
+        ("lib/__init__/x.o", "lib/__init__/x.o"),
+        ("myCMakeFiles/x.dir/b.o", "myCMakeFiles/x.dir/b.o"),
+    ],
+)
+def test_a_name_is_shown_without_the_folders_of_cmake(output: str, name: str) -> None:
+    assert plain_name(output) == name
+
+
+def test_a_name_without_an_end_takes_no_time() -> None:
+    assert len(plain_name("a" * 10**6 + "/__/" * 10**5)) <= MAX_NAME + 1
+
+
+def test_words_are_looked_for_each_by_itself_and_capitals_count_if_there_are_any() -> None:
+    assert matches("cuda flash", "third_party/Flash_bwd.cu.o", "CUDA")
+    assert not matches("Cuda", "cuda")
+    assert matches("", "anything")
+
+
+async def test_jobs_are_sorted_by_what_a_key_goes_through() -> None:
+    async with shown(governed(), size=(120, 40)) as (app, pilot):
+        found = {}
+        for head in ("time▾", "memory▾", "expected▾", "by name▾"):
+            table = rows(text_of(app))
+            found[head] = [line[2:].split()[0] for line in table[1:6]]
+            assert ("mem▾/" if head == "memory▾" else head) in table[0]
+            await pilot.press("greater_than_sign")
+            await settle(pilot)
+        assert found["by name▾"] == sorted(found["by name▾"])
+        await pilot.press("less_than_sign")
+        await settle(pilot)
+        assert "by name▾" in rows(text_of(app))[0]
+
+
+async def test_largest_first_while_others_come_and_go() -> None:
+    state = builds.governed(5, 8).state
+    largest = max(state.jobs.values(), key=lambda job: job.rss)
+    async with shown(FakeSource(state), "greater_than_sign", "home") as (app, _pilot):
+        assert isinstance(app.screen, DashboardScreen)
+        assert app.screen.cursor == largest.jid
+
+
+async def test_a_filter_keeps_what_has_the_words_and_esc_shows_all() -> None:
+    async with shown(governed(), "slash", *"onnx", size=(120, 40)) as (app, pilot):
+        table = [line for line in rows(text_of(app))[1:] if ".o " in line or ".a " in line or ".so " in line]
+        assert table
+        assert all("onnx" in line for line in table)
+        assert "/onnx: 2 of 13" in text_of(app)
+        await pilot.press("enter", "down")
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+        assert app.screen.picked is not None
+        assert "onnx" in app.screen.picked.output
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "DispatchKeySet" in text_of(app)
+        assert " of 13" not in text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "words", "kept", "gone"),
+    [
+        (lambda: FakeSource(builds.failed().state, "ended"), "f", "bar", "Bar.cpp.o", "Foo.cpp.o    "),
+        (lambda: FakeSource(builds.governed().state), "d", "freeze", "descriptor.cc.o", "level 24"),
+        (
+            lambda: FakeSource(test_verification.ended(test_verification.MIXED)),
+            "v",
+            "zzz",
+            "/zzz: 0 of",
+            "libtorch",
+        ),
+    ],
+)
+async def test_every_list_has_a_filter(source: object, key: str, words: str, kept: str, gone: str) -> None:
+    async with shown(source(), key, size=(120, 40)) as (app, pilot):  # type: ignore[operator]
+        await pilot.press("slash", *words, "enter")
+        await settle(pilot)
+        assert kept in text_of(app)
+        assert gone not in text_of(app)
+
+
+async def test_a_waiting_job_says_why_in_its_row() -> None:
+    for size in ((80, 24), (120, 40)):
+        async with shown(governed(), size=size) as (app, _pilot):
+            row = next(line for line in rows(text_of(app)) if line.startswith("○"))
+            assert "614 MiB free above" in row
+
+
+# -- the mouse ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_click_picks_a_job_and_another_opens_it() -> None:
+    async with shown(governed(), size=(120, 40)) as (app, pilot):
+        y = next(n for n, line in enumerate(text_of(app).splitlines()) if "libtorch_cuda.so" in line)
+        await pilot.click(offset=(10, y))
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+        assert app.screen.picked is not None
+        assert app.screen.picked.output == "lib/libtorch_cuda.so"
+        await pilot.click(offset=(30, y))
+        await settle(pilot)
+        assert isinstance(app.screen, JobBox)
+
+
+async def test_a_click_on_a_key_of_the_footer_presses_it() -> None:
+    async with shown(governed(), size=(120, 40)) as (app, pilot):
+        x = text_of(app).splitlines()[-1].index("o output")
+        await pilot.click(offset=(x, 39))
+        await settle(pilot)
+        assert isinstance(app.screen, OutputScreen)
+
+
+async def test_a_click_on_a_failure_chooses_it() -> None:
+    async with shown(FakeSource(builds.failed().state, "ended"), "f") as (app, pilot):
+        y = next(n for n, line in enumerate(text_of(app).splitlines()) if "Bar.cpp.o" in line)
+        await pilot.click(offset=(10, y))
+        await settle(pilot)
+        assert isinstance(app.screen, FailuresScreen)
+        assert "▸ ✗ caffe2/Bar.cpp.o" in text_of(app)
+
+
+# -- keys that can do nothing now -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "keys", "why"),
+    [
+        (lambda: FakeSource(builds.done().state, "ended"), ("s",), "s (stop): the build has ended"),
+        (lambda: FakeSource(builds.done().state, "ended"), ("c",), "there is nothing to resume"),
+        (lambda: FakeSource(builds.running(3).state), ("c",), "the build has not ended"),
+        (lambda: FakeSource(builds.running(3).state), ("space",), "only in a replay"),
+        (lambda: FakeSource(builds.running(3).state, read_only=True), ("p",), "this viewer only looks"),
+        (lambda: FakeSource(builds.running(3).state, "replay"), ("s",), "this is a replay"),
+        (lambda: FakeSource(builds.running(3).state), ("t", "X"), "X (kill) works on the screen: dashboard"),
+    ],
+)
+async def test_a_key_that_can_do_nothing_says_why(source: object, keys: tuple[str, ...], why: str) -> None:
+    async with shown(source(), *keys) as (app, _pilot):  # type: ignore[operator]
+        assert any(why in note.message for note in app._notifications), [n.message for n in app._notifications]
+
+
+async def test_a_key_that_does_something_says_nothing() -> None:
+    async with shown(governed(), "plus", "down", "F", "o", "escape", "x") as (app, _pilot):
+        assert [n.message for n in app._notifications] == []
