@@ -16,6 +16,9 @@ import pytest
 
 from stoker.model.report import Problem, Report
 from stoker.show.report_text import verdict_line
+from stoker.verify.binary.byte_source import FileSource, MemorySource, UnreadableError
+from stoker.verify.binary.elf import read_elf
+from stoker.verify.binary.symbols import NeededSymbol, Symbols, read_symbols
 from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
@@ -507,12 +510,15 @@ def portable(sections: dict[bytes, bytes], imports: Sequence[bytes] = ()) -> byt
     return head + coff + optional + table + body
 
 
+def symbols_of(path: Path) -> Symbols:
+    with FileSource(path) as source:
+        symbols = read_symbols(source, read_elf(source))
+    assert symbols is not None
+    return symbols
+
+
 def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:
     """Of the C++ runtime: thousands of symbols in dozens of versions."""
-    from stoker.verify.binary.byte_source import FileSource
-    from stoker.verify.binary.elf import read_elf
-    from stoker.verify.binary.symbols import NeededSymbol, read_symbols
-
     path = Path(
         subprocess.run(["gcc", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True).stdout.strip()
     )
@@ -521,10 +527,8 @@ def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:
     ).stdout
     row = r"^\s*\d+: \S+ +\d+ +\S+ +(GLOBAL|WEAK|UNIQUE) +\S+ +(\S+) (\S+?)(@@?)?(?:(?<=@)(\S+))?(?: \(\d+\))?$"
     rows = re.findall(row, printed, re.MULTILINE)
-    with FileSource(path) as source:
-        symbols = read_symbols(source, read_elf(source))
+    symbols = symbols_of(path)
 
-    assert symbols is not None
     needed = {(n, v) for bind, where, n, _, v in rows if where == "UND" and bind != "WEAK"}
     assert {(s.name.decode(), s.version.decode()) for s in symbols.needed} == needed
     offered = [NeededSymbol(n.encode(), v.encode()) for _, where, n, _, v in rows if where not in ("UND", "ABS")]
@@ -534,12 +538,29 @@ def test_symbols_are_read_as_readelf_prints_them(cc: Compile) -> None:
     assert not symbols.offers(NeededSymbol(b"no_such_symbol", b""))
 
 
+@pytest.mark.parametrize("style", ["gnu", "sysv", "both"])
+def test_symbols_are_found_by_either_hash_table(cc: Compile, style: str) -> None:
+    """Names are compared by the hashes of .gnu.hash, which not every file has."""
+    source = '#include <stdio.h>\nint first(void) { return puts("x"); }\nint second(void) { return 2; }'
+    symbols = symbols_of(cc("x.so", source, f"-Wl,--hash-style={style}"))
+
+    assert [name for name in (b"first", b"second", b"puts", b"third") if symbols.offers(NeededSymbol(name, b""))] == [
+        b"first", b"second",
+    ]  # fmt: skip
+    assert NeededSymbol(b"puts", b"GLIBC_2.2.5") in symbols.needed
+
+
+def test_a_file_that_offers_nothing_needs_what_it_needs(cc: Compile) -> None:
+    """Its .gnu.hash begins at the first symbol all the same."""
+    source = '#include <stdio.h>\n__attribute__((constructor)) static void start(void) { puts("x"); }'
+    symbols = symbols_of(cc("x.so", source, "-Wl,--exclude-libs,ALL"))
+
+    assert NeededSymbol(b"puts", b"GLIBC_2.2.5") in symbols.needed
+    assert not symbols.offers(NeededSymbol(b"start", b""))
+
+
 def test_a_damaged_symbol_table_is_unreadable_and_costs_nothing(cc: Compile) -> None:
     """Any byte of the headers and tables may be anything; then it is read, or said not to be readable."""
-    from stoker.verify.binary.byte_source import MemorySource, UnreadableError
-    from stoker.verify.binary.elf import read_elf
-    from stoker.verify.binary.symbols import read_symbols
-
     whole = cc("x.so", '#include <stdio.h>\nint f(void) { return puts("x"); }', "-lm").read_bytes()
     random = Random(17)
     for _ in range(400):

@@ -173,7 +173,7 @@ def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
         return None
     tags = dynamic_tags(source, elf, segment)
     values = dict(tags)
-    strings = _Strings(source, elf, values)
+    strings = Strings(source, elf, values)
     return Dynamic(
         needed=tuple(strings.at(value) for tag, value in tags if tag == _DT_NEEDED),
         soname=strings.at(values[_DT_SONAME]) if _DT_SONAME in values else "",
@@ -196,7 +196,7 @@ def dynamic_tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[i
     raise UnreadableError("the dynamic section has no end")
 
 
-class _Strings:
+class Strings:
     """The dynamic strings, read where they are asked for: libtensorflow_cc.so.2 has 87 MB of long C++ names."""
 
     def __init__(self, source: ByteSource, elf: Elf, values: dict[int, int]) -> None:
@@ -204,16 +204,23 @@ class _Strings:
         size = values.get(_DT_STRSZ, 0) if _DT_STRTAB in values else 0
         if at + size > source.size:
             raise UnreadableError(f"cut off: the dynamic strings need {size} bytes at {at}, the file has {source.size}")
+        self.size = size
         self._table = PartSource(source, at, size)
         self._blocks: dict[int, bytes] = {}
 
     def at(self, index: int) -> str:
         """The string that begins at `index`, cut at a bound; "" beyond the table."""
-        first = index // _BLOCK
+        return self.raw(index, _MAX_NAME).decode("utf-8", "replace")
+
+    def raw(self, index: int, limit: int) -> bytes:
+        """The same as bytes, cut at `limit`, of which a block holds as many."""
+        first, start = divmod(index, _BLOCK)
         data = self._block(first)
-        if index + _MAX_NAME > (first + 1) * _BLOCK:
+        end = data.find(b"\0", start, start + limit)
+        if end < 0 and start + limit > _BLOCK:
             data += self._block(first + 1)
-        return _string(data, index % _BLOCK)
+            end = data.find(b"\0", start, start + limit)
+        return data[start : end if end >= 0 else start + limit]
 
     def _block(self, number: int) -> bytes:
         if number not in self._blocks:
@@ -223,12 +230,12 @@ class _Strings:
         return self._blocks[number]
 
 
-def _paths(strings: _Strings, index: int | None) -> tuple[str, ...]:
+def _paths(strings: Strings, index: int | None) -> tuple[str, ...]:
     return tuple(strings.at(index).split(":")) if index is not None else ()
 
 
 def _versions(
-    source: ByteSource, elf: Elf, values: dict[int, int], strings: _Strings
+    source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
     if _DT_VERNEED not in values:

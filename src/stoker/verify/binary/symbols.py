@@ -1,7 +1,8 @@
 """The symbols that an ELF file needs and offers, as the dynamic linker compares them. Unaware of where libraries are.
 
-Layout: System V ABI (symbol table), the LSB's "Symbol Versioning" (.gnu.version, .gnu.version_d, .gnu.version_r). Names
-that a file offers are kept as 64-bit hashes: libtorch_cpu.so offers 200,000 of a hundred bytes each.
+Layout: System V ABI (symbol table), the LSB's "Symbol Versioning" (.gnu.version, .gnu.version_d, .gnu.version_r), and
+binutils' .gnu.hash. Of the names that a file offers only their hashes are read, which it holds itself: TensorFlow 2.21
+offers 600,000, 87 MB long. A hash has 31 bits, so of 3,500 names that are nowhere one is thought to be there.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stoker.verify.binary.byte_source import ByteSource, UnreadableError, exactly
-from stoker.verify.binary.elf import PT_DYNAMIC, Elf, dynamic_tags, file_offset
+from stoker.verify.binary.elf import PT_DYNAMIC, Elf, Strings, dynamic_tags, file_offset
 
-_DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 5, 6, 10
+_DT_STRTAB, _DT_SYMTAB, _DT_GNU_HASH = 5, 6, 0x6FFFFEF5
 _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
     0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF,
 )  # fmt: skip
@@ -26,19 +28,22 @@ _HIDDEN = 0x8000
 """Of a symbol's version: only who asks for just this version gets it."""
 
 _MAX_SYMBOLS = 4_000_000
-_MAX_STRINGS = 256 << 20
-"""TensorFlow 2.21 has 600,000 symbols in 87 MB."""
 _MAX_RECORDS = 1 << 13
 _MAX_NAME = 1 << 16
 _MAX_VERSION = 256
 """Bytes of a version's name: many records may point at one long name."""
 
 
-class NeededSymbol(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NeededSymbol:
     """A symbol that somebody else must define; the version is empty where any will do."""
 
     name: bytes
     version: bytes
+    digest: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", _hash(self.name))
 
 
 class NeededVersion(NamedTuple):
@@ -55,19 +60,30 @@ class Symbols:
     needed: tuple[NeededSymbol, ...]
     needed_versions: tuple[NeededVersion, ...]
     versions: frozenset[str] | None
+    _names: dict[int, bytes]
+    """Versions by number."""
     _offered: array[int]
+    """Sorted: each symbol's hash, and in the last 16 bits the number of its version."""
 
     def offers(self, symbol: NeededSymbol) -> bool:
         """Whether this file defines the symbol, in the version asked for where it has versions."""
-        name, version = symbol
-        if not version:
-            return self._has(name)
-        return self._has(b"%b@%b" % (name, version)) or self._has(name + b"@")
+        at = bisect_left(self._offered, symbol.digest << 16)
+        while at < len(self._offered) and self._offered[at] >> 16 == symbol.digest:
+            number = self._offered[at] & 0xFFFF
+            if not symbol.version and not number & _HIDDEN:
+                return True
+            if symbol.version and self._names.get(number & ~_HIDDEN, b"") in (symbol.version, b""):
+                return True
+            at += 1
+        return False
 
-    def _has(self, key: bytes) -> bool:
-        wanted = _hash(key)
-        at = bisect_left(self._offered, wanted)
-        return at < len(self._offered) and self._offered[at] == wanted
+
+class _Symbol(NamedTuple):
+    """One line of the symbol table: where its name begins, its place in it, and whether it is defined here."""
+
+    start: int
+    place: int
+    defined: bool
 
 
 def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
@@ -76,67 +92,102 @@ def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
     values = dict(dynamic_tags(source, elf, segment)) if segment is not None else {}
     if not {_DT_STRTAB, _DT_SYMTAB} <= values.keys():
         return None
-    size = values.get(_DT_STRSZ, 0)
-    if size > _MAX_STRINGS:
-        raise UnreadableError(f"{size} bytes of symbol names, more than the {_MAX_STRINGS} that are read")
-    strings = exactly(source, file_offset(elf, values[_DT_STRTAB]), size, "the symbols' names")
     form = struct.Struct(elf.order + ("IBBHQQ" if elf.bits == 64 else "IIIBBH"))
-    table = _table(source, elf, values, form)
+    start, count = _table(source, elf, values, form.size)
+    first, hashes = _hashes(source, elf, values, count)
+    numbers = _numbers(source, elf, values, count)
+    strings = Strings(source, elf, values)
     needed_names, needed_versions = _needed(source, elf, values, strings)
     defined_names, versions = _defined(source, elf, values, strings)
     names = needed_names | defined_names
-    numbers = _numbers(source, elf, values, len(table) // form.size)
+    offered = [(h | 1) << 16 | n for h, n in zip(hashes, numbers[first:], strict=True)]
     needed: list[NeededSymbol] = []
-    offered: list[int] = []
-    wide = elf.bits == 64
-    left = 4 * len(strings) + _MAX_NAME  # names may share their ends, but a file of nothing else is a bomb
+    table = exactly(source, start, first * form.size, "the dynamic symbols")
+    for symbol, name in _named(_unhashed(table, form, elf), strings):
+        number = numbers[symbol.place]
+        if not symbol.defined:
+            needed.append(NeededSymbol(name, names.get(number & ~_HIDDEN, b"")))
+        elif not hashes:
+            offered.append(_hash(name) << 16 | number)
+    return Symbols(tuple(needed), needed_versions, versions, names, array("Q", sorted(offered)))
+
+
+def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[_Symbol]:
+    """The symbols of this part of the table that anybody is asked for, in the order of their names: these are read from
+    a source that goes forward best."""
+    found = []
     for index, entry in enumerate(form.iter_unpack(table)):
-        info, section = (entry[1], entry[3]) if wide else (entry[3], entry[5])
-        start, binding = entry[0], info >> 4
-        if binding == _STB_LOCAL or start == 0:
-            continue
-        name = _name(strings, start, _MAX_NAME)
+        info, section = (entry[1], entry[3]) if elf.bits == 64 else (entry[3], entry[5])
+        if info >> 4 != _STB_LOCAL and entry[0] and (section or info >> 4 != _STB_WEAK):
+            found.append(_Symbol(entry[0], index, bool(section)))
+    return sorted(found)
+
+
+def _named(symbols: list[_Symbol], strings: Strings) -> Iterator[tuple[_Symbol, bytes]]:
+    left = 4 * strings.size + _MAX_NAME  # names may share their ends, but a file of nothing else is a bomb
+    for symbol in symbols:
+        name = strings.raw(symbol.start, _MAX_NAME)
         left -= len(name)
         if left < 0:
             raise UnreadableError("its symbols' names are many times as long as the names that it holds")
-        number = numbers[index] if numbers else 0
-        version = names.get(number & ~_HIDDEN, b"")
-        if section != 0:
-            offered.append(_hash(b"%b@%b" % (name, version)))
-            if not number & _HIDDEN:
-                offered.append(_hash(name))
-        elif binding != _STB_WEAK:
-            needed.append(NeededSymbol(name, version))
-    return Symbols(tuple(needed), needed_versions, versions, array("q", sorted(offered)))
+        yield symbol, name
 
 
 def _hash(name: bytes) -> int:
-    return hash(name)
+    """The hash of .gnu.hash; its last bit, which ends a chain there, is set."""
+    found = 5381
+    for byte in name:
+        found = found * 33 + byte & 0xFFFFFFFF
+    return found | 1
 
 
-def _table(source: ByteSource, elf: Elf, values: dict[int, int], form: struct.Struct) -> bytes:
-    """The symbol table's bytes. Nothing in a file without section headers says how many there are; every linker puts
-    the names behind them."""
+def _hashes(source: ByteSource, elf: Elf, values: dict[int, int], count: int) -> tuple[int, array[int]]:
+    """The first symbol that is in the hash table, and the hashes from there on; none without a table."""
+    none = array("I")
+    if _DT_GNU_HASH not in values:
+        return count, none
+    at = file_offset(elf, values[_DT_GNU_HASH])
+    buckets, first, bloom, _ = struct.unpack(elf.order + "IIII", exactly(source, at, 16, "the hash table"))
+    if buckets > _MAX_SYMBOLS:
+        raise UnreadableError(f"a hash table of {buckets} buckets; at most {_MAX_SYMBOLS} are read")
+    at += 16 + bloom * elf.bits // 8
+    if not any(exactly(source, at, 4 * buckets, "the hash table")):
+        return count, none  # GNU ld's table without any symbol names the first one all the same
+    if first > count:
+        raise UnreadableError(f"its hash table begins at symbol {first} of {count}")
+    return first, _numbers_at(source, elf, "I", at + 4 * buckets, count - first)
+
+
+def _table(source: ByteSource, elf: Elf, values: dict[int, int], row: int) -> tuple[int, int]:
+    """Where the symbol table, of rows of so many bytes, begins, and how many it has. Nothing in a file without section
+    headers says how many; every linker puts the names behind them."""
     start = file_offset(elf, values[_DT_SYMTAB])
     sizes = [s.size for s in elf.sections if s.type == _SHT_DYNSYM and s.offset == start]
     size = sizes[0] if sizes else max(0, file_offset(elf, values[_DT_STRTAB]) - start)
-    if size > _MAX_SYMBOLS * form.size:
-        raise UnreadableError(f"{size // form.size} dynamic symbols, more than the {_MAX_SYMBOLS} that are read")
-    return exactly(source, start, size - size % form.size, "the dynamic symbols")
+    if size > _MAX_SYMBOLS * row:
+        raise UnreadableError(f"{size // row} dynamic symbols, more than the {_MAX_SYMBOLS} that are read")
+    if start + size > source.size:
+        raise UnreadableError(f"cut off: the dynamic symbols need {size} bytes at {start}, the file has {source.size}")
+    return start, size // row
 
 
-def _numbers(source: ByteSource, elf: Elf, values: dict[int, int], count: int) -> array[int] | None:
-    """The number of each symbol's version, None in a file without versions."""
+def _numbers(source: ByteSource, elf: Elf, values: dict[int, int], count: int) -> array[int]:
+    """The number of each symbol's version, 0 in a file without versions."""
     if _DT_VERSYM not in values:
-        return None
-    numbers = array("H", exactly(source, file_offset(elf, values[_DT_VERSYM]), 2 * count, "the symbols' versions"))
+        return array("H", bytes(2 * count))
+    return _numbers_at(source, elf, "H", file_offset(elf, values[_DT_VERSYM]), count)
+
+
+def _numbers_at(source: ByteSource, elf: Elf, form: str, at: int, count: int) -> array[int]:
+    numbers = array(form)
+    numbers.frombytes(exactly(source, at, count * numbers.itemsize, "the symbols' versions and hashes"))
     if elf.order == ">":
         numbers.byteswap()
     return numbers
 
 
 def _needed(
-    source: ByteSource, elf: Elf, values: dict[int, int], strings: bytes
+    source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[dict[int, bytes], tuple[NeededVersion, ...]]:
     """Versions by number, and those without which the loader refuses the file (not the weak ones)."""
     names: dict[int, bytes] = {}
@@ -146,14 +197,14 @@ def _needed(
         own = _chain(source, elf, place + first, min(count, left), "IHHII")
         left -= len(own)
         for _, (_, flags, number, name, _) in own:
-            names[number & ~_HIDDEN] = text = _name(strings, name, _MAX_VERSION)
+            names[number & ~_HIDDEN] = text = strings.raw(name, _MAX_VERSION)
             if not flags & _VER_FLG_WEAK:
-                found.append(NeededVersion(_decoded(_name(strings, library, _MAX_VERSION)), _decoded(text)))
+                found.append(NeededVersion(_decoded(strings.raw(library, _MAX_VERSION)), _decoded(text)))
     return names, tuple(found)
 
 
 def _defined(
-    source: ByteSource, elf: Elf, values: dict[int, int], strings: bytes
+    source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[dict[int, bytes], frozenset[str] | None]:
     """Versions by number, and all names: the base version, the file's own name, belongs to no symbol."""
     names: dict[int, bytes] = {}
@@ -161,7 +212,7 @@ def _defined(
     records = _records(source, elf, values, _DT_VERDEF, _DT_VERDEFNUM, "HHHHIII")
     for place, (_, flags, number, _, _, first, _) in records:
         for _, (name, _) in _chain(source, elf, place + first, 1, "II"):
-            text = _name(strings, name, _MAX_VERSION)
+            text = strings.raw(name, _MAX_VERSION)
             every.add(_decoded(text))
             if not flags & _VER_FLG_BASE:
                 names[number & ~_HIDDEN] = text
@@ -187,12 +238,6 @@ def _chain(source: ByteSource, elf: Elf, at: int, count: int, form: str) -> list
             break
         at += fields[-1]
     return found
-
-
-def _name(strings: bytes, start: int, limit: int) -> bytes:
-    """The name at `start`, cut at `limit` bytes."""
-    end = strings.find(b"\0", start, start + limit)
-    return strings[start : end if end >= 0 else start + limit]
 
 
 def _decoded(name: bytes) -> str:
