@@ -58,6 +58,15 @@ def test_of_an_empty_log_that_is_said_in_one_line(tmp_path: Path, capsys: pytest
     assert json.loads(capsys.readouterr().out) == {"matches": [], "verdict": "nothing", "likely": None}
 
 
+def test_of_a_program_no_bytes_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "/usr/bin/env"]) == 1
+    assert capsys.readouterr().out == "/usr/bin/env: it is no text; name the log of a build\n"
+    hole = tmp_path / "log"
+    hole.write_bytes(b"\0" * 90_000 + b"FATAL the gadget has no knobs\n\x1b[31mred\x1b[m\x07\b\n")
+    assert main(["diagnose", str(hole)]) == 1
+    assert "FATAL the gadget has no knobs\n" in capsys.readouterr().out
+
+
 def test_of_a_failure_that_no_rule_knows_the_likely_place_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

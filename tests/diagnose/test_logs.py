@@ -394,7 +394,7 @@ REMEDY = {
     "no-torch": "--no-build-isolation",
     "numpy-header": "numpy.get_include()",
     "nvcc-option": "drop -march=native",
-    "nvcc-werror": "-diag-suppress=NUMBER",
+    "nvcc-werror": "-diag-suppress=177",
     "nvjitlink": "unset LD_LIBRARY_PATH",
     "permissive": "CXXFLAGS=-fpermissive",
     "perl-module": "apt-file search IPC/OfNobody.pm",

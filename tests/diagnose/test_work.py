@@ -25,6 +25,7 @@ class Asked:
 
     def __init__(self, pattern: Pattern, name: str, counts: Counter[str]) -> None:
         self._regex, self._name, self._counts = pattern.regex, name, counts
+        self.groups = pattern.regex.groups
 
     def search(self, text: str) -> Any:
         """Search as the real one does."""

@@ -22,6 +22,12 @@ from stoker.model.text import plain
 FOLLOWS = 10
 """Lines behind a known failure, though builds may survive it, within which an unknown one is taken for its result."""
 
+_NO_TEXT = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\f\r\x1b"))
+"""Control characters that no tool prints. Zeros do not count: a log that two write to may have a hole of them."""
+
+_MOST_CONTROLS = 0.02
+"""Share of them up to which it is text: programs and archives have 10 % and more, junk in logs far less."""
+
 Verdict = Literal["known", "unknown", "begins-late", "ended-well", "nothing"]
 """`nothing`: there is nothing in it."""
 
@@ -31,12 +37,13 @@ class LogReading:
     """The first cause first. Where none is known the only one is a guess, if there is anything to show at all.
 
     `ended_well`: the log ends as builds do that ended well; what it met before was survived.
-    `complete` is False if only a part was looked at.
+    `complete` is False if only a part was looked at. `is_text` is False of a program, an archive and the like.
     """
 
     causes: tuple[Cause, ...] = ()
     ended_well: bool = False
     complete: bool = True
+    is_text: bool = True
 
     @property
     def verdict(self) -> Verdict:
@@ -68,8 +75,11 @@ def read_log(
     """
     scanner = Scanner(rules, no_error)
     tail, complete = Block(b"", line, b""), True
+    sizes, controls = [], []
     for block in blocks(file, line):
         scanner.look_at(block)
+        sizes.append(len(block.data))
+        controls.append(len(block.data) - len(block.data.translate(None, _NO_TEXT)))
         tail = block
         if enough():
             complete = not block.after
@@ -77,6 +87,8 @@ def read_log(
     complete = complete and is_whole()
     matches = scanner.matches()
     causes = [cause_of(match) for match in matches]
+    if not has_failed and _is_no_text(controls, sizes) and _is_no_text(controls[:1], sizes[:1]):
+        return LogReading(complete=complete, is_text=False)
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
     if all(match.rule.survivable for match in matches) and not well:
         likely = scanner.likely.cause()
@@ -85,6 +97,10 @@ def read_log(
     if not causes and not well and not has_failed and complete:
         causes = _last_lines(tail)
     return LogReading(tuple(causes), well, complete)
+
+
+def _is_no_text(controls: list[int], sizes: list[int]) -> bool:
+    return sum(controls) > sum(sizes) * _MOST_CONTROLS
 
 
 def _last_lines(last: Block) -> list[Cause]:

@@ -85,7 +85,10 @@ def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
 
 
 def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors: Mapping[int, int]) -> Match | None:
-    """Return the first match of a rule that says more than one of a better rank beside it."""
+    """Return the first match of a rule that says more than one of a better rank beside it.
+
+    A name that it lacks is taken from the rule's next lines.
+    """
     for match in matches:
         better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
         beside = [other for other in better if abs(other.line - match.line) <= NEAR]
@@ -94,7 +97,9 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
         if first_errors.get(match.step) == match.line:  # what a compiler says next follows from it
             beside = [other for other in beside if not other.is_diagnostic]
         if not beside:
-            return replace(match, count=matches[0].count)
+            near = (m.names for m in matches if m.step == match.step and 0 <= m.line - match.line <= NEAR)
+            names = {kind: name for found in reversed(list(near)) for kind, name in found.items()}
+            return replace(match, count=matches[0].count, names=names)
     return None
 
 

@@ -151,12 +151,14 @@ class Scanner:
     def _plan(self, words: frozenset[int]) -> _Plan:
         """Return what lines with these words are asked.
 
-        A rule that has its count is asked no more. Its lines are still its own: none of a lesser rank takes them.
+        Of a rule's expressions those that find names come first. A rule that has its count is asked no more. Its lines
+        are still its own: none of a lesser rank takes them.
         """
         plan = self._plans.get(words)
         if plan is None:
             hits = sorted(
-                (hit for word in words for hit in self._hits[word]), key=lambda hit: (hit.rule.rank, hit.rule.id)
+                (hit for word in words for hit in self._hits[word]),
+                key=lambda hit: (hit.rule.rank, hit.rule.id, -hit.pattern.regex.groups),
             )
             counted = (hit.rule.rank for hit in hits if self._in_attempt[hit.rule.id] >= MAX_COUNT)
             best = min(counted, default=len(RANKS))

@@ -39,6 +39,7 @@ NOTHING_KNOWN = 1
 ENDED_WELL = 3
 
 EMPTY = "there is nothing in it; was the log written to another file? (2>&1)"
+NO_TEXT = "it is no text; name the log of a build"
 NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 and look at its end"
 WELL = "ends like a build that ended well"
 
@@ -221,6 +222,8 @@ def _as_text(answer: _Answer) -> str:
 def _nothing_text(answer: _Answer) -> str:
     """Return what is said where no cause is known, of a build if it has failed at all."""
     state = answer.state
+    if not answer.reading.is_text:
+        return NO_TEXT
     if state is None:
         return EMPTY if answer.reading.complete else NOTHING
     if state.over and state.outcome != "done":
