@@ -15,6 +15,7 @@ from stoker.record.builds import final_state
 from stoker.record.compiler_traces import compiler_trace
 from stoker.record.journal_reader import JournalReader
 from stoker.record.whole_file import whole_file
+from stoker.report.paper import NothingRanError, PaperBuild, on_paper
 from stoker.report.recorded import RecordedBuild, Recorder
 from stoker.report.time_traces import TimeTrace, time_trace
 
@@ -55,6 +56,14 @@ def time_traces(build: RecordedBuild) -> Iterator[TimeTrace]:
             if found is not None:
                 yield found
             far(number / len(jobs))
+
+
+def paper_of(build: RecordedBuild) -> PaperBuild:
+    """Return the build on paper. Raises CliError."""
+    try:
+        return on_paper(build)
+    except NothingRanError as err:
+        raise CliError(str(err), FAILURE) from err
 
 
 class FarMeter:

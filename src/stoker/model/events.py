@@ -48,6 +48,10 @@ MAX_LEVEL = 4096
 """The highest level: more jobs at once than any machine has cores for."""
 
 
+MAX_RECORDED_DEPS = 20_000
+"""Pairs of groups of which one waits for the other that a plan records at most: some 100 KB."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildStarted:
     """The build's identity; always the first event of a journal."""
@@ -130,7 +134,8 @@ class SchedulerPlanned:
 
     `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
     percentage (then `total` is absent and `percent` is set). Edges by which ninja renews its own manifest are in no
-    total, as ninja counts anew behind them.
+    total, as ninja counts anew behind them. `after` says for each group of jobs (JobFinished.group) which groups, with
+    lower numbers, must all have ended before; empty where that is not known, or too much (MAX_RECORDED_DEPS).
     """
 
     kind: ClassVar[str] = "scheduler_planned"
@@ -139,6 +144,7 @@ class SchedulerPlanned:
     source: Literal["dry-run", "status", "percent"]
     tools: Mapping[str, int] = field(default_factory=dict)
     percent: float | None = None
+    after: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +243,8 @@ class JobFinished:
     starts anew counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
     the job, None where it learnt nothing; `stated` is how long the job was expected to take. `counted` is False where
     the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
-    was recognised as this job's.
+    was recognised as this job's. `group` is its group in the scheduler's graph (SchedulerPlanned.after), None where no
+    plan knows it.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -253,6 +260,7 @@ class JobFinished:
     lesson: Lesson | None = None
     stated: Stated | None = None
     counted: bool = True
+    group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

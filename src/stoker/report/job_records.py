@@ -41,7 +41,8 @@ class Held(NamedTuple):
 class JobRecord:
     """One job, from its birth to its end. `jid` is None where it was too short to be seen, and `began`, when it was let
     go, where it never ran. `cpu` is None where nobody measured. `stops` are the stretches in which it was frozen;
-    `waited` is for how many seconds it stood still, by cause (events.WaitCause). `group` is its group in the graph."""
+    `waited` is for how many seconds it stood still, by cause (events.WaitCause). `group` is its group in the graph.
+    `expected` and `lasts` are the peak and the CPU seconds that stoker expected of it when it was let go."""
 
     jid: int | None
     sid: int
@@ -55,11 +56,12 @@ class JobRecord:
     peak: int = 0
     cpu: float | None = None
     prior: str = ""
-    known: bool = False
     points: tuple[Held, ...] = ()
     stops: tuple[tuple[float, float], ...] = ()
     waited: tuple[tuple[str, float], ...] = ()
     group: int | None = None
+    expected: int | None = None
+    lasts: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -89,6 +91,13 @@ class _Open:
     waits: dict[str, float] = field(default_factory=dict)
     cause: tuple[str, float] | None = None
     cpu: float = 0.0
+    expected: int | None = None
+    lasts: float | None = None
+
+    def expect(self, e: ev.JobStarted | ev.JobMoved) -> None:
+        """What is expected of it, as long as it has not begun."""
+        if self.began is None or isinstance(e, ev.JobStarted):
+            self.expected, self.lasts = e.expected or self.expected, e.lasts or self.lasts
 
     def explain(self, cause: str, time: float) -> None:
         """From now on it waits for another reason, or for none."""
@@ -133,15 +142,19 @@ class JobBook:
         job = self._open.get(e.jid)
         if job is not None:
             job.output, job.tool = e.output, e.tool
+            job.expect(e)
         elif len(self._open) + len(self._done) < MAX_JOBS:
             began = None if e.state == "on_deck" else e.started
-            self._open[e.jid] = _Open(e.jid, e.sid, e.output, e.tool, e.started, began)
+            self._open[e.jid] = _Open(
+                e.jid, e.sid, e.output, e.tool, e.started, began, expected=e.expected, lasts=e.lasts
+            )
         else:
             self.left_out += 1
 
     def moved(self, e: ev.JobMoved, time: float) -> None:
         """A job was let go, frozen or thawed."""
         if (job := self._open.get(e.jid)) is not None:
+            job.expect(e)
             job.move(e.state, time)
 
     def waiting(self, e: ev.JobsWaiting, time: float) -> None:
@@ -172,7 +185,7 @@ class JobBook:
                 return
         self._deaths = [*self._deaths[-MAX_STOPS:], e]
 
-    def finished(self, e: ev.JobFinished, time: float, group: int | None = None) -> None:
+    def finished(self, e: ev.JobFinished, time: float) -> None:
         """A job's end is known."""
         job = self._open.pop(e.jid, None) if e.jid is not None else None
         if job is None:
@@ -184,7 +197,7 @@ class JobBook:
         job.output, job.tool = e.output or job.output, e.tool
         fate: RecordedFate = e.outcome
         death = None if e.outcome in ("ok", "dropped") else self._death(e)
-        record = _closed(job, time, "killed" if death is not None else fate, e, group)
+        record = _closed(job, time, "killed" if death is not None else fate, e)
         self._done.append(record if death is None else _with_fate(record, "killed", death.by))
 
     def _death(self, e: ev.JobFinished) -> ev.JobKilled | None:
@@ -195,11 +208,11 @@ class JobBook:
 
     def records(self, now: float) -> tuple[JobRecord, ...]:
         """All jobs, in the order in which they were born; `now` is the last moment that is known of."""
-        still = (_closed(job, now, "running", None, None) for job in self._open.values())
+        still = (_closed(job, now, "running", None) for job in self._open.values())
         return tuple(sorted((*self._done, *still), key=lambda job: (job.born, job.ended)))
 
 
-def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | None, group: int | None) -> JobRecord:
+def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | None) -> JobRecord:
     ended = max(job.born, time if job.ended is None else job.ended)
     job.move("running" if job.began is not None else "on_deck", ended)
     job.explain("", ended)
@@ -218,11 +231,12 @@ def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | Non
         peak=peak,
         cpu=measured if measured is not None else job.cpu if job.points else None,
         prior=lesson.prior if lesson is not None else "",
-        known=bool(lesson is not None and lesson.known),
         points=tuple(job.points),
         stops=tuple((a, min(b, ended)) for a, b in job.stops if a < ended),
         waited=tuple(sorted(job.waits.items())),
-        group=group,
+        group=e.group if e is not None else None,
+        expected=job.expected,
+        lasts=job.lasts,
     )
 
 

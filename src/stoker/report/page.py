@@ -20,6 +20,7 @@ from stoker.report.html import Figure, cards, document, folded, paragraph, secti
 from stoker.report.job_records import JobRecord
 from stoker.report.phases import phases, targets, together, waits
 from stoker.report.recorded import RecordedBuild
+from stoker.report.whatif import WhatIf
 from stoker.show import killed_text, verification_text
 from stoker.show.cache_text import closing_lines
 
@@ -37,7 +38,7 @@ STOKER = ("governor", "engine")
 class Extras:
     """What a page shows beside the journal: builds on paper, the costliest templates, the cost of each architecture."""
 
-    on_paper: Sequence[Sequence[object]] = ()
+    on_paper: Sequence[WhatIf] = ()
     on_paper_note: str = ""
     templates: Sequence[tuple[str, float, int]] = ()
     archs: Sequence[ArchCost] = field(default_factory=tuple)
@@ -53,7 +54,7 @@ def page(build: RecordedBuild, extras: Extras | None = None) -> str:
             *_head(build),
             section("Memory and jobs", memory_chart(build), jobs_chart(build), _waits(build)),
             section("Jobs", gantt(build, path), _critical(build, path)),
-            section("On paper", paragraph(extras.on_paper_note, "dim"), _on_paper(extras)),
+            section("What it would have been", _on_paper(build, extras)),
             section("Where the time went", _phases(build), _targets(build)),
             section("Slowest jobs", _ranked(build, sorted(build.jobs, key=lambda j: j.seconds, reverse=True))),
             section("Largest jobs", _ranked(build, sorted(build.jobs, key=lambda j: j.peak, reverse=True))),
@@ -132,8 +133,25 @@ def _critical(build: RecordedBuild, path: Sequence[JobRecord]) -> str:
     return folded(words, table(("from", "job", "on deck", "ran", "memory"), rows, (0, 2, 3, 4)))
 
 
-def _on_paper(extras: Extras) -> str:
-    return table(("the same build", "on paper", "beside as it was", "killed", "lost"), extras.on_paper, (1, 2, 3, 4))
+def _on_paper(build: RecordedBuild, extras: Extras) -> str:
+    rows = [
+        (
+            w.name,
+            format_duration(w.seconds),
+            f"{w.seconds / max(1.0, build.seconds):.2f} x",
+            w.kills,
+            format_duration(w.lost),
+        )
+        for w in extras.on_paper
+    ]
+    measured = ("as it was, measured", format_duration(build.seconds), "1.00 x", *_killed_and_lost(build))
+    head = ("the build", "took", "", "killed", "CPU time lost")
+    return paragraph(extras.on_paper_note, "dim") + table(head, [measured, *rows], (1, 2, 3, 4)) if rows else ""
+
+
+def _killed_and_lost(build: RecordedBuild) -> tuple[int, str]:
+    killed = [job for job in build.jobs if job.fate == "killed"]
+    return len(killed), format_duration(sum(job.cpu or 0.0 for job in killed))
 
 
 def _phases(build: RecordedBuild) -> str:

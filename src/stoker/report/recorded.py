@@ -76,7 +76,7 @@ class Stretch:
 @dataclass(frozen=True, slots=True)
 class SchedulerRecord:
     """One scheduler's life. `deps` says for each group of its jobs which groups must have ended before; empty where
-    nothing knows. `total` is how many jobs it had to do."""
+    nothing knows."""
 
     sid: int
     tool: str
@@ -205,6 +205,8 @@ class Recorder:
                 self._schedulers[e.sid] = SchedulerRecord(
                     e.sid, e.tool, e.version, e.directory, e.parent, *place, time, 0.0
                 )
+            case ev.SchedulerPlanned() if e.after and e.sid in self._schedulers:
+                self._schedulers[e.sid] = replace(self._schedulers[e.sid], deps=e.after)
             case ev.SchedulerEnded() if e.sid in self._schedulers:
                 self._schedulers[e.sid] = replace(self._schedulers[e.sid], ended=time)
 

@@ -1,4 +1,4 @@
-"""What a policy on paper may expect of jobs: the truth, the truth with noise, or only what it learns as it goes.
+"""What a policy on paper may expect of jobs: the truth, the truth with noise, what it learns, or what was recorded.
 
 Knows the true curves, so that it can hand out wrong ones. No policy sees them.
 """
@@ -16,8 +16,8 @@ from stoker.decide.memory.learner import Learner
 from stoker.decide.memory.prior_classes import Priors
 from stoker.simulate.trace import TraceJob
 
-Prediction = Literal["exact", "noisy", "absent"]
-PREDICTIONS: tuple[Prediction, ...] = ("exact", "noisy", "absent")
+Prediction = Literal["exact", "noisy", "absent", "recorded"]
+PREDICTIONS: tuple[Prediction, ...] = ("exact", "noisy", "absent", "recorded")
 
 NOISE = 0.2
 """Standard deviation of the logarithm of the factors on size and on time, drawn anew for every job."""
@@ -43,6 +43,8 @@ def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
     """Make the oracle of that kind; the seed decides its noise."""
     if prediction == "absent":
         return _FirstBuild()
+    if prediction == "recorded":
+        return _Recorded()
     return _History(0.0 if prediction == "exact" else NOISE, seed)
 
 
@@ -67,6 +69,26 @@ class _History:
 
     def ended(self, job: TraceJob) -> None:
         self._curves.pop(job.output, None)
+
+
+class _Recorded:
+    """What the recorded build expected of each job; where it expected nothing, the truth with noise."""
+
+    learns = False
+
+    def __init__(self) -> None:
+        self._history = _History(NOISE, 1)
+
+    def expect(self, job: TraceJob) -> Curve:
+        if job.expected is None:
+            return self._history.expect(job)
+        peak, seconds = job.expected
+        size = peak / job.peak if job.peak > 0 else 1.0
+        curve = Curve(simplified(job.points), source="recorded").scaled(size, seconds / job.cpu)
+        return curve.widened(NOISE, NOISE)
+
+    def ended(self, job: TraceJob) -> None:
+        self._history.ended(job)
 
 
 class _FirstBuild:

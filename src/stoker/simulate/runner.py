@@ -47,11 +47,15 @@ def simulate(
     policy: str = "stoker",
     prediction: Prediction = "noisy",
     seed: int = 1,
+    *,
+    others: float = 0.0,
+    level: int | None = None,
 ) -> Result:
-    """Run the whole build under a policy; raises UnknownPolicyError."""
+    """Run the whole build under a policy; raises UnknownPolicyError. `others` is the cores' worth of other work beside
+    it; `level` the most jobs at once that stoker may run, None for its own choice."""
     jobs = tuple(jobs)
-    driver = driver_of(policy, prediction, seed)
-    machine = Machine(jobs, cores, ram)
+    driver = driver_of(policy, prediction, seed, level)
+    machine = Machine(jobs, cores, ram, others)
     while not machine.over:
         machine.advance(driver.tick(machine))
     tally = machine.tally
@@ -74,10 +78,10 @@ def simulate(
     )
 
 
-def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1) -> Driver:
+def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1, level: int | None = None) -> Driver:
     """The driver of that name: stoker, fixed:N, load:N, kill-and-restart or psi."""
     if policy == "stoker":
-        return Stoker(oracle(prediction, seed))
+        return Stoker(oracle(prediction, seed), level)
     if policy == "kill-and-restart":
         return KillAndRestart()
     if policy == "psi":
@@ -95,9 +99,9 @@ FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
 """Levels that a person might try by hand."""
 
 
-def best_fixed(jobs: Iterable[TraceJob], cores: int, ram: float) -> Result | None:
+def best_fixed(jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0) -> Result | None:
     """The fastest `-j N` up to the number of cores that kills no job: what hindsight would have chosen."""
     jobs = tuple(jobs)
     levels = [n for n in FIXED_LEVELS if n < cores] + [cores]
-    results = [simulate(jobs, cores, ram, f"fixed:{n}") for n in levels]
+    results = [simulate(jobs, cores, ram, f"fixed:{n}", others=others) for n in levels]
     return min((r for r in results if r.kills == 0), key=lambda r: r.makespan, default=None)

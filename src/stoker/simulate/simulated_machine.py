@@ -59,8 +59,10 @@ class RunTally:
 class Machine:
     """Cores, memory, and a scheduler that offers ready jobs as long as its window has room."""
 
-    def __init__(self, jobs: Iterable[TraceJob], cores: int, ram: float) -> None:
+    def __init__(self, jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0) -> None:
+        """`others` is how many cores' worth of other work wants to run beside the build all the time."""
         self.cores = cores
+        self._others = others
         self.ram = ram
         self.now = 0.0
         self.used = 0.0
@@ -158,7 +160,7 @@ class Machine:
         """Go on to the next end of a job, a kill, or the time `until`, whichever comes first."""
         while not self.ended and self.now < until:
             self._forget_void_events()
-            share = min(1.0, self.cores / self._width) if self._width > 0 else 1.0
+            share = min(1.0, self.cores / (self._width + self._others)) if self._width > 0 else 1.0
             work = self._events[0][0] if self._events else NEVER
             step = (work - self._work) / share
             if self.now + step > until:

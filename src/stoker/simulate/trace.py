@@ -39,6 +39,8 @@ class TraceJob:
     points: tuple[Point, ...]
     width: float = 1.0
     deps: tuple[str, ...] = ()
+    expected: tuple[float, float] | None = None
+    """The bytes and the CPU seconds that stoker expected of it in the recorded build."""
 
     @property
     def cpu(self) -> float:
@@ -75,10 +77,16 @@ def write(jobs: Iterable[TraceJob], path: Path) -> int:
     """Write a trace; returns how many jobs it holds."""
     count = 0
     with path.open("w", encoding="utf-8") as out:
-        for job in jobs:
-            out.write(json.dumps(_encode(job), separators=(",", ":")) + "\n")
+        for line in lines(jobs):
+            out.write(line)
             count += 1
     return count
+
+
+def lines(jobs: Iterable[TraceJob]) -> Iterator[str]:
+    """Yield a trace, line by line."""
+    for job in jobs:
+        yield json.dumps(_encode(job), separators=(",", ":")) + "\n"
 
 
 def _parse(lines: Iterable[str], path: Path) -> Iterator[TraceJob]:

@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from stoker.cli.recorded_build import load, time_traces, write_out
+from stoker.cli.recorded_build import load, paper_of, time_traces, write_out
 from stoker.report.chrome import chrome_trace
 from stoker.report.recorded import RecordedBuild
 from stoker.report.tables import jsonl, table
 from stoker.report.time_traces import merged
+from stoker.simulate.trace import lines
 
-FORMATS = ("chrome", "csv", "jsonl")
+FORMATS = ("chrome", "csv", "jsonl", "trace")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=FORMATS,
         default="chrome",
-        help="chrome: for ui.perfetto.dev, with compilers' own traces; csv, jsonl: one job a line (default: chrome)",
+        help="chrome: for ui.perfetto.dev; csv, jsonl: one job a line; trace: for simulate (default: chrome)",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: stdout)")
 
@@ -37,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
 def _parts(build: RecordedBuild, form: str) -> Iterable[str]:
     if form == "chrome":
         return _chrome(build)
+    if form == "trace":
+        return lines(paper_of(build).jobs)
     return table(build) if form == "csv" else jsonl(build)
 
 

@@ -6,10 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from stoker.cli.recorded_build import load, time_traces, write_out
+from stoker.cli.recorded_build import load, progress, time_traces, write_out
 from stoker.report.arch_costs import arch_costs
 from stoker.report.page import Extras, page
+from stoker.report.paper import NothingRanError, on_paper
+from stoker.report.recorded import RecordedBuild
 from stoker.report.time_traces import arch_seconds, templates
+from stoker.report.whatif import note, whatifs
 
 MOST_TEMPLATES = 20
 """Templates that are listed."""
@@ -24,14 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page, and say where it is."""
     build = load(args.id)
-    traces = list(time_traces(build))
-    extras = Extras(templates=templates(traces)[:MOST_TEMPLATES], archs=arch_costs(build.state, arch_seconds(traces)))
-    to_stdout = args.output == Path("-")
-    path = None if to_stdout else args.output or Path(f"{_name(build.state.id)}.html")
-    write_out([page(build, extras)], path)
+    path = None if args.output == Path("-") else args.output or Path(f"{_name(build.state.id)}.html")
+    write_out([page(build, _extras(build))], path)
     if path is not None:
         print(f"stoker: {path}", file=sys.stderr)
     return 0
+
+
+def _extras(build: RecordedBuild) -> Extras:
+    """What is not in the journal itself, or takes a while to work out."""
+    traces = list(time_traces(build))
+    archs = arch_costs(build.state, arch_seconds(traces))
+    longest = templates(traces)[:MOST_TEMPLATES]
+    try:
+        paper = on_paper(build)
+    except NothingRanError:
+        return Extras(templates=longest, archs=archs)
+    with progress("putting the build on paper") as far:
+        return Extras(whatifs(paper, far), note(paper), longest, archs)
 
 
 def _name(build: str) -> str:

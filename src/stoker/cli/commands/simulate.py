@@ -1,4 +1,4 @@
-"""`stoker simulate`: a build on paper, under every policy or one, at any size of machine. Parses and prints only."""
+"""`stoker simulate`: a recorded or made-up build on paper, under every policy or one. Parses and prints only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.recorded_build import load, paper_of, progress
 from stoker.model.units import format_bytes, format_duration, parse_size
+from stoker.report.paper import PaperBuild
+from stoker.report.whatif import note
 from stoker.simulate.oracle import PREDICTIONS, Prediction
 from stoker.simulate.runner import Result, UnknownPolicyError, best_fixed, driver_of, simulate
 from stoker.simulate.synthetic import BUILDS, Order
 from stoker.simulate.trace import TraceError, TraceJob, read, write
+
+FIRST_LINE = 1 << 16
+"""Bytes of a file that are looked at: it is no journal, or says so at once."""
 
 HEAD = ("policy", "makespan", "x bound", "peak", "kills", "restarts", "lost", "idle")
 
@@ -22,8 +28,10 @@ HEAD = ("policy", "makespan", "x bound", "peak", "kills", "restarts", "lost", "i
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     source = parser.add_argument_group("the build")
-    source.add_argument("trace", nargs="?", type=Path, metavar="TRACE", help="a trace: one JSON object a job and line")
-    source.add_argument("--synthetic", choices=sorted(BUILDS), help="a made-up build instead of a TRACE")
+    source.add_argument(
+        "trace", nargs="?", metavar="ID|FILE", help="a recorded build, its journal, or a trace: one JSON object a job"
+    )
+    source.add_argument("--synthetic", choices=sorted(BUILDS), help="a made-up build instead")
     source.add_argument("--jobs", type=_positive, metavar="N", help="with --synthetic: so many jobs in all")
     source.add_argument(
         "--order", choices=get_args(Order), default="scattered", help="with --synthetic: where the heavy jobs stand"
@@ -31,39 +39,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--seed", type=int, default=1, help="another build, and other noise (default: 1)")
     source.add_argument("--write", type=Path, metavar="FILE", help="write the build as a trace and stop")
     run = parser.add_argument_group("the machine and the policy")
-    run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G")
-    run.add_argument("--cores", type=_positive, metavar="N", help="how many jobs get on at once")
+    run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G (default: what the recorded build had)")
+    run.add_argument("--cores", type=_positive, metavar="N", help="how many jobs get on at once (default: as recorded)")
     names = "stoker, fixed:N, load:N, kill-and-restart or psi (default: all of them)"
     run.add_argument("--policy", metavar="NAME", help=names)
     run.add_argument(
-        "--predictions", choices=PREDICTIONS, default="noisy", help="what stoker knows of the jobs (default: noisy)"
+        "--predictions", choices=PREDICTIONS, help="what stoker knows of the jobs (default: noisy, or as recorded)"
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate and print, or write a trace; the exit status."""
-    jobs = _jobs(args)
+    paper = _recorded(args)
+    jobs = _jobs(args) if paper is None else paper.jobs
     if args.write is not None:
         return _write(jobs, args.write)
+    if paper is not None:
+        args.cores, args.ram = args.cores or paper.cores, args.ram or paper.memory
+        args.predictions = args.predictions or "recorded"
     if args.ram is None or args.cores is None:
         raise CliError("simulate needs a machine; add --ram 64G --cores 32")
-    results = _results(jobs, args)
+    results = _results(jobs, args, paper)
     if args.json:
-        print(json.dumps(_as_json(results)))
+        print(json.dumps(_as_json(results) | ({} if paper is None else _measured(paper))))
     else:
         print("\n".join(_table(results)))
+        if paper is not None:
+            ratio = results[0].makespan / max(1.0, paper.measured)
+            print(f"\nmeasured: {format_duration(paper.measured)} ({results[0].policy} on paper: {ratio:.2f} x)")
+            print(note(paper))
     return 0
+
+
+def _recorded(args: argparse.Namespace) -> PaperBuild | None:
+    """Return the recorded build that is meant, on paper; None for a trace or a made-up build."""
+    if args.synthetic or args.trace is None or _is_trace(Path(args.trace)):
+        return None
+    return paper_of(load(args.trace))
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether this is a file, and no journal: the first line of a journal says what kind of line it is."""
+    try:
+        with path.open("rb") as file:
+            return b'"type":"' not in file.readline(FIRST_LINE).replace(b" ", b"")
+    except OSError:
+        return "/" in str(path) or path.suffix == ".jsonl"
+
+
+def _measured(paper: PaperBuild) -> dict[str, Any]:
+    return {"measured": paper.measured, "others": paper.others, "outside": paper.outside}
 
 
 def _jobs(args: argparse.Namespace) -> Sequence[TraceJob]:
     if (args.trace is None) == (args.synthetic is None):
-        raise CliError("simulate takes a TRACE, or --synthetic NAME for a made-up build")
+        raise CliError("simulate takes a recorded build or a trace, or --synthetic NAME for a made-up build")
     if args.synthetic:
         more = {} if args.jobs is None else {"jobs": args.jobs}
         return BUILDS[args.synthetic](order=args.order, seed=args.seed, **more)
     try:
-        return read(args.trace)
+        return read(Path(args.trace))
     except OSError as err:
         raise CliError(f"cannot read {args.trace}: {err.strerror}", FAILURE) from err
     except (TraceError, UnicodeDecodeError) as err:
@@ -79,17 +115,26 @@ def _write(jobs: Iterable[TraceJob], path: Path) -> int:
     return 0
 
 
-def _results(jobs: Sequence[TraceJob], args: argparse.Namespace) -> list[Result]:
-    prediction: Prediction = args.predictions
+def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBuild | None) -> list[Result]:
+    prediction: Prediction = args.predictions or "noisy"
+    others, level = (0.0, None) if paper is None else (paper.others, paper.level)
+
+    def result(policy: str) -> Result:
+        return simulate(jobs, args.cores, args.ram, policy, prediction, args.seed, others=others, level=level)
+
     if args.policy:
         try:
             driver_of(args.policy)
         except UnknownPolicyError as err:
             raise CliError(str(err)) from err
-        return [simulate(jobs, args.cores, args.ram, args.policy, prediction, args.seed)]
+        return [result(args.policy)]
     names = ("stoker", f"fixed:{args.cores}", f"load:{args.cores}", "kill-and-restart", "psi")
-    results = [simulate(jobs, args.cores, args.ram, name, prediction, args.seed) for name in names]
-    best = best_fixed(jobs, args.cores, args.ram)
+    with progress("simulating") as far:
+        results = []
+        for number, name in enumerate(names):
+            results.append(result(name))
+            far((number + 1) / (len(names) + 1))
+        best = best_fixed(jobs, args.cores, args.ram, others)
     if best is not None and best.policy not in names:
         results.insert(1, best)
     return results

@@ -152,12 +152,13 @@ class Forecast:
         return remaining
 
     def foretold(self, event: ev.JobFinished) -> ev.JobFinished:
-        """The end of a job with what was stated of it, for the journal."""
-        if event.outcome != "ok":
-            return event
+        """The end of a job with its group and what was stated of it, for the journal."""
         remaining, edge = self._planned(event.sid, event.output)
         if remaining is None or edge is None:
-            return replace(event, stated=weight(event.tool, event.output))
+            return event if event.outcome != "ok" else replace(event, stated=weight(event.tool, event.output))
+        event = replace(event, group=remaining.graph.groups[edge])
+        if event.outcome != "ok":
+            return event
         stated = remaining.stated(edge)
         return replace(event, stated=replace(stated, amount=round(stated.amount, 4)))
 

@@ -234,7 +234,8 @@ class BuildLoop:
                 self._parts.forecast.planned(book.sid, plan)
                 events += self._named(book)
                 events += book.recount()
-                events.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools))
+                after = plan.graph.recordable() if plan.graph is not None else ()
+                events.append(ev.SchedulerPlanned(book.sid, plan.total, "dry-run", plan.summary.tools, after=after))
         return events
 
     def _named(self, book: SchedulerBook) -> list[ev.Event]:

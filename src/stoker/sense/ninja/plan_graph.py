@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal, get_args
 
+from stoker.model.events import MAX_RECORDED_DEPS
 from stoker.model.tool import Tool
 
 UNKNOWN = -1.0
@@ -109,6 +110,10 @@ class PlanGraph:
             return None
         found, edge = self._key_at(index)
         return edge if found == key else None
+
+    def recordable(self) -> tuple[tuple[int, ...], ...]:
+        """The groups that each group waits for, as the journal has them; empty unless they are exact and few enough."""
+        return self.deps if self.exact and sum(map(len, self.deps)) <= MAX_RECORDED_DEPS else ()
 
     def close(self) -> None:
         """Let go of the file: names and searches are over, numbers stay."""
