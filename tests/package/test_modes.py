@@ -222,6 +222,16 @@ def test_a_pin_that_the_wheel_forbids_is_refused(machine: Machine) -> None:
         packaged(machine, machine.wheel(requires=["nvidia-cublas<13"]), "pypi")
 
 
+def test_a_folder_whose_name_would_be_another_search_path_is_refused(machine: Machine) -> None:
+    user = link(
+        machine.root / "build/_C.so", "int versions(void); int g(void) { return versions(); }", str(machine.kernels())
+    )
+    members = {"pack/a:/tmp/b/libkernels.so": machine.kernels().read_bytes(), "pack/_C.so": user.read_bytes()}
+
+    with pytest.raises(PackagingError, match="cannot stand in a search path"):
+        packaged(machine, machine.wheel(members), "bundle")
+
+
 def test_a_program_that_no_relative_path_serves_is_refused(machine: Machine) -> None:
     machine.install_nvidia()
     kernels = machine.kernels().read_bytes()

@@ -99,4 +99,6 @@ def _kept(staged: StagedLibrary, inside: set[PurePosixPath]) -> list[PurePosixPa
 
 def _relative(folder: PurePosixPath, start: PurePosixPath) -> str:
     path = posixpath.relpath(folder, start)
+    if not {":", "$"}.isdisjoint(path):
+        raise PackagingError(f"{path!r} cannot stand in a search path; rename that folder")
     return "$ORIGIN" if path == "." else f"$ORIGIN/{path}"
