@@ -85,7 +85,7 @@ def series(jobs: Jobs, count: int, times: int, acts: dict[str, Callable[[], obje
 
 
 def by_command(paths: BuildPaths) -> dict[str, Callable[[], object]]:
-    """What `stoker jobs`, `pause` and `resume` send, without the start of a Python."""
+    """What `stoker jobs`, `pause` and `unpause` send, without the start of a Python."""
     source = BuildSource(paths)
 
     def send(verb: str, **arguments: object) -> Callable[[], object]:

@@ -1,4 +1,4 @@
-"""`jobs`, `pause`, `resume` and the limits of `run`, with a real build behind them."""
+"""`jobs`, `pause`, `unpause` and the limits of `run`, with a real build behind them."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
     assert "paused already" in refused(stoker, 1, "pause")
     assert said(stoker, "pause", "--now", build).startswith("everything is frozen; level 2 (by hand); 0 run, 4 on deck")
     assert "; everything is frozen" in stoker.run("status").stdout.decode()
-    assert said(stoker, "resume") == "level 2 (by hand); 2 run, 4 on deck"
-    assert "not paused" in refused(stoker, 1, "resume", build)
+    assert said(stoker, "unpause") == "level 2 (by hand); 2 run, 4 on deck"
+    assert "not paused" in refused(stoker, 1, "unpause", build)
     (folder / "go").touch()
     assert stoker.ended(build)["progress"]["finished"] == COUNT
-    for words in (["jobs"], ["jobs", build, "3"], ["pause", build], ["resume", build]):
+    for words in (["jobs"], ["jobs", build, "3"], ["pause", build], ["unpause", build]):
         assert "has ended already" in refused(stoker, 1, *words)
 
 
@@ -95,33 +95,35 @@ def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None
     until(lambda: stoker.status(build)["progress"]["total_known"], "the number of jobs")
     lines = stoker.run("status", build).stdout.decode().splitlines()
     assert "  jobs      0/6  0 %  2 running  4 on deck  0 failed" in lines
-    assert any(re.fullmatch(r"  level     2 \(by hand\), window \d+", line) for line in lines)
-    assert any(re.fullmatch(r"  memory    .* of .*, .* promised to jobs, .* in reserve", line) for line in lines)
+    assert any(re.fullmatch(r"  level     2 \(by hand\), at most \d+ started", line) for line in lines)
+    assert any(
+        re.fullmatch(r"  memory    .* of .*, .* expected of running jobs, .* in reserve", line) for line in lines
+    )
 
 
 def stopped(pids: list[int]) -> list[int]:
     return [pid for pid in pids if (fields := stat_fields(pid)) and fields[0] == b"T"]
 
 
-def test_resume_works_although_the_engine_hangs(stoker: Stoker, build: str, folder: Path) -> None:
+def test_unpause_works_although_the_engine_hangs(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
     supervisor = stoker.supervisor(build)["supervisor_pid"]
     engine = stoker.engine_pid(build)
     stop_supervisors(stoker.supervisor(build))  # it would stand in for a deaf engine, and hide what is tested here
     os.kill(engine, signal.SIGSTOP)
-    assert said(stoker, "resume", build) == "level 2 (by hand); 2 run, 4 on deck"
+    assert said(stoker, "unpause", build) == "level 2 (by hand); 2 run, 4 on deck"
     assert not stopped([supervisor, engine])
     (folder / "go").touch()
     assert stoker.ended(build)["progress"]["finished"] == COUNT
 
 
-def test_resume_heals_a_build_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
+def test_unpause_heals_a_build_where_no_engine_is_left(stoker: Stoker, build: str, folder: Path) -> None:
     said(stoker, "pause", "--now")
     known = stoker.supervisor(build)
     stoker.kill_supervisors_and_engine(build)
     until(lambda: len(stopped(descendants(known["build_pid"]))) >= COUNT, "all of them stopped")
-    assert "a watchdog and an engine take their place" in stoker.run("resume", build).stderr.decode()
-    until(lambda: b"is not paused" in stoker.run("resume", build).stderr, "an engine that has resumed it")
+    assert "a watchdog and an engine take their place" in stoker.run("unpause", build).stderr.decode()
+    until(lambda: b"is not paused" in stoker.run("unpause", build).stderr, "an engine that has ended the pause")
     (folder / "go").touch()
     until(lambda: all((folder / f"o{n}").exists() for n in range(COUNT)), "the end of the build")
 

@@ -55,7 +55,7 @@ from support.program import Stoker, write_ninja
         (["jobs", "3"], 1, "stoker run"),
         (["pause", "nothing"], 1, "nothing"),
         (["pause", "--later"], 2, "unrecognized arguments: --later; see 'stoker pause --help'"),
-        (["resume", "nothing"], 1, "nothing"),
+        (["unpause", "nothing"], 1, "nothing"),
         (["demo", "--seconds", "0"], 2, "--seconds is a number from 1 to 3600"),
         (["themes", "check", "/nonexistent.yaml"], 1, "/nonexistent.yaml"),
         (["themes"], 2, "required: list|check; see"),

@@ -80,7 +80,7 @@ def test_kernels_of_flash_attention_are_governed_below_pip_and_verified_in_the_w
     assert stoker.run("pause", "--now", build).returncode == 0
     until(lambda: {*phases(build, stoker).values()} == {"T"}, "the pause of them all")
     assert stoker.status(build)["state"] == "frozen"
-    assert stoker.run("resume", build).returncode == 0
+    assert stoker.run("unpause", build).returncode == 0
     until(lambda: {*phases(build, stoker).values()} - {"T"}, "their going on, but for those on deck")
 
     process = stoker.start("attach", "--plain", build)

@@ -61,7 +61,7 @@ def test_a_console_job_is_never_stopped_while_others_are(stoker: Grouped, tmp_pa
         until(lambda: stoker.status(build)["progress"]["frozen"], "frozen jobs")
         until(lambda: {job[0].pid for job in stoker.going()} <= {console}, "nothing else at work")
         until(lambda: "gone" in states, "the console job's end while all others are frozen")
-        assert stoker.run("resume", build).returncode == 0
+        assert stoker.run("unpause", build).returncode == 0
     assert "T" not in states
     assert stoker.over(build)["progress"]["finished"] == 7
 

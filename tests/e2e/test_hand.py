@@ -80,14 +80,14 @@ def test_a_soft_pause_lets_what_runs_end_and_starts_nothing(stoker: Grouped, bui
     assert told(status, "pause")
     assert status["progress"]["frozen"] == 0
     assert not running & {job[0].pid for job in stoker.jobs()}
-    assert stoker.run("resume", build).returncode == 0
+    assert stoker.run("unpause", build).returncode == 0
     until(stoker.going, "jobs at work")
-    assert told(stoker.status(build), "resume")
+    assert told(stoker.status(build), "unpause")
     assert ends_well(stoker, build)
 
 
 @pytest.mark.long
-def test_pause_now_stops_every_process_of_every_job_and_resume_goes_on(stoker: Grouped, build: str) -> None:
+def test_pause_now_stops_every_process_of_every_job_and_unpause_goes_on(stoker: Grouped, build: str) -> None:
     assert stoker.run("pause", "--now", build).returncode == 0
     until(lambda: not stoker.going(), "everything stopped")
     status = stoker.status(build)
@@ -99,7 +99,7 @@ def test_pause_now_stops_every_process_of_every_job_and_resume_goes_on(stoker: G
     assert progress["frozen"] + progress["on_deck"] + progress["finished"] == COUNT
     assert told(status, "pause now")
     assert all(p.state != "T" for p in stoker.ninjas())
-    assert stoker.run("resume", build).returncode == 0
+    assert stoker.run("unpause", build).returncode == 0
     until(lambda: len(stoker.going()) == LEVEL, "three jobs at work")
     assert stoker.status(build)["state"] == "running"
     assert ends_well(stoker, build)

@@ -38,7 +38,7 @@ WORDS: dict[str, list[list[str]]] = {
     "events": [[EVIL]],
     "jobs": [[EVIL], [EVIL, "3"]],
     "pause": [[EVIL]],
-    "resume": [[EVIL]],
+    "unpause": [[EVIL]],
     "stop": [[EVIL]],
     "replay": [[EVIL], ["EVIL FILE"], ["EVIL FILE", "--speed", EVIL]],
     "verify": [[EVIL], ["EVIL FILE"], ["--device", EVIL, "EVIL FILE"], ["--arch-list", EVIL, "EVIL FILE"]],

@@ -71,6 +71,6 @@ def test_the_time_left_and_the_memory_stay_what_they_were(stoker: Stoker, tmp_pa
     after = estimate_after(stoker, build, "engine_started")
     assert [after[f] for f in FIGURES] == pytest.approx([before[f] for f in FIGURES], rel=0.1, abs=0.2)
     assert expected(stoker, build) == pytest.approx(memory, rel=0.1)
-    assert stoker.run("resume", build).returncode == 0
+    assert stoker.run("unpause", build).returncode == 0
     patiently(lambda: stoker.events(build)[-1]["type"] == "build_ended", "the end")
     assert stoker.status(build)["state"] == "done"

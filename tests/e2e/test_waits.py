@@ -44,7 +44,7 @@ def test_a_job_with_a_free_place_says_that_it_waits_for_memory_and_for_a_pause(s
     assert all(re.search(r"\d .?i?B", words) for words in short), short
     assert stoker.run("pause", build).returncode == 0
     assert all(job["waits_for"] == "paused" for job in waiting(stoker, build, "paused") if job["state"] == "on_deck")
-    assert stoker.run("resume", build).returncode == 0
+    assert stoker.run("unpause", build).returncode == 0
     status = stoker.over(build)
     assert (status["state"], status["progress"]["finished"]) == ("done", 10)
     told = [e for e in stoker.events(build) if e["type"] == "jobs_waiting"]

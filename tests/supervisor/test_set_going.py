@@ -1,4 +1,4 @@
-"""`stoker resume` where no engine answers: whatever of a build is stopped goes on."""
+"""`stoker unpause` where no engine answers: whatever of a build is stopped goes on."""
 
 from __future__ import annotations
 

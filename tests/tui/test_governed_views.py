@@ -99,7 +99,7 @@ def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:
 
     assert "pausing…" in shown(governed(), "soft")
     assert "freezing…" in shown(governed(), "hard")
-    assert "resuming…" in shown(governed("auto", 16, "hard"), "no")
+    assert "unpausing…" in shown(governed("auto", 16, "hard"), "no")
     assert "PAUSED" in shown(governed("auto", 16, "soft"), "soft")
 
 

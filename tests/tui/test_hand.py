@@ -155,7 +155,7 @@ async def test_pausing_and_going_on(paused: str, keys: list[str], commands: list
 
 async def test_the_footer_offers_to_go_on_while_paused() -> None:
     async with shown(governed(paused="soft")) as (app, _pilot):
-        assert "p resume" in text_of(app).splitlines()[-1]
+        assert "p unpause" in text_of(app).splitlines()[-1]
 
 
 async def test_the_picked_job_is_frozen_thawed_and_run_alone() -> None:
@@ -262,7 +262,7 @@ async def test_where_nothing_can_be_governed_no_key_asks_for_it(link: Link, read
         footer = text_of(app).splitlines()[-1]
         assert not [keys for keys in ("+/- level", "p pause", "F freeze", "O alone", "X kill") if keys in footer]
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert "Freeze everything; again: resume" not in titles
+        assert "Freeze everything; again: unpause" not in titles
     assert {verb for verb, _ in source.commands} <= {"replay_speed"}
 
 

@@ -340,7 +340,7 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         titles = {command.title for command in app.commands(app.screen)}
         assert "Stop the build (asks first)" in titles
         assert "Theme: light" in titles
-        assert "Pause or resume the replay" not in titles
+        assert "Pause the replay; again: unpause" not in titles
         hints = [command.hint for command in app.commands(app.screen)]
         assert "level up  key +" in hints
         assert "level down  key -" in hints
@@ -349,9 +349,9 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
 @pytest.mark.parametrize(
     ("typed", "title"),
     [
-        ("pause", "Start nothing new; again: resume"),
-        ("resume", "Start nothing new; again: resume"),
-        ("freeze", "Freeze everything; again: resume"),
+        ("pause", "Start nothing new; again: unpause"),
+        ("unpause", "Start nothing new; again: unpause"),
+        ("freeze", "Freeze everything; again: unpause"),
         ("jobs", "One more job at a time"),
         ("auto", "As many jobs as cores and memory allow"),
         ("detach", "Leave this screen; the build continues"),

@@ -117,6 +117,9 @@ def _check_command(words: Sequence[str]) -> None:
     """An unknown sub-command gets the nearest one as a remedy, which argparse does not offer on 3.11."""
     if not words or words[0].startswith("-") or words[0] in COMMANDS:
         return
+    if words[0] == "resume":
+        text = "'stoker unpause' ends a pause, 'stoker run --resume' resumes a build that failed or was stopped"
+        raise CliError(f"no command 'resume'; {text}", USAGE)
     near = difflib.get_close_matches(words[0], COMMANDS, 1)
     hint = f"did you mean 'stoker {near[0]}'?" if near else f"to watch a command: stoker run -- {words[0]} ..."
     raise CliError(f"no command {words[0]!r}; {hint}", USAGE)
@@ -158,7 +161,7 @@ COMMANDS = {
     "events": "a build's journal",
     "jobs": "how many jobs may run: set it, or print it",
     "pause": "start nothing new, or freeze everything",
-    "resume": "go on after a pause",
+    "unpause": "end a pause: jobs start again, and what was frozen runs on",
     "stop": "end a build and everything it started",
     "replay": "play a recorded build in the same screens",
     "verify": "prove that binaries will run, and on which GPU",

@@ -14,7 +14,7 @@ from stoker.model.units import format_duration
 
 Occasion = Literal["end", "failure", "killed", "frozen", "waiting"]
 """end: the build has ended; failure: a job has failed; killed: a job was killed for want of memory; frozen: one was
-frozen for it; waiting: nothing has run for a while, and nothing will until a person resumes it."""
+frozen for it; waiting: nothing has run for a while, and nothing will until a person unpauses it."""
 
 WAITING_SECONDS = 300.0
 """How long nothing must have run: a pause for a minute is meant."""

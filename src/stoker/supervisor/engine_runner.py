@@ -48,7 +48,7 @@ STAND_IN_SECONDS = 0.25
 
 PAUSE_SECONDS = 10.0
 """After so long without an engine even a build that a person has paused goes on, one job at a time: nobody could
-resume it."""
+unpause it."""
 
 RETRY_SECONDS = 1.0
 """How often it is tried to start an engine where the machine lets nobody have another process."""

@@ -103,13 +103,13 @@ def _governed_lines(state: BuildState) -> list[str]:
     """Return the level and what is known of the memory, while the build runs."""
     lines, level, machine = [], state.level, state.machine
     if level.target is not None:
-        window = "" if level.window is None else f", window {level.window}"
+        window = "" if level.window is None else f", at most {level.window} started"
         guarded = "" if level.guarded else "; memory is not guarded"
         paused = f"; {PAUSES[level.paused]}" if level.paused != "no" else ""
         loose = f"; {text}" if (text := ungoverned(state)) else ""
         lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
     if machine is not None:
-        promised = f", {format_bytes(state.memory.promised)} promised to jobs" if state.memory.promised else ""
+        promised = f", {format_bytes(state.memory.promised)} expected of running jobs" if state.memory.promised else ""
         reserve = f", {format_bytes(state.memory.reserve)} in reserve" if state.memory.reserve else ""
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
         lines.append(f"  memory    {used}{promised}{reserve}")

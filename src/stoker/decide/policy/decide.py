@@ -40,7 +40,7 @@ def rule(view: View, now: float) -> Ruling:
     if word := obey(view, level):
         return Ruling(word)
     if view.paused == "hard":
-        paused = Wait("paused", "everything is frozen until somebody resumes the build")
+        paused = Wait("paused", "everything is frozen until somebody unpauses the build")
         return Ruling((), Waits(frozen=paused, on_deck=paused))
     # Then the jobs that must run alone, and whether memory matters at all.
     turn, slots = whose_turn(view), level - len(view.running)

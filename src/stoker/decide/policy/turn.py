@@ -57,7 +57,7 @@ def whose_turn(view: View) -> Turn:
         return Turn(tuple(j for j in view.frozen if j.jid == solo.jid), (), frozen_wait=wait, deck_waits=wait)
     frozen = tuple(j for j in view.frozen if not j.by_person)
     if view.paused != "no":
-        paused = Wait("paused", "the build is paused: nothing starts until somebody resumes it")
+        paused = Wait("paused", "the build is paused: nothing starts until somebody unpauses it")
         return Turn(frozen, (), deck_waits=paused)
     alone = [c for c in view.candidates if c.alone]
     if not alone:

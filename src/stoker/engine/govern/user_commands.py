@@ -84,7 +84,7 @@ class UserCommands:
             raise CommandRefused("the build is not paused")
         self._level_control.order(replace(self._level_control.orders, paused="no"))
         frozen, waiting = len(self._jobs.having(Life.FROZEN)), len(self._jobs.on_deck())
-        return [ev.Decided(who, "resume", f"asked for: {frozen} frozen, {waiting} on deck")]
+        return [ev.Decided(who, "unpause", f"asked for: {frozen} frozen, {waiting} on deck")]
 
     # -- single jobs -------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class UserCommands:
         if job.life is Life.RUNNING:
             raise CommandRefused(f"{job.job.label} runs already")
         if self._level_control.paused == "hard":
-            raise CommandRefused("everything is frozen; resume first")
+            raise CommandRefused("everything is frozen; unpause first")
         what = "start" if job.life is Life.ON_DECK else "thaw"
         job.moved_by = "person"
         return [ev.Decided(who, f"{what} {job.job.label}", "asked for"), *self._gate.thaw_one(job)]

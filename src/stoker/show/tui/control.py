@@ -141,7 +141,7 @@ class ControlApp(App[int], inherit_bindings=False):
     def label(self, action: actions.KeyAction) -> str:
         """What the footer calls an action now."""
         paused = self.queue.pending.paused or self.newest.state.level.paused
-        return "resume" if action.id == "pause-softly" and paused != "no" else action.footer
+        return "unpause" if action.id == "pause-softly" and paused != "no" else action.footer
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""

@@ -27,7 +27,7 @@ PHASE_INKS = {
     "paused": "warn bold reverse",
     "frozen": "warn bold reverse",
 }
-PAUSING = {"no": "resuming", "soft": "pausing", "hard": "freezing"}
+PAUSING = {"no": "unpausing", "soft": "pausing", "hard": "freezing"}
 """What is said between a person's key and the build's answer to it."""
 
 

@@ -1,4 +1,4 @@
-"""`stoker resume`: go on after a pause."""
+"""`stoker unpause`: end a pause."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from stoker.model.update import CommandRefused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `stoker resume`."""
+    """The arguments of `stoker unpause`."""
     arguments.build_id(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Go on after a pause. Raises CliError."""
+    """End a pause. Raises CliError."""
     try:
         outcome = asyncio.run(end_pause(live_build(args.id)))
     except (CommandRefused, NothingToStopError) as err:
