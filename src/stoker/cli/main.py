@@ -169,6 +169,7 @@ COMMANDS = {
     "doctor": "say whether a build can succeed here, before it runs",
     "diagnose": "say why a build failed, and what to do",
     "report": "a recorded build as one HTML page",
+    "compare": "what changed between two builds, or several runs of each",
     "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",
     "simulate": "run a build on paper: any policy, any memory, any cores",
     "history": "what jobs took in earlier builds",

@@ -1,0 +1,175 @@
+"""Two sides of recorded builds beside each other: what changed, in all and job by job, above noise. Pure.
+
+One run cannot say what is noise. With two or more on each side a figure has changed where the medians are further apart
+than the runs of either side, no run of one side lies among those of the other, and the change is above a share. Where
+other work left one side less of the cores, time must change by more than that explains, and CPU time a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from stoker.report.recorded import RecordedBuild
+
+Verdict = Literal["same", "worse", "better", "unknown"]
+"""unknown: too few runs, or it was measured on one side only."""
+
+LEAST_RUNS = 2
+"""Runs of each side that show noise."""
+
+LEAST_SECONDS, LEAST_BYTES = 1.0, 64 * 2**20
+"""CPU seconds and bytes of a job below which its change is of no weight."""
+
+BETTER_MORE = ("cache_hits",)
+"""Figures of which more is better; of all others less is."""
+
+NOT_JUDGED = ("jobs", "level", "pace")
+"""Figures that say what was built and how: neither more nor less is better."""
+
+
+PACE_COSTS = {"seconds": 1.0, "cpu_seconds": 0.12}
+"""By how much of it a figure grows where a job gets so much less of a core than it might: time by all of it. CPU time
+grew by a fifth where it was a third (g++ 12 on two cores that others used too), as caches are shared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure on both sides: of the whole build, or of the job `job`. Medians; None where no run has it."""
+
+    figure: str
+    before: float | None
+    after: float | None
+    verdict: Verdict
+    job: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """By how much of what it was it has changed."""
+        if self.before is None or self.after is None or self.before <= 0:
+            return None
+        return self.after / self.before - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed: in all, and of jobs those that did, the largest change first. Jobs of one side only are named."""
+
+    runs: tuple[int, int]
+    totals: tuple[Change, ...]
+    jobs: tuple[Change, ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+    @property
+    def regressed(self) -> tuple[Change, ...]:
+        """What became worse in all."""
+        return tuple(change for change in self.totals if change.verdict == "worse")
+
+
+def compare(before: Sequence[RecordedBuild], after: Sequence[RecordedBuild], above: float) -> Comparison:
+    """Return what changed by more than the share `above` (0.05: 5 %), and by more than noise."""
+    sides = [[figures(build) for build in side] for side in (before, after)]
+    busier = _busier(*([f["pace"] for f in side] for side in sides))
+    slack = {name: above + busier * PACE_COSTS.get(name, 0.0) for name in FIGURES}
+    totals = [
+        _change(name, *([f[name] for f in side] for side in sides), above=slack[name], judged=name not in NOT_JUDGED)
+        for name in FIGURES
+    ]
+    changed: list[Change] = []
+    by_job = [_by_job(side) for side in (before, after)]
+    both = [output for output in by_job[0] if output in by_job[1]]
+    for output in both:
+        for figure, least in (("cpu_seconds", LEAST_SECONDS), ("peak_bytes", LEAST_BYTES)):
+            values = [[run[figure] for run in side[output]] for side in by_job]
+            if max(v or 0.0 for side in values for v in side) >= least:
+                changed.append(_change(figure, *values, above=slack[figure], job=output))
+    moved = [c for c in changed if c.verdict in ("worse", "better")]
+    moved.sort(key=lambda c: abs((c.after or 0) - (c.before or 0)) / (c.before or 1), reverse=True)
+    gone, new = (tuple(o for o in by_job[a] if o not in by_job[1 - a]) for a in (0, 1))
+    return Comparison((len(before), len(after)), tuple(totals), tuple(moved), gone, new)
+
+
+def figures(build: RecordedBuild) -> dict[str, float | None]:
+    """Return the figures of a build in all: the keys are FIGURES."""
+    cache, jobs = build.state.cache, [job for job in build.jobs if job.began is not None]
+    running = [(s.running, s.seconds) for s in build.speeds if s.running]
+    seconds = sum(span for _, span in running)
+    return {
+        "seconds": build.seconds,
+        "cpu_seconds": sum(job.cpu or 0.0 for job in jobs),
+        "peak_bytes": float(build.state.memory.build_peak),
+        "cache_hits": None if cache is None or cache.rate is None else 100 * cache.rate,
+        "killed": float(sum(job.fate == "killed" for job in jobs)),
+        "jobs": float(len(jobs)),
+        "level": sum(n * span for n, span in running) / seconds if seconds else None,
+        "pace": 100 * sum(s.cpu for s in build.speeds) / spent if (spent := sum(n * s for n, s in running)) else None,
+    }
+
+
+FIGURES: Mapping[str, str] = {
+    "seconds": "time",
+    "cpu_seconds": "CPU time of jobs",
+    "peak_bytes": "most memory",
+    "cache_hits": "cache hits (%)",
+    "killed": "jobs killed",
+    "jobs": "jobs",
+    "level": "jobs at once",
+    "pace": "of a core a job (%)",
+}
+"""What is compared, and in words."""
+
+Run = Mapping[str, float | None]
+
+
+def _busier(before: Sequence[float | None], after: Sequence[float | None]) -> float:
+    """Return by how much more of a core a job got on the side that had more: 1.0 is twice as much."""
+    a, b = (median([v for v in side if v]) if any(side) else 0.0 for side in (before, after))
+    return max(a, b) / min(a, b) - 1 if a > 0 and b > 0 else 0.0
+
+
+def _by_job(side: Iterable[RecordedBuild]) -> dict[str, list[Run]]:
+    """Return each job's runs by its output, those that ended well."""
+    found: dict[str, list[Run]] = {}
+    for build in side:
+        for job in build.jobs:
+            if job.fate == "ok":
+                run = {"cpu_seconds": job.cpu, "peak_bytes": float(job.peak) or None}
+                found.setdefault(job.output, []).append(run)
+    return found
+
+
+def _change(
+    figure: str,
+    before: Sequence[float | None],
+    after: Sequence[float | None],
+    *,
+    above: float,
+    judged: bool = True,
+    job: str = "",
+) -> Change:
+    a, b = ([v for v in side if v is not None] for side in (before, after))
+    if not a or not b:
+        return Change(figure, median(a) if a else None, median(b) if b else None, "unknown", job)
+    verdict = _verdict(a, b, above, worse=_less if figure in BETTER_MORE else _more)
+    return Change(figure, median(a), median(b), verdict if judged else "same", job)
+
+
+def _verdict(a: Sequence[float], b: Sequence[float], above: float, worse: Callable[[float, float], bool]) -> Verdict:
+    if min(len(a), len(b)) < LEAST_RUNS:
+        return "unknown"
+    noise = max(max(a) - min(a), max(b) - min(b))
+    apart = max(a) < min(b) or max(b) < min(a)
+    if not apart or abs(median(b) - median(a)) <= max(above * median(a), noise):
+        return "same"
+    return "worse" if worse(median(b), median(a)) else "better"
+
+
+def _more(a: float, b: float) -> bool:
+    return a > b
+
+
+def _less(a: float, b: float) -> bool:
+    return a < b

@@ -1,0 +1,106 @@
+"""Two sides beside each other: noise is no regression, a slower flag is one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from report.test_recorded import KILLED, build_of, sampled
+from stoker.cli.main import main
+from stoker.model import events as ev
+from stoker.model.samples import JobSample
+from stoker.report.comparison import compare
+from stoker.report.recorded import RecordedBuild
+from support.program import Stoker
+
+
+def run(cpu: float, peak: int = 1 << 30, output: str = "a.o") -> RecordedBuild:
+    end = ev.JobFinished(1, 1, output, "cxx", 5.0, "ok", peak_rss=peak, cpu_seconds=cpu)
+    return build_of([ev.JobStarted(1, 1, 1, output, "cxx", 1004.0), end])
+
+
+def verdicts(before: list[RecordedBuild], after: list[RecordedBuild]) -> dict[str, str]:
+    found = compare(before, after, 0.05)
+    return {c.figure: c.verdict for c in (*found.totals, *found.jobs)}
+
+
+def test_one_run_shows_no_noise() -> None:
+    assert verdicts([run(10)], [run(20), run(20)])["cpu_seconds"] == "unknown"
+
+
+def test_what_lies_within_the_spread_of_either_side_is_noise() -> None:
+    assert verdicts([run(10), run(14)], [run(13), run(15)])["cpu_seconds"] == "same"
+    assert verdicts([run(10), run(14)], [run(14.5), run(15)])["cpu_seconds"] == "same"
+    assert verdicts([run(10), run(10.1)], [run(10.3), run(10.4)])["cpu_seconds"] == "same"  # not above the share
+
+
+def test_what_is_beyond_the_spread_and_the_share_has_changed() -> None:
+    found = compare([run(10), run(10.5)], [run(15), run(15.2)], 0.05)
+    assert [c.figure for c in found.regressed] == ["cpu_seconds"]
+    assert [(c.job, c.figure, c.verdict) for c in found.jobs] == [("a.o", "cpu_seconds", "worse")]
+    assert verdicts([run(15), run(15.2)], [run(10), run(10.5)])["cpu_seconds"] == "better"
+    grown = compare([run(10, 1 << 30), run(10, 1 << 30)], [run(10, 3 << 29), run(10, 3 << 29)], 0.05)
+    assert [(c.figure, c.verdict) for c in grown.jobs] == [("peak_bytes", "worse")]
+
+
+def test_what_other_work_explains_is_no_regression() -> None:
+    def beside_others(cpu: float, pace: float) -> RecordedBuild:
+        ran = [sampled(JobSample(1, 1 << 30, 100 * pace, "cc1plus")) for _ in range(round(cpu / pace))]
+        begin = ev.JobStarted(1, 1, 1, "a.o", "cxx", 1004.0)
+        return build_of([begin, *ran, ev.JobFinished(1, 1, "a.o", "cxx", 5.0, "ok", cpu_seconds=cpu)])
+
+    alone, beside, slower = (
+        [beside_others(cpu, pace), beside_others(cpu + 0.1, pace)] for cpu, pace in ((20, 1.0), (23, 0.3), (40, 0.3))
+    )
+    assert compare(alone, beside, 0.05).regressed == ()
+    assert [c.figure for c in compare(alone, slower, 0.05).regressed] == ["seconds", "cpu_seconds"]
+
+
+def test_jobs_of_one_side_are_named() -> None:
+    found = compare([run(10), run(10)], [run(10, output="b.o"), run(10, output="b.o")], 0.05)
+    assert (found.gone, found.new) == (("a.o",), ("b.o",))
+
+
+def test_ci_needs_more_than_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(KILLED), str(KILLED), "--fail-above", "5%"]) == 2
+    assert "A1,A2 B1,B2" in capsys.readouterr().err
+    assert main(["compare", str(KILLED), f"{KILLED},{KILLED}", "--fail-above", "x"]) == 2
+    assert "write it as 5%" in capsys.readouterr().err
+    both = f"{KILLED},{KILLED}"
+    assert main(["compare", both, both, "--fail-above", "0%", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["regressed"] == []
+    assert main(["compare", str(KILLED), str(KILLED)]) == 0
+    assert "one run of a side shows no noise" in capsys.readouterr().out
+
+
+SOURCE = "#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n" + "\n".join(
+    f"int f{n}(std::string s) {{ std::map<std::string, int> m; m[s] = {n};"
+    f' return std::regex_match(s, std::regex("{n}+")) + m.begin()->second; }}'
+    for n in range(40)
+)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("g++"), reason="wants g++")
+def test_two_runs_of_one_build_are_alike_and_a_slower_flag_shows(stoker: Stoker, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.cpp").write_text(SOURCE)
+    found: dict[str, list[str]] = {}
+    for flag in ("-O0", "-O0", "-O0", "-O0", "-O2", "-O2"):
+        rule = f"rule cxx\n  command = g++ {flag} -c $in -o $out\n"
+        (folder / "build.ninja").write_text(rule + "".join(f"build {n}.o: cxx a.cpp\n" for n in range(3)))
+        for made in (".ninja_log", "0.o", "1.o", "2.o"):
+            (folder / made).unlink(missing_ok=True)
+        build = stoker.detach("ninja", "-C", str(folder), jobs=1)
+        assert stoker.ended(build)["state"] == "done"
+        found.setdefault(flag, []).append(build)
+    first, again = ",".join(found["-O0"][:2]), ",".join(found["-O0"][2:])
+    alike = stoker.run("compare", first, again, "--json")
+    assert json.loads(alike.stdout)["regressed"] == [], alike.stdout
+    slower = stoker.run("compare", first, ",".join(found["-O2"]), "--fail-above", "5%", "--json")
+    assert "cpu_seconds" in json.loads(slower.stdout)["regressed"], slower.stdout
+    assert slower.returncode == 1
