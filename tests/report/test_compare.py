@@ -79,11 +79,12 @@ def test_ci_needs_more_than_one_run(tmp_path: Path, capsys: pytest.CaptureFixtur
 SOURCE = "#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n" + "\n".join(
     f"int f{n}(std::string s) {{ std::map<std::string, int> m; m[s] = {n};"
     f' return std::regex_match(s, std::regex("{n}+")) + m.begin()->second; }}'
-    for n in range(40)
+    for n in range(8)
 )
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not shutil.which("g++"), reason="wants g++")
 def test_two_runs_of_one_build_are_alike_and_a_slower_flag_shows(stoker: Stoker, tmp_path: Path) -> None:
     folder = tmp_path / "project"

@@ -1,18 +1,24 @@
-"""`stoker history`: what is remembered of jobs in earlier builds, and how to forget it."""
+"""`stoker history`: what is remembered of jobs in earlier builds, how to forget it, and the builds of this folder."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from stoker.cli.errors import FAILURE, CliError
-from stoker.config.paths import history_path
+from stoker.cli.recorded_build import progress
+from stoker.config.paths import build_paths, history_path
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import format_bytes, format_duration, format_share
+from stoker.record.builds import final_state, list_builds
 from stoker.record.history import History, Known, KnownJob
+from stoker.record.journal_reader import JournalError
+from stoker.report.trends import TrendLine, trend
 
 HEAVIEST = 20
 """Jobs listed by default: what fills the memory, on one screen."""
@@ -23,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=int, default=HEAVIEST, metavar="N", help=f"heaviest jobs to show (default: {HEAVIEST})"
     )
+    parser.add_argument(
+        "--builds",
+        action="store_true",
+        help="instead: the builds of this folder, and how long each took beside those before",
+    )
     parser.add_argument("--forget", action="store_true", help="empty it: the next build begins with what classes say")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
@@ -31,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     """Show what is remembered, or forget it; 1 if something was wrong with the file."""
     if args.n < 0:
         raise CliError(f"-n {args.n}: a number of jobs, 0 or more")
+    if args.builds:
+        return _builds(as_json=args.json)
     path = history_path()
     if not path.exists():
         return _nothing(path, as_json=args.json)
@@ -50,6 +63,39 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(path, known)
     return FAILURE if notes else 0
+
+
+def _builds(*, as_json: bool) -> int:
+    """Print the builds of the working folder, the oldest first."""
+    here = str(Path.cwd())
+    found = [build.id for build in list_builds() if build.cwd == here]
+    states = []
+    with progress("reading journals") as far:
+        for number, build in enumerate(found):
+            with contextlib.suppress(JournalError):
+                states.append(final_state(build_paths(build)))
+            far((number + 1) / len(found))
+    lines = trend(states)
+    if as_json:
+        print(json.dumps([{**asdict(line), "name": clean(line.name)} for line in lines]))
+    elif not lines:
+        print("stoker: no build of this folder has ended yet; 'stoker ls' lists all builds", file=sys.stderr)
+    else:
+        print(
+            f"{'began':<16}  {'ID':<4}  {'took':>8}  {'':>6}  {'jobs':>6}  {'memory':>9}  {'hits':>5}  outcome  command"
+        )
+        print("\n".join(map(_build_line, lines)))
+    return 0
+
+
+def _build_line(line: TrendLine) -> str:
+    began = time.strftime("%Y-%m-%d %H:%M", time.localtime(line.started))
+    share = "" if line.share is None else f"x{line.share:.2f}"
+    hits = "" if line.cache_hits is None else format_share(line.cache_hits)
+    return (
+        f"{began}  {clean(line.id)[-4:]}  {format_duration(line.seconds):>8}  {share:>6}  {line.jobs:>6}"
+        f"  {format_bytes(line.peak):>9}  {hits:>5}  {line.outcome:<7}  {clean(' '.join(line.command), 60)}"
+    )
 
 
 def _nothing(path: Path, *, as_json: bool) -> int:

@@ -1,0 +1,52 @@
+"""The builds of a folder: each beside those before that were like it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from stoker.model.events import Outcome
+from stoker.model.state import BuildState, MemoryUse, Scheduler
+from stoker.report.trends import trend
+from support.program import Stoker
+
+
+def build(
+    number: int, seconds: float, jobs: int = 100, outcome: Outcome = "done", command: str = "ninja"
+) -> BuildState:
+    scheduler = Scheduler(1, "ninja", 1, "/b", "1", 2, None, 0.0, ended=1.0, finished=jobs)
+    state = BuildState(id=f"b-{number}", command=(command,), started=1000.0 * number, ended=1000.0 * number + seconds)
+    return replace(state, outcome=outcome, schedulers={1: scheduler}, memory=MemoryUse(build_peak=5))
+
+
+def test_a_build_stands_beside_the_like_ones_before_it() -> None:
+    lines = trend([build(3, 30), build(1, 10), build(2, 20), build(4, 30, jobs=3), build(5, 15, command="make")])
+    assert [(line.id, line.share) for line in lines] == [
+        ("b-1", None),
+        ("b-2", 2.0),
+        ("b-3", 2.0),
+        ("b-4", None),  # three jobs of a hundred: another kind of build
+        ("b-5", None),
+    ]
+
+
+def test_a_failed_build_is_listed_and_held_against_none() -> None:
+    lines = trend([build(1, 10, outcome="failed"), build(2, 20), replace(build(3, 5), outcome=None)])
+    assert [(line.outcome, line.share) for line in lines] == [("failed", None), ("done", None)]
+
+
+def test_the_builds_of_the_working_folder_are_listed(stoker: Stoker, tmp_path: Path) -> None:
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "here/build.ninja").write_text("rule t\n  command = touch $out\nbuild a: t\n")
+    ids = []
+    for _ in range(2):
+        ids.append(stoker.detach("ninja", cwd=tmp_path / "here"))
+        stoker.ended(ids[-1])
+    found = json.loads(stoker.run("history", "--builds", "--json", cwd=tmp_path / "here").stdout)
+    assert [line["id"] for line in found] == ids
+    printed = stoker.run("history", "--builds", cwd=tmp_path / "here").stdout.decode()
+    assert all(one[-4:] in printed for one in ids)
+    empty = stoker.run("history", "--builds", cwd=tmp_path / "there")
+    assert b"no build of this folder" in empty.stderr
