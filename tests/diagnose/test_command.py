@@ -152,6 +152,20 @@ def test_what_cannot_be_read(
         assert "\x1b" not in said
 
 
+def test_what_else_is_seen_is_said_to_be_earlier_or_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    at = "2026-01-02T03:04:05.6789012Z "
+    lines = ["curl: (6) Could not resolve host: git.invalid", "a.cpp:3:5: error: no x", "[2/9] CXX b.o", "b.h: y"]
+    lines.append("/usr/bin/ld: cannot find -ltbb")
+    log.write_text("".join(f"{at}{line}\n" for line in lines))
+    assert main(["diagnose", str(log)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("The source does not compile")
+    assert "\nAlso seen, earlier: A host's name was not found  [no-name-resolution]\n" in printed
+    assert "\nAlso seen, later: The linker does not find a library  [missing-library]\n" in printed
+    assert f"\n  > 2  {at}a.cpp:3:5: error: no x\n" in printed, "the marked line has the time that its neighbours have"
+
+
 def test_many_failures_are_reported_briefly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log"
     names = ("no-space", "memory-cc1plus", "undefined-reference", "werror", "missing-header")
@@ -161,7 +175,7 @@ def test_many_failures_are_reported_briefly(tmp_path: Path, capsys: pytest.Captu
     printed = capsys.readouterr().out
     assert printed.startswith("The disk is full")
     assert printed.count("  remedy  ") == 3
-    assert "\nAlso:\nline " in printed
+    assert "\nAlso seen:\nline " in printed
 
 
 def test_a_hostile_log_harms_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

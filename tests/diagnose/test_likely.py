@@ -47,6 +47,20 @@ TOOLS = {
     "ignored": ("make: [Makefile:3: all] Error 1 (ignored)\n> frob: cannot open x\n", MAKE),
     "silent": ("frob x\n", "> make: *** [Makefile:2: x] Error 1\n"),
     "silent step": ("[1/2] frob\n> FAILED: x \nfrob x\n", NINJA),
+    "configure's answer": ("checking if it is sane... yes\n> checking for x... configure: error: no x\nSee it\n", ""),
+    "macro that is left": (
+        "checking for g++... g++\n> ./configure: line 9: syntax error near unexpected token `17,'\n",
+        "",
+    ),
+    "clang's command": (
+        "[1/2] HIP a.o\nFAILED: a.o \n/opt/bin/clang++ -DX=1 -o a.o -c a.hip\n> clang++: error: bad luck\n[2/2] CXX\n",
+        NINJA,
+    ),
+    "build script": (
+        "error: failed to run custom build command for `p v1`\nCaused by:\n  p\n  --- stderr\n> error: x\n",
+        "",
+    ),
+    "automake": ("configure.ac:5: installing 'build-aux/compile'\n> frob: cannot open x\n", MAKE),
     "german": (
         "g++ -c a.cpp\n> a.cpp:1:20: Fehler: »x« wurde nicht definiert\nmake: *** [Makefile:3: a.o] Fehler 1\n",
         "",
@@ -73,11 +87,27 @@ def test_the_likely_place_of_what_no_rule_knows(name: str) -> None:
     assert (TRANSLATED_REMEDY in cause.remedy) == (name in ("german", "chinese", "french", "japanese"))
 
 
-def test_twelve_lines_before_and_five_after() -> None:
-    lines = [f"-- {n}" for n in range(1, 40)]
+def test_twelve_lines_before_and_twenty_after_but_none_of_the_next_step() -> None:
+    lines = [f"-- {n}" for n in range(1, 60)]
     lines[19] = "FATAL nothing goes"
     (cause,) = reading("\n".join(lines)).causes
-    assert (cause.context_line, len(cause.context)) == (8, 18)
+    assert (cause.context_line, len(cause.context)) == (8, 33)
+    lines[29] = "#12 3.45 [8/9] CXX b.o"
+    (cause,) = reading("\n".join(lines)).causes
+    assert (cause.context_line, len(cause.context)) == (8, 22)
+
+
+RUNNERS = [
+    "##[error]Process completed with exit code 2.",
+    "2026-01-02T03:04:05.6789012Z ##[error]Process completed with exit code 2.",
+    "ERROR: Job failed: exit code 1",
+    "Finished: FAILURE",
+]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_what_a_ci_service_says_of_any_failure_is_not_the_place(runner: str) -> None:
+    assert [cause.text for cause in reading(f"frob x\nfrob: bad luck\n{runner}\n").causes] == ["frob: bad luck"]
 
 
 @pytest.mark.parametrize(

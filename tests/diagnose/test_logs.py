@@ -207,7 +207,7 @@ FIRST_CAUSE = {
     "nvcc-std": ("compiler-too-old-for-standard", 1),
     "nvcc-two-inputs": ("nvcc-usage", 1),
     "nvcc-werror": ("nvcc-warning-as-error", 1),
-    "nvlink": ("undefined-reference", 1),
+    "nvlink": ("device-link-undefined", 1),
     "output-folder": ("output-folder-missing", 2),
     "patch-failed": ("patch-failed", 2),
     "perl-module": ("perl-module", 1),

@@ -14,6 +14,7 @@ from stoker.decide.recovery.death_messages import said_by
 from stoker.diagnose.pattern_cost import MAX_SHIPPED, cost
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
+from support.rule_examples import log_of
 
 RULES = shipped_rules()
 EXAMPLES = [(rule, example) for rule in RULES for example in rule.examples]
@@ -24,6 +25,13 @@ def rules_in(text: str) -> list[str]:
     return [match.rule.id for match in scan(io.BytesIO(text.encode()), RULES)]
 
 
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.beside], ids=lambda rule: rule.id)
+def test_evidence_says_nothing_without_what_it_decides(rule: Rule) -> None:
+    assert set(rule.beside) <= {other.id for other in RULES}
+    for example in rule.examples:
+        assert rule.id not in rules_in(example)
+
+
 def test_there_are_many_rules_each_with_its_own_name() -> None:
     assert len(RULES) == len({rule.id for rule in RULES}) == len({rule.title for rule in RULES}) >= 30
 
@@ -31,7 +39,7 @@ def test_there_are_many_rules_each_with_its_own_name() -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rule: Rule) -> None:
     for example in rule.examples:
-        assert rules_in(example) == [rule.id], example
+        assert rules_in(log_of(rule, example)) == [rule.id], example
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,7 @@ def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rule: Rul
 )
 def test_wrappers_hide_no_failure(wrapped: str) -> None:
     for rule, example in EXAMPLES:
-        assert rules_in(wrapped.format(example.strip())) == [rule.id], example
+        assert rules_in(log_of(rule, example, wrapped)) == [rule.id], example
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

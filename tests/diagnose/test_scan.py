@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.diagnose import blocks
-from stoker.diagnose.match import Match
+from stoker.diagnose.match import REACH, Match, cause_of
 from stoker.diagnose.rule import load_rules, shipped_rules
 from stoker.diagnose.scan import MAX_COUNT, TEXT_SHOWN, scan
 
@@ -38,6 +38,30 @@ def test_about_one_step_what_is_specific_stands_first() -> None:
     assert found(f"[1/9] CXX a.o\nFAILED: [code=137] a.o\n{KILLED}\n") == [("compiler-killed", 3)]
     log = f"[1/9] CXX a.o\n{WRONG}\n{KILLED}\n"
     assert found(log) == [("compiler-killed", 3)], "within a few lines the general says no more"
+
+
+UNDEFINED = "Undefined symbols for architecture arm64:"
+IGNORED = "ld: warning: ignoring file '/opt/x/libz.dylib': found architecture 'x86_64', required architecture 'arm64'"
+
+
+def test_evidence_stands_in_the_place_of_the_general_cause_that_it_decides() -> None:
+    log = f"[1/9] CXX a.o\n[2/9] LINK app\nFAILED: app\n{IGNORED}\n{UNDEFINED}\n"
+    assert found(log) == [("linked-other-architecture", 4)]
+    assert found(log.replace(UNDEFINED, WRONG)) == [("compile-error", 5)]
+    far = log.replace(UNDEFINED, "x\n" * REACH + UNDEFINED)
+    assert found(far) == [("undefined-reference", REACH + 5)]
+
+
+def test_a_line_that_leaves_the_cause_open_is_called_the_likely_place() -> None:
+    (general,) = map(cause_of, matches(f"{UNDEFINED}\n"))
+    (certain,) = map(cause_of, matches(f"{FULL}\n"))
+    assert general.heading == "Likely place: The linker misses a function"
+    assert certain.heading == certain.title
+
+
+def test_a_step_that_failed_and_its_command_are_one() -> None:
+    log = f"[1/9] CXX a.o\nFAILED: [code=137] a.o\n/usr/bin/c++ -c a.cpp\n{KILLED}\n[2/9] CXX b.o\n"
+    assert found(log) == [("compiler-killed", 4)]
 
 
 def test_of_two_steps_the_first_that_failed_is_the_cause() -> None:

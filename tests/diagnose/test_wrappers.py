@@ -9,6 +9,7 @@ import pytest
 from stoker.diagnose.rule import shipped_rules
 from stoker.diagnose.scan import scan
 from stoker.diagnose.wrappers import unwrapped
+from support.rule_examples import log_of
 
 FORMS = {
     "docker": "#12 345.6 {}",
@@ -54,7 +55,7 @@ def test_a_killed_compiler_is_found_in_every_form(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_other_failures_are_found_too(form: str) -> None:
-    missed = [(r.id, e) for r in shipped_rules() for e in r.examples if rules_in(form.format(e.strip())) != [r.id]]
+    missed = [(r.id, e) for r in shipped_rules() for e in r.examples if rules_in(log_of(r, e, form)) != [r.id]]
     assert missed == []
 
 

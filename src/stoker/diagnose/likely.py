@@ -6,14 +6,18 @@ Knows what errors of any tool look like, and none of them by name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stoker.diagnose.around import Around, Neighbours
+from stoker.diagnose.wrappers import unwrapped
 from stoker.model.diagnosis import LOG_BEGINS_LATE, UNKNOWN_FAILURE, Cause
 
 ABOVE = 12
-BELOW = 5
-"""Lines shown around the likely place: more than around a known failure, since nobody knows what they say."""
+BELOW = 20
+"""Lines shown around the likely place: more than around a known failure, since nobody knows what they say. What stands
+behind the next line of a step is of another command."""
+
+_NEXT_STEP = re.compile(r"\[ {0,2}\d{1,7}(?:/\d{1,7}\]|%\]) ")
 
 CLUSTER = 30
 """Lines between words that may belong to one failure."""
@@ -46,17 +50,35 @@ WORDS = tuple(
 
 _PROBE = re.compile(
     r"""--\ |(?:checking|looking|performing|detecting|compiler)\ (?:for|if|whether|test)\b|\#define\ |run-time\ dep
-    |.{0,300}\b(?:no\ errors?|errors?:\ 0|[^\d.,]0\ (?:errors?|failed))\b|0\ errors?\b""",
+    |.{0,300}\b(?:no\ errors?|errors?:\ 0|[^\d.,]0\ (?:errors?|failed))\b|0\ errors?\b
+    |\S{1,200}:\d{1,7}:\ (?:installing|copying|creating|updating)\ |.{0,300}\btime\ stamp\ .{1,60}\ in\ the\ future""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Questions of a configure script, whose answer may be no; and counts of errors that are none."""
+"""Questions of a configure script, whose answer may be no; counts of errors that are none; and what autotools do."""
+
+_CONFIGURE_STOPPED = re.compile(r"(?:^|\.\.\. ?|[\w/]: )configure: error: (?!in [`'])")
+"""It may stand behind the question that it answers."""
+
+_RUNNER = re.compile(
+    r"""(?:(?:Error|ERROR):\ )?(?:
+    Process\ completed\ with\ exit\ code|The\ process\ .{1,300}\ failed\ with\ exit\ code|Job\ failed\b
+    |The\ operation\ was\ cancell?ed|The\ runner\ has\ received\ a\ shutdown)|Finished:\ (?:FAILURE|ABORTED|UNSTABLE)
+    |Build\ step\ '.{1,200}'\ marked\ build\ as\ failure|Cleaning\ up\ project\ directory|script\ returned\ exit\ code
+    |Exited\ with\ code\ (?:exit\ status\ )?\d|Bash\ exited\ with\ code|Post\ job\ cleanup
+    |The\ command\ ".{1,300}"\ (?:exited\ with|failed\ and\ exited)""",
+    re.VERBOSE,
+)
+"""What a CI service says of a job, whatever failed in it."""
 
 _STOPPED = re.compile(
     r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete|collect2:[ ]
     |(?:\S{0,100}\ )?error:\ (?:
         command\ .{1,300}\ failed|subprocess-exited|builder\ for\ |metadata-generation-failed|failed\ building[ ]
-        |job\ failed|process\ |failed\ to\ (?:solve|build)|could\ not\ compile\ |recipe\ for|build\ failed)
-    |.{0,200}(?:process\ completed\ with\ exit\ code|calledprocesserror:\ |\breturned\ (?:a\ )?non-zero)
+        |process\ |failed\ to\ (?:solve|build)|could\ not\ (?:compile|build)\ |recipe\ for|build\ failed
+        |failed\ to\ run\ custom\ build|linking\ with\ |aborting\ due\ to)
+    |.{0,200}(?:calledprocesserror:\ |\breturned\ (?:a\ )?non-zero|did\ not\ (?:run|complete)\ successfully)
+    |(?:\S\ )?maturin\ failed|caused\ by:|for\ more\ information\ about\ this\ error,|see\ `config\.log'
+    |.{0,200}\bfinished\ with\ status\ 'error'
     |build\ failed\b|tar:\ (?:child\ returned|error\ is\ not|exiting\ with)|failed\ to\ build\ \S{1,100}$""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -77,7 +99,7 @@ _ERROR = re.compile(
     |^(?:\w{{1,40}}\s)?(?:ERROR|Error|error)\b
     |^[A-Za-z_][\w.]{{0,120}}(?:Error|Exception|Exit)\b(?::|$)|\b(?i:fatal)(?:\ error)?\s?:|\bFATAL\b
     |\bpanicked\ at\b|^panic:\ |^FAIL(?:ED|URE)?\b|\bAborted\b|[Ss]egmentation\ fault|[Aa]ssertion\ .{{0,200}}fail
-    |\b(?:compilation|build)\ errors?\b|^\S{{0,200}}:\ \*\*\*\ |{_TRANSLATED.replace(" ", "[ ]")}""",
+    |\b(?:compilation|build|[Ss]yntax)\ errors?\b|^\S{{0,200}}:\ \*\*\*\ |{_TRANSLATED.replace(" ", "[ ]")}""",
     re.VERBOSE,
 )
 """Sure words."""
@@ -105,7 +127,7 @@ _CMAKE_PROBE = re.compile(rb"-- (?:Looking for|Performing Test) ")
 
 def is_noise(raw: bytes, *, for_rules: bool) -> bool:
     """Return whether a line is no error, for rules or at all: a quick look at what large logs are full of."""
-    return _CMAKE_PROBE.search(raw) is not None or not (for_rules or _NOISE.search(raw) is None)
+    return _CMAKE_PROBE.search(raw) is not None or not (for_rules or b"error: " in raw or _NOISE.search(raw) is None)
 
 
 def kind_of(text: str) -> int:
@@ -115,8 +137,10 @@ def kind_of(text: str) -> int:
     """
     if text.startswith("FAILED: "):
         return FAILED
-    if text.endswith("(ignored)"):
+    if text.endswith("(ignored)") or _RUNNER.match(text):
         return NONE
+    if _CONFIGURE_STOPPED.search(text):
+        return ERROR
     if _STOPPED.match(text):
         return STOP
     if _PROBE.match(text):
@@ -191,7 +215,7 @@ class Likely:
         title, why, remedy = LATE if self.begins_late and place is self._first[STOP] else UNKNOWN
         if self._translated:
             remedy = f"{remedy} {TRANSLATED_REMEDY}"
-        around: Around = place.near.around(ABOVE, BELOW)
+        around = _of_step(place.near.around(ABOVE, BELOW), place.line)
         rule = LOG_BEGINS_LATE if title == LATE[0] else UNKNOWN_FAILURE
         return _cause(rule, (title, why, remedy), place.line, place.text, around)
 
@@ -205,6 +229,20 @@ class Likely:
         if maybe is not None and stop is not None and not 0 < stop.line - maybe.line <= CLUSTER:
             return stop
         return maybe or stop
+
+
+def _of_step(around: Around, line: int) -> Around:
+    """Return the lines without those from the next step on: they are of another command."""
+    behind = line - around.first + 1
+    for at, text in enumerate(around.lines[behind:], behind):
+        if _NEXT_STEP.match(unwrapped(text.encode())):
+            return replace(around, lines=around.lines[:at])
+    return around
+
+
+def is_of_runner(text: str) -> bool:
+    """Return whether a CI service says so, and no tool of the build."""
+    return _RUNNER.match(text) is not None
 
 
 def last_lines(near: Neighbours, text: str) -> Cause:

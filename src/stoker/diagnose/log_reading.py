@@ -11,7 +11,7 @@ from typing import Literal
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import ended_well, last_lines
+from stoker.diagnose.likely import ended_well, is_of_runner, last_lines
 from stoker.diagnose.match import cause_of
 from stoker.diagnose.rule import Rule
 from stoker.diagnose.scan import TEXT_SHOWN, Scanner
@@ -106,6 +106,8 @@ def _is_no_text(controls: list[int], sizes: list[int]) -> bool:
 def _last_lines(last: Block) -> list[Cause]:
     """Return the log's end as a guess, nothing of a blank one."""
     data = last.data.rstrip()
+    while (at := data.rfind(b"\n")) >= 0 and is_of_runner(unwrapped(data[at + 1 :][:NEAR]).strip()):
+        data = data[:at].rstrip()
     start = data.rfind(b"\n") + 1
     near = Neighbours(last._replace(data=data), start, last.line + data.count(b"\n"))
     return [last_lines(near, plain(shortened(data[start:]), TEXT_SHOWN))] if data else []

@@ -13,6 +13,9 @@ from stoker.model.diagnosis import Cause
 NEAR = 20
 """Lines within which a general cause says no more than the specific one beside it about the same step."""
 
+REACH = 1000
+"""Lines between a general cause and the evidence that decides it: config.log's end stands behind configure's error."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -52,11 +55,11 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     Causes come by time, but about a step the specific before the general, which is left out if it stands within a few
     lines. What compilers say of sources is an exception: in one step the first error goes before its consequences.
     Behind all others comes what the build survived: it was `survivable`, or of an attempt before the last, and
-    something that was not came later.
+    something that was not came later. Evidence stands in the place of the general cause that it decides.
     """
     groups = [list(matches) for matches in found]
     last = max((m.attempt for ms in groups for m in ms if not m.rule.survivable), default=0)
-    newest = [[m for m in ms if m.attempt == last] or ms for ms in groups]
+    newest = _decided([[m for m in ms if m.attempt == last] or ms for ms in groups])
     first_errors = _first_errors(m for ms in newest for m in ms)
     of_step: dict[int, list[Match]] = {}
     for match in (m for ms in newest for m in ms):
@@ -73,6 +76,27 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
         return survived, begin[match.step], rank, match.line
 
     return sorted(picked, key=key)
+
+
+def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
+    """Return the matches with evidence in place of the general causes near it; evidence without one is left out."""
+    of_rule = {ms[0].rule.id: ms for ms in groups if ms}
+    evidence: list[list[Match]] = []
+    settled: set[tuple[str, int]] = set()
+    for matches in (ms for ms in groups if ms and ms[0].rule.beside):
+        general = [m for name in matches[0].rule.beside for m in of_rule.get(name, ())]
+        placed = [replace(m, step=at.step) for m in matches if (at := _nearest(m, general)) is not None]
+        if placed:
+            evidence.append(placed)
+            settled |= {(g.rule.id, g.line) for g in general if _nearest(g, placed) is not None}
+    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in groups if ms and not ms[0].rule.beside]
+    return [ms for ms in (*rest, *evidence) if ms]
+
+
+def _nearest(match: Match, others: Iterable[Match]) -> Match | None:
+    """Return the nearest of the others within reach."""
+    near = [m for m in others if abs(m.line - match.line) <= REACH]
+    return min(near, key=lambda m: abs(m.line - match.line), default=None)
 
 
 def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
@@ -115,6 +139,7 @@ def cause_of(match: Match) -> Cause:
         context=match.context,
         context_line=match.context_line,
         count=match.count,
+        general=match.rule.general,
     )
 
 
@@ -130,6 +155,7 @@ def to_json(causes: Iterable[Cause], rules: Iterable[Rule]) -> list[dict[str, An
             "why": cause.why,
             "remedy": cause.remedy,
             "action": actions.get(cause.rule, "none"),
+            "general": cause.general,
             "count": cause.count,
             "context": list(cause.context),
             "context_line": cause.context_line,

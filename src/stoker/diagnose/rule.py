@@ -25,7 +25,7 @@ ACTIONS = ("none", *ACTION_KINDS)
 """What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
 
 _KEYS = (
-    *("title", "why", "remedy", "rank", "survivable", "action", "variable", "warning"),
+    *("title", "why", "remedy", "rank", "general", "beside", "survivable", "action", "variable", "warning"),
     *("patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
@@ -61,7 +61,8 @@ class Rule:
     `why` and `remedy` may hold names of the line, `{header}`. `rank` is an index of RANKS. `survivable`: builds go on
     after it, so any other failure that comes later stands before it. `warning`: it counts in a warning too. `examples`
     are real lines that it must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to
-    set it, else empty.
+    set it, else empty. `general`: the line alone does not decide the cause, so it is shown as the likely place.
+    `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
     """
 
     id: str
@@ -76,6 +77,8 @@ class Rule:
     action: str = "none"
     variable: str = ""
     survivable: bool = False
+    general: bool = False
+    beside: tuple[str, ...] = ()
 
 
 @functools.cache
@@ -115,6 +118,8 @@ def _rule(name: str, section: Section) -> Rule:
         warning=section.flag("warning", default=False),
         action=section.choice("action", ACTIONS, "none"),
         variable=_variable(section),
+        general=section.flag("general", default=False),
+        beside=section.words("beside"),
     )
 
 

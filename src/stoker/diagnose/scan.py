@@ -121,7 +121,7 @@ class Scanner:
 
     def last_line(self) -> int:
         """Return the last line that any rule has matched, 0 if none has."""
-        return max((found.last for found in self._found.values() if not found.places[0].rule.survivable), default=0)
+        return max((found.last for found in self._found.values() if _counts(found.places[0].rule)), default=0)
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
@@ -231,7 +231,7 @@ class Scanner:
         found = self._found[rule.id]
         found.count += 1
         found.last = near.line
-        self._is_known = self._is_known or not rule.survivable
+        self._is_known = self._is_known or _counts(rule)
         self._in_attempt[rule.id] += 1
         if self._in_attempt[rule.id] == MAX_COUNT:
             self._plans.clear()
@@ -281,19 +281,27 @@ def _automaton(words: tuple[bytes, ...]) -> BytesAhoCorasick:
 def _steps(data: bytes) -> list[int]:
     """Return where lines begin that begin a step."""
     starts: list[int] = []
-    end = 0
+    end = failed_end = 0
     for _, at, _ in _automaton(_STEP_WORDS).find_matches_as_indexes(data):
         if at >= end:
             start = data.rfind(b"\n", end, at) + 1 or end
             end = data.find(b"\n", at) + 1 or len(data)
+            if start == failed_end and failed_end:  # the command of the step that failed
+                continue
             if _STEP.match(data, start) or _COMMAND.match(data, start) or _is_wrapped_step(data[start:end]):
                 starts.append(start)
+                failed_end = end if b"FAILED: " in data[start:end][:_MAX_PREFIX] else 0
     return starts
 
 
 def _is_wrapped_step(line: bytes) -> bool:
     step = _STEP.search(line, 0, 2 * _MAX_PREFIX)
     return step is not None and is_wrapper(line[: step.start()])
+
+
+def _counts(rule: Rule) -> bool:
+    """Return whether a match speaks for a failure: no build goes on after it, and it needs no other beside it."""
+    return not (rule.survivable or rule.beside)
 
 
 def _rules_in(text: str, hits: Sequence[_Hit]) -> Iterator[tuple[Rule, re.Match[str]]]:
@@ -306,7 +314,7 @@ def _rules_in(text: str, hits: Sequence[_Hit]) -> Iterator[tuple[Rule, re.Match[
         match = pattern.regex.search(text)
         if match and (rule.warning or not _WARNING.search(text, 0, match.end())):
             seen.add(rule.id)
-            best = rule.rank
+            best = best if rule.beside else rule.rank  # it may turn out to be evidence of nothing
             yield rule, match
 
 

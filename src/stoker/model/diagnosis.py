@@ -21,9 +21,9 @@ ACTION_KINDS: tuple[ActionKind, ...] = get_args(ActionKind)
 MAX_CAUSES = 6
 """The first cause and what else was found; what comes later is a consequence as a rule."""
 
-MAX_CONTEXT = 30
+MAX_CONTEXT = 33
 MAX_LINE = 300
-"""Lines around a cause, and characters of each: a long message of CMake's."""
+"""Lines around a cause, and characters of each: 12 before a likely place and 20 behind it; a message of CMake's."""
 
 UNKNOWN_FAILURE = "unknown-failure"
 LOG_BEGINS_LATE = "log-begins-late"
@@ -58,7 +58,8 @@ class Cause:
 
     `line` counts from 1 and is the place in the output that shows it, `offset` that line's byte; both None where the
     output is silent. `context` are the lines around it, from the number `context_line` on. `job` is the output of the
-    step that said so, empty where none is known. `count` is how many lines say the same.
+    step that said so, empty where none is known. `count` is how many lines say the same. `general`: the place is likely
+    that of the cause, and the line leaves open which of several it is.
     """
 
     rule: str
@@ -72,6 +73,12 @@ class Cause:
     context_line: int = 1
     job: str = ""
     count: int = 1
+    general: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title, for people: one that leaves the cause open says so."""
+        return f"Likely place: {self.title}" if self.general else self.title
 
     @property
     def is_guess(self) -> bool:

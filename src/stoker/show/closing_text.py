@@ -23,7 +23,7 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
     lines = []
     if diagnosis is not None and diagnosis.cause is not None:
         more = "more lines of it" if diagnosis.cause.is_guess else "what to do"
-        lines.append(f"{clean(diagnosis.cause.title)}; {more}: stoker diagnose {name}")
+        lines.append(f"{clean(diagnosis.cause.heading)}; {more}: stoker diagnose {name}")
         lines += _cause_lines(diagnosis.cause)
         lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
     elif state.outcome == "failed":

@@ -14,19 +14,31 @@ _WIDTH = 80
 _IN_FULL = 3
 """Failures with why and remedy; of the others, which are mostly consequences, the title is enough."""
 
+_SAME = 40
+"""Characters by which a line's own text is found behind what a wrapper put before it."""
+
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Commands and paths stay whole, so that they can be copied."""
 
 
 def render(causes: Sequence[Cause]) -> str:
     """All of them, ending with a newline. Nothing in it can harm a terminal."""
-    blocks = ["\n".join(_in_full(cause)) for cause in causes[:_IN_FULL]]
-    rest = [f"{place_of(cause) or 'not in the output'}: {clean(cause.title)}" for cause in causes[_IN_FULL:]]
-    return "\n\n".join([*blocks, "\n".join(["Also:", *rest])] if rest else blocks) + "\n"
+    blocks = ["\n".join(_in_full(cause, _also(cause, causes[0]))) for cause in causes[:_IN_FULL]]
+    rest = [f"{place_of(cause) or 'not in the output'}: {clean(cause.heading)}" for cause in causes[_IN_FULL:]]
+    return "\n\n".join([*blocks, "\n".join(["Also seen:", *rest])] if rest else blocks) + "\n"
 
 
-def _in_full(cause: Cause) -> Iterator[str]:
-    yield f"{clean(cause.title)}  [{clean(cause.rule)}]"
+def _also(cause: Cause, first: Cause) -> str:
+    """Return what sets a cause apart from the first one: most are its consequences, or were survived before it."""
+    if cause is first:
+        return ""
+    if cause.line is None or first.line is None:
+        return "Also seen: "
+    return "Also seen, later: " if cause.line > first.line else "Also seen, earlier: "
+
+
+def _in_full(cause: Cause, also: str) -> Iterator[str]:
+    yield f"{also}{clean(cause.heading)}  [{clean(cause.rule)}]"
     place = place_of(cause)
     yield f"  {place}:" if place else "  not in the output"
     yield from _lines(cause)
@@ -43,8 +55,14 @@ def _lines(cause: Cause) -> Iterator[str]:
     digits = len(str(cause.context_line + len(cause.context) - 1))
     for number, text in enumerate(cause.context, cause.context_line):
         here = number == cause.line
-        said = text if not here or text.endswith(cause.text) else cause.text  # with what a CI service puts before it
-        yield f"  {'>' if here else ' '} {number:{digits}}  {clean(said)}".rstrip()
+        yield f"  {'>' if here else ' '} {number:{digits}}  {_whole(cause, text) if here else clean(text)}".rstrip()
+
+
+def _whole(cause: Cause, text: str) -> str:
+    """Return the line that shows it: cut elsewhere than its neighbours, so as to show what matters, and with the time
+    or other prefix that they have."""
+    prefix, found, _ = clean(text).partition(clean(cause.text)[:_SAME])
+    return f"{prefix if found else ''}{clean(cause.text)}"
 
 
 def _paragraph(head: str, text: str) -> list[str]:

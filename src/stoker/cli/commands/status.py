@@ -86,7 +86,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(f"  ended     {clean(state.reason) or 'well'}")
     lines += [f"  failed    {clean(f.output)}" for f in failed_steps(state)[:5]]
     if state.diagnosis is not None and state.diagnosis.cause is not None:
-        lines.append(f"  cause     {clean(state.diagnosis.cause.title)}")
+        lines.append(f"  cause     {clean(state.diagnosis.cause.heading)}")
         lines += [f"            {clean(fact)}" for fact in state.diagnosis.facts]
     if state.verification is not None:
         lines.append(f"  verified  {clean(headline(state.verification)[1])}")

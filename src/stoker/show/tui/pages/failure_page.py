@@ -43,7 +43,7 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
     tail = "" if cause.line is None else f"  line {cause.line}"
     tail += f" and {cause.count - 1} more" if cause.count > 1 else ""
     mark = Part(f"{g.fail} ", "error bold") if first else Part(f"{g.dot} ", "text_dim")
-    title = elide_end(clean(cause.title), width - 4 - len(tail), g.ellipsis)
+    title = elide_end(clean(cause.heading), width - 4 - len(tail), g.ellipsis)
     text = Part(title, "text bold" if first else "text")
     line = fit((Part(f"{g.pointer if chosen else ' '} "), mark, text), width - len(tail))
     line = (*line, Part(tail, "text_dim"))
@@ -53,7 +53,7 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
 def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
     """The first cause in one line; `tail` stays whole."""
     cause = diagnosis.cause
-    text = clean(cause.title) if cause is not None else "No known cause was found in the output"
+    text = clean(cause.heading) if cause is not None else "No known cause was found in the output"
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
     ink = "error bold" if cause is not None else "text"
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")

@@ -1,0 +1,11 @@
+"""A rule's example as it would stand in a log."""
+
+from __future__ import annotations
+
+from stoker.diagnose.rule import Rule, shipped_rules
+
+
+def log_of(rule: Rule, example: str, form: str = "{}") -> str:
+    """Return the example, each line in that form; evidence has beside it what it decides."""
+    decided = next((other.examples[0] for other in shipped_rules() if other.id in rule.beside), "")
+    return "\n".join(form.format(line.strip()) for line in (example, decided) if line)
