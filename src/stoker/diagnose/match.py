@@ -89,7 +89,9 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         if placed:
             evidence.append(placed)
             settled |= {(g.rule.id, g.line) for g in general if _nearest(g, placed) is not None}
-    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in groups if ms and not ms[0].rule.beside]
+    lines = {m.line for placed in evidence for m in placed}
+    others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in groups if ms and not ms[0].rule.beside]
+    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in others]
     return [ms for ms in (*rest, *evidence) if ms]
 
 
