@@ -129,6 +129,13 @@ def test_what_nvidias_own_libraries_hold_for_a_gpu_is_no_fault() -> None:
     assert judge_file(vendor, device("10.0")) == "native"
 
 
+def test_a_package_is_not_judged_by_the_device_runtime_that_it_carries_to_link_with() -> None:
+    """cumm has NVIDIA's libcudadevrt.a beside its own library."""
+    runtime, own = binary("sm_90", path="cumm/lib/libcudadevrt.a"), binary("sm_80", path="cumm/core_cc.so")
+
+    assert judge_device([runtime, own], device("9.0"))[0].verdict == "no"
+
+
 def test_of_two_versions_of_nvidias_library_in_one_package_one_is_enough() -> None:
     files = [binary("sm_70", path="t/cupti/libcupti.so.12"), binary("sm_90", path="t/cupti-new/libcupti.so.13")]
 

@@ -20,6 +20,7 @@ from stoker.verify.linking.libraries import (
     provider,
     read_cache,
 )
+from stoker.verify.linking.requirements import bringer
 from stoker.verify.pipeline import VerifyRequest, verify
 
 Compile = Callable[..., Path]
@@ -176,3 +177,19 @@ def test_an_extension_of_torch_is_no_error_without_torch(cc: Compile) -> None:
 
     assert report.exit_status() == 0
     assert any("torch brings it" in p.what for p in report.problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement"),
+    [
+        ("librmm.so", "librmm-cu12"),
+        ("libcublasLt.so.13", "nvidia-cublas"),
+        ("libcudart.so.12", "nvidia-cuda-runtime-cu12"),
+        ("libcudnn_ops.so.9", "nvidia-cudnn-cu13"),
+        ("libnvcomp.so.6", "nvidia-libnvcomp-cu12"),
+        ("libcufft.so.12", "cuda-toolkit[cublas,cufft]"),
+        ("libfoo.so", ""),
+    ],
+)
+def test_a_requirement_is_known_by_its_name_to_bring_a_library(name: str, requirement: str) -> None:
+    assert bringer(name, ["numpy", requirement or "librmm-cu12"]) == requirement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _NVIDIA = re.compile(
-    r"lib(?:cublas|cudnn|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvperf)"
+    r"lib(?:cublas|cudadevrt|cudnn|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvperf)"
     r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)"
 )
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")

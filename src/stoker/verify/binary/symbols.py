@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -30,6 +29,8 @@ _HIDDEN = 0x8000
 _MAX_SYMBOLS = 4_000_000
 _MAX_RECORDS = 1 << 13
 _MAX_NAME = 1 << 16
+_MAX_CHAIN = 256
+"""Symbols of one bucket that are looked at: linkers make four or so."""
 _MAX_VERSION = 256
 """Bytes of a version's name: many records may point at one long name."""
 
@@ -62,20 +63,37 @@ class Symbols:
     versions: frozenset[str] | None
     _names: dict[int, bytes]
     """Versions by number."""
-    _offered: array[int]
-    """Sorted: each symbol's hash, and in the last 16 bits the number of its version."""
+    _offered: _HashTable
 
     def offers(self, symbol: NeededSymbol) -> bool:
         """Whether this file defines the symbol, in the version asked for where it has versions."""
-        at = bisect_left(self._offered, symbol.digest << 16)
-        while at < len(self._offered) and self._offered[at] >> 16 == symbol.digest:
-            number = self._offered[at] & 0xFFFF
+        for number in self._offered.versions_of(symbol.digest):
             if not symbol.version and not number & _HIDDEN:
                 return True
             if symbol.version and self._names.get(number & ~_HIDDEN, b"") in (symbol.version, b""):
                 return True
-            at += 1
         return False
+
+
+class _HashTable(NamedTuple):
+    """Symbols by their hashes, as .gnu.hash has them: each bucket names the first of a chain of hashes, whose last one
+    has its last bit set. The first hash is that of symbol `first`; `numbers` are all symbols' versions."""
+
+    buckets: array[int]
+    first: int
+    chain: array[int]
+    numbers: array[int]
+
+    def versions_of(self, digest: int) -> Iterator[int]:
+        """The number of the version of each symbol of this hash."""
+        start = self.buckets[digest % len(self.buckets)] if self.buckets else 0
+        if start < self.first:
+            return
+        for place in range(start - self.first, min(start - self.first + _MAX_CHAIN, len(self.chain))):
+            if (self.chain[place] ^ digest) >> 1 == 0:
+                yield self.numbers[self.first + place]
+            if self.chain[place] & 1:
+                return
 
 
 class _Symbol(NamedTuple):
@@ -94,22 +112,21 @@ def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
         return None
     form = struct.Struct(elf.order + ("IBBHQQ" if elf.bits == 64 else "IIIBBH"))
     start, count = _table(source, elf, values, form.size)
-    first, hashes = _hashes(source, elf, values, count)
     numbers = _numbers(source, elf, values, count)
+    hashed = _hash_table(source, elf, values, numbers)
     strings = Strings(source, elf, values)
     needed_names, needed_versions = _needed(source, elf, values, strings)
     defined_names, versions = _defined(source, elf, values, strings)
     names = needed_names | defined_names
-    offered = [(h | 1) << 16 | n for h, n in zip(hashes, numbers[first:], strict=True)]
     needed: list[NeededSymbol] = []
-    table = exactly(source, start, first * form.size, "the dynamic symbols")
-    for symbol, name in _named(_unhashed(table, form, elf), strings):
-        number = numbers[symbol.place]
-        if not symbol.defined:
-            needed.append(NeededSymbol(name, names.get(number & ~_HIDDEN, b"")))
-        elif not hashes:
-            offered.append(_hash(name) << 16 | number)
-    return Symbols(tuple(needed), needed_versions, versions, names, array("Q", sorted(offered)))
+    own: list[tuple[int, int]] = []
+    others = exactly(source, start, (hashed.first if hashed else count) * form.size, "the dynamic symbols")
+    for symbol, name in _named(_unhashed(others, form, elf), strings):
+        if symbol.defined:
+            own.append((_hash(name), numbers[symbol.place]))
+        else:
+            needed.append(NeededSymbol(name, names.get(numbers[symbol.place] & ~_HIDDEN, b"")))
+    return Symbols(tuple(needed), needed_versions, versions, names, hashed or _table_of(own))
 
 
 def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[_Symbol]:
@@ -134,28 +151,42 @@ def _named(symbols: list[_Symbol], strings: Strings) -> Iterator[tuple[_Symbol, 
 
 
 def _hash(name: bytes) -> int:
-    """The hash of .gnu.hash; its last bit, which ends a chain there, is set."""
     found = 5381
     for byte in name:
         found = found * 33 + byte & 0xFFFFFFFF
-    return found | 1
+    return found
 
 
-def _hashes(source: ByteSource, elf: Elf, values: dict[int, int], count: int) -> tuple[int, array[int]]:
-    """The first symbol that is in the hash table, and the hashes from there on; none without a table."""
-    none = array("I")
+def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: array[int]) -> _HashTable | None:
+    """The file's own table; None where it has none."""
     if _DT_GNU_HASH not in values:
-        return count, none
+        return None
     at = file_offset(elf, values[_DT_GNU_HASH])
-    buckets, first, bloom, _ = struct.unpack(elf.order + "IIII", exactly(source, at, 16, "the hash table"))
-    if buckets > _MAX_SYMBOLS:
-        raise UnreadableError(f"a hash table of {buckets} buckets; at most {_MAX_SYMBOLS} are read")
+    count, first, bloom, _ = struct.unpack(elf.order + "IIII", exactly(source, at, 16, "the hash table"))
+    if count > _MAX_SYMBOLS:
+        raise UnreadableError(f"a hash table of {count} buckets; at most {_MAX_SYMBOLS} are read")
     at += 16 + bloom * elf.bits // 8
-    if not any(exactly(source, at, 4 * buckets, "the hash table")):
-        return count, none  # GNU ld's table without any symbol names the first one all the same
-    if first > count:
-        raise UnreadableError(f"its hash table begins at symbol {first} of {count}")
-    return first, _numbers_at(source, elf, "I", at + 4 * buckets, count - first)
+    buckets = _numbers_at(source, elf, "I", at, count)
+    if not any(buckets):
+        return None  # that of a file which offers nothing, in which GNU ld names the first symbol all the same
+    if first > len(numbers):
+        raise UnreadableError(f"its hash table begins at symbol {first} of {len(numbers)}")
+    chain = _numbers_at(source, elf, "I", at + 4 * count, len(numbers) - first)
+    return _HashTable(buckets, first, chain, numbers)
+
+
+def _table_of(symbols: list[tuple[int, int]]) -> _HashTable:
+    """The same of hashes and versions, for a file without a table (--hash-style=sysv)."""
+    count = len(symbols) // 4 + 1
+    symbols.sort(key=lambda symbol: symbol[0] % count)
+    table = _HashTable(array("I", bytes(4 * count)), 1, array("I"), array("H", (0,)))
+    for place, (digest, number) in enumerate(symbols, 1):
+        bucket = digest % count
+        table.buckets[bucket] = table.buckets[bucket] or place
+        last = place == len(symbols) or symbols[place][0] % count != bucket
+        table.chain.append(digest & ~1 | last)
+        table.numbers.append(number)
+    return table
 
 
 def _table(source: ByteSource, elf: Elf, values: dict[int, int], row: int) -> tuple[int, int]:

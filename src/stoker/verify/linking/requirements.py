@@ -23,8 +23,8 @@ def bringer(library: str, requirements: Iterable[str]) -> str:
     names = {stem.lower(), _ALSO.get(stem, stem).lower(), stem.partition("_")[0].lower()}
     for requirement in requirements:
         for part in re.findall(r"[^\[\],]+", requirement):
-            name = _SUFFIX.sub("", part.lower())
-            if names & {name.removeprefix(start) for start in ("", "lib", "nvidia-", "nvidia-cuda-")}:
+            name = _SUFFIX.sub("", part.lower()).removeprefix("nvidia-").removeprefix("lib")
+            if names & {name, name.removeprefix("cuda-"), f"nvidia-{name}", f"lib{name}"}:
                 return requirement
     return ""
 
