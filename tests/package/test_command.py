@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from package.conftest import Machine
+from package.test_modes import packaged
 from stoker.model.packaged import GpuReach
 from stoker.model.report import FileReport, HeldArch, Report
 from stoker.package import patchelf
 from stoker.package.gpu_reach import gpu_reach
 from stoker.package.packaging_error import PackagingError
 from stoker.package.wheel_metadata import requirements_in, with_requirements
+from stoker.show.package_text import render_packaged
 
 
 def run(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
@@ -43,6 +46,15 @@ def test_the_page_says_what_was_made_of_the_wheel(machine: Machine) -> None:
         "Nothing to judge for NVIDIA GPUs",
     ):
         assert text in words, text
+
+
+def test_colours_change_no_word_of_the_page(machine: Machine) -> None:
+    made = packaged(machine, machine.wheel(), "bundle")
+
+    coloured = render_packaged(made, 60, colour=True)
+
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == render_packaged(made, 60)
 
 
 def test_json_holds_the_same_and_the_verification(machine: Machine) -> None:

@@ -63,14 +63,16 @@ def test_pypi_mode_requires_nvidias_packages_and_finds_them(machine: Machine) ->
 
 
 def test_bundle_mode_holds_the_libraries_and_what_they_load_by_name(machine: Machine) -> None:
-    made = packaged(machine, machine.wheel(requires=["nvidia-cublas==13.1.0.3", "numpy"]), "bundle")
+    requires = ["nvidia-cublas==13.1.0.3", "cuda-toolkit[cudart]==13.0.2", "numpy"]
+
+    made = packaged(machine, machine.wheel(requires=requires), "bundle")
 
     names = {Path(v.path).name for v in made.vendored}
     assert {re.sub("-[0-9a-f]{8}", "-HASH", n) for n in names} == {
         "libcudart-HASH.so.13", "libcublas.so.13", "libnvrtc-HASH.so.13", "libnvrtc-builtins.so.13.0",
     }  # fmt: skip
     assert field_of(Path(made.output), "Requires-Dist") == ["numpy"]
-    assert made.dropped == ("nvidia-cublas==13.1.0.3",)
+    assert made.dropped == ("nvidia-cublas==13.1.0.3", "cuda-toolkit[cudart]==13.0.2")
     fresh = elsewhere(machine)
     fresh.install(Path(made.output))
     [cudart] = [n for n in names if n.startswith("libcudart")]

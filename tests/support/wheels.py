@@ -80,7 +80,7 @@ class Environment:
             (self.site / name).write_bytes(data)
 
     def install(self, wheel: Path) -> None:
-        """Have pip install a wheel, which checks each hash of its RECORD."""
+        """Have pip install a wheel, and nothing with it."""
         words = ["install", "-q", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
         subprocess.run([sys.executable, "-m", "pip", "--python", str(self.root / "bin/python"), *words], check=True)
 

@@ -37,7 +37,7 @@ from stoker.package.wheel_metadata import (
 from stoker.package.write_wheel import Progress, WheelParts, write_wheel
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.host import Host
-from stoker.verify.linking.libraries import Linker, SharedLibrary, read_cache
+from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, read_cache
 from stoker.verify.linking.requirements import bringer
 from stoker.verify.pipeline import VerifyRequest, verify
 from stoker.verify.python_probe import python_of
@@ -157,7 +157,8 @@ class _Packaging:
             requirements = pinned(requires, owners)
         else:
             nvidia = [n for n in names_of(requires) if n.startswith("nvidia-")]
-            requirements = without(requires, {bringer(name, nvidia) for name in found.vendored})
+            toolkit = {"cuda-toolkit"} if any(map(CUDA.fullmatch, found.vendored)) else set[str]()
+            requirements = without(requires, toolkit | {bringer(name, nvidia) for name in found.vendored})
         own = frozenset({*found.required, *found.vendored, *own_names(libraries)})
         reasons = reasons_for([*(s.library for s in libraries), *found.vendored.values()], own, found.required)
         asked = self.request.plat

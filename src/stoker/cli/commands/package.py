@@ -4,6 +4,7 @@ runs."""
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import shutil
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from stoker.cli.arguments import as_json
 from stoker.cli.errors import FAILURE, CliError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     except PackagingError as err:
         raise CliError(str(err), FAILURE) from err
     except OSError as err:
-        raise CliError(f"{err.filename or args.output}: {err.strerror or err}; no wheel was written", FAILURE) from err
+        # Of a copy that does not fit, the file's name is that of what was copied.
+        place = args.output if err.errno in _FULL else err.filename or args.output
+        raise CliError(f"{place}: {err.strerror or err}; no wheel was written", FAILURE) from err
     finally:
         progress.end()
     if args.json:
