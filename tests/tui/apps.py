@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -41,6 +41,7 @@ def make_app(
     ascii_only: bool = False,
     no_colour: bool = False,
     go_on: GoOn | None = None,
+    closing: Callable[[], str] = str,
 ) -> StokerApp:
     return StokerApp(
         source,
@@ -51,6 +52,7 @@ def make_app(
         ascii_only=ascii_only,
         no_colour=no_colour,
         clock=lambda: 0.0,
+        closing=closing,
         go_on=GoingOn() if go_on is None and not source.read_only else go_on,
     )
 

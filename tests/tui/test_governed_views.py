@@ -13,7 +13,7 @@ from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
 from stoker.show.tui.input.pending import Act, Pending
-from stoker.show.tui.pages import dashboard_page, decision_lines, header, meters
+from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_list import JobView, ordered
 from stoker.show.tui.pages.job_table import of_expected, table
 from stoker.show.tui.pages.lines import text_of, width_of
@@ -224,7 +224,7 @@ def test_a_memory_chart_is_as_high_as_what_it_shows() -> None:
     for i in range(20):
         small = replace(builds.MACHINE, memory_used=int((1.1 + i / 20) * builds.GIB))
         story.add(10 + i, replace(builds.sampled(0, small), build_rss=builds.GIB // 2))
-    lines = [text_of(line) for line in dashboard_page.timeline(at(story.state), 80, 24, UNICODE)]
+    lines = [text_of(line) for line in timeline_page.timeline(at(story.state), 80, 24, UNICODE)]
     assert any(line.startswith(" 3.0 GiB │") for line in lines), lines
     assert any("budget 55.0 GiB" in line for line in lines), "what does not fit the chart is still told"
 
@@ -234,5 +234,5 @@ def test_the_end_says_how_many_jobs_memory_has_held_back() -> None:
     story.add(3660, ev.JobsWaiting((14, 15), "memory", "needs ~9.1 GiB"), ev.JobsWaiting((16,), "place", "16 run"))
     story.add(3661, ev.JobsWaiting((14,), "room", "kept for 15"), ev.JobMoved(5, "frozen", by="word"))
     state = story.add(3670, ev.BuildEnded("done", 0, "")).state
-    lines = [text(line) for line in dashboard_page.summary(at(state), 80, 24, UNICODE)]
+    lines = [text(line) for line in end_page.summary(at(state), 80, 24, UNICODE)]
     assert any(line.startswith("governed 4 jobs waited for memory, 1 frozen") for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name
-from stoker.show.tui.screens.dashboard_screen import DashboardScreen
+from stoker.show.tui.screens.dashboard_screen import DashboardScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.output_screen import OutputScreen
@@ -177,3 +177,32 @@ async def test_a_key_that_can_do_nothing_says_why(source: object, keys: tuple[st
 async def test_a_key_that_does_something_says_nothing() -> None:
     async with shown(governed(), "plus", "down", "F", "o", "escape", "x") as (app, _pilot):
         assert [n.message for n in app._notifications] == []
+
+
+# -- the timeline's cursor, and the end -----------------------------------------------------------------------------
+
+
+async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> None:
+    async with shown(FakeSource(builds.governed().state), "t", "left", "z", *["left"] * 4, size=(120, 40)) as (
+        app,
+        pilot,
+    ):
+        text = text_of(app)
+        assert "third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o" in text
+        assert "freeze descriptor.cc.o" in text
+        assert "31:06" in text.splitlines()[-7].split()[0]
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, TimelineScreen)
+        assert "freeze descriptor.cc.o" not in text_of(app)
+
+
+async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
+    source = FakeSource(builds.done().state, "ended")
+    async with shown(source, size=(200, 60), closing=lambda: "14 held, 2 frozen, 0 killed") as (app, _pilot):
+        text = text_of(app)
+        assert "compared 14 held, 2 frozen, 0 killed" in text
+        assert "from a shell: stoker report b1" in text
+        assert "memory over the build" in text
+        assert "asked for" in text  # a decision
+        assert sum(not line for line in text.splitlines()) <= 12

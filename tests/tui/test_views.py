@@ -15,7 +15,7 @@ from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.ascii import to_ascii
 from stoker.show.plain import PlainRenderer
-from stoker.show.tui.pages import dashboard_page, decision_lines, failure_page, header, meters
+from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, failure_page, header, meters, timeline_page
 from stoker.show.tui.pages.chart import sample
 from stoker.show.tui.pages.job_details import details
 from stoker.show.tui.pages.job_list import JobView, moved, ordered
@@ -64,7 +64,7 @@ def test_no_page_is_larger_than_its_screen(which: int, width: int, height: int, 
     assert len(dashboard_page.dashboard(m, width, height, g, JobView(3), tail)) <= max(height, 9)
     for line in dashboard_page.dashboard(m, width, height, g, JobView(3), tail):
         assert width_of(fit(line, width)) == width
-    for make in (dashboard_page.timeline, dashboard_page.summary):
+    for make in (timeline_page.timeline, end_page.summary):
         for line in make(m, width, height, g):
             assert width_of(fit(line, width)) == width
 
@@ -90,7 +90,7 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
     assert state.over
     state = replace(state, memory=replace(state.memory, promised=GIB, reserve=GIB))
     m = at(state)
-    for page in (meters.meters(m, 120, UNICODE, 12), dashboard_page.timeline(m, 120, 40, UNICODE)):
+    for page in (meters.meters(m, 120, UNICODE, 12), timeline_page.timeline(m, 120, 40, UNICODE)):
         text = "\n".join(map(text_of, page))
         assert "at most" in text
         assert not any(word in text for word in ("promised", "reserve", " cores", "now ", " free", "running of"))
@@ -103,7 +103,7 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
     story = builds.running(3).add(3725, ev.StopRequested("ann", force=False))
     story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "failed", 50 * GIB))
-    page = dashboard_page.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
+    page = end_page.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
     [*rows] = [text_of(line) for line in page if "obj/long.o" in text_of(line)]
     assert rows
     assert all(row.startswith(UNICODE.warn) for row in rows)
@@ -279,10 +279,10 @@ def test_a_ram_disk_has_a_line_where_there_is_room_and_else_a_place_beside_the_d
 def test_the_end_tells_what_went_to_disk_and_what_was_in_memory() -> None:
     story = builds.running(0, replace(MACHINE, ramdisk=builds.RAMDISK))
     story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, "", written=47 * GIB))
-    shown = "\n".join(text(line) for line in dashboard_page.summary(at(story.state), 80, 24, UNICODE))
+    shown = "\n".join(text(line) for line in end_page.summary(at(story.state), 80, 24, UNICODE))
     assert "written  47.0 GiB to disk, at most 717 MiB in the RAM disk" in shown
     assert "written  48.0 GiB\n" in "\n".join(
-        text(line) for line in dashboard_page.summary(at(builds.done().state), 80, 24, UNICODE)
+        text(line) for line in end_page.summary(at(builds.done().state), 80, 24, UNICODE)
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stoker.cli.errors import CliError
@@ -31,6 +31,8 @@ class TuiOptions:
     theme: Theme
     settings: Settings
     ascii_only: bool
+    closing: Callable[[], str] = str
+    """Makes one more line for the end screen; nothing by default."""
 
 
 def tui_options(theme_name: str | None) -> TuiOptions:
@@ -75,6 +77,7 @@ def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = 
             tick=options.settings.tick,
             go_on=go_on,
             attention=options.settings.attention,
+            closing=options.closing,
             mouse=options.settings.mouse == "on",
         )
     except ScreensError as err:

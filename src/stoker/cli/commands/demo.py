@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from stoker.cli import arguments, early
@@ -15,21 +16,12 @@ from stoker.cli.commands.run import show_own
 from stoker.cli.errors import LEFT, OWN_FAILURE, CliError
 from stoker.cli.narration import say
 from stoker.cli.screen import pick_screen
-from stoker.config.paths import BuildPaths
-from stoker.decide.memory.curves import Point
+from stoker.cli.tui_options import TuiOptions
 from stoker.launch.from_command import bytes_of, command_build
 from stoker.launch.start import start_build
-from stoker.model.events import JobFinished
 from stoker.model.samples import MachineSample
-from stoker.model.units import format_of
-from stoker.record.builds import final_state, is_live
-from stoker.record.journal_reader import read_kinds
+from stoker.record.builds import is_live
 from stoker.sense.proc.schedulers import default_ninja_width
-from stoker.simulate.runner import simulate
-from stoker.simulate.trace import TraceJob
-
-ENOUGH = 2.0**50
-"""Bytes of a machine on paper on which memory stops nobody."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write a small real build into a temporary folder and watch it."""
     from stoker.demo import find_ninja, make_demo
+    from stoker.demo.fight import fight_text
 
     if not 1.0 <= args.seconds <= 3600.0:
         raise CliError("--seconds is a number from 1 to 3600")
@@ -68,9 +61,12 @@ def run(args: argparse.Namespace) -> int:
     paths = start_build(lambda _: apart, say, early.keep)
     status: int | None = None
     try:
-        status = show_own(paths, screen, lasting=False)
+        width = default_ninja_width(int(machine.cpu_available))
+        closing = partial(fight_text, paths, width)
+        own = replace(screen, closing=closing) if isinstance(screen, TuiOptions) else screen
+        status = show_own(paths, own, lasting=False)
         if screen != "json" and not is_live(paths):
-            say(fight_text(paths, machine.cpu_available))
+            say(closing())
         return status
     finally:
         if not is_live(paths) and status != LEFT:  # nor does one that resumes it
@@ -82,30 +78,3 @@ def _machine() -> MachineSample:
     from stoker.sense.machine.machine import MachineReader
 
     return MachineReader(os.getpid(), os.getcwd()).read(0.0)
-
-
-def fight_text(paths: BuildPaths, cores: float) -> str:
-    """Say how the demo's jobs fought for memory, and what ninja would have made of them on so many `cores`."""
-    state = final_state(paths)
-    killed = sum(lost.count for lost in state.lost.values())
-    text = f"{state.restraint.held} held, {state.restraint.frozen} frozen, {killed} killed"
-    width = default_ninja_width(int(cores))
-    wanted = _side_by_side(paths.journal, width)
-    if not wanted or state.machine is None:
-        return text
-    return f"{text}; ninja -j{width} would have wanted {format_of(wanted, state.machine.memory_budget)}"
-
-
-def _side_by_side(journal: Path, width: int) -> float:
-    """Return the bytes that the demo's objects take at most if always `width` of them are made at once, in the order in
-    which ninja started them; by what each was measured to hold over its life, 0 if none was measured."""
-    jobs = {}
-    for record in read_kinds(journal, JobFinished):
-        job = record.event
-        if isinstance(job, JobFinished) and job.lesson is not None and job.output.startswith("obj/"):
-            points = tuple(map(Point, job.lesson.ages, map(float, job.lesson.sizes)))
-            if points[-1].age > 0:
-                jobs[job.jid or 0] = TraceJob(job.output, job.tool, points)
-    if not jobs:
-        return 0.0
-    return simulate([jobs[jid] for jid in sorted(jobs)], width, ENOUGH, f"fixed:{width}").peak

@@ -87,6 +87,7 @@ class StokerApp(ControlApp):
         clock: Callable[[], float] = time.monotonic,
         go_on: GoOn | None = None,
         attention: AttentionSettings = QUIET,
+        closing: Callable[[], str] = str,
     ) -> None:
         super().__init__(
             source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour, go_on=go_on
@@ -100,6 +101,7 @@ class StokerApp(ControlApp):
         self._clock = Clock()
         self._end_shown = self._end_announced = False
         self._pages: dict[str, PageScreen] = {}
+        self._make_closing, self._end_words = closing, ""
         self.failure: BaseException | None = None
         """Why the source has nothing to show."""
 
@@ -208,6 +210,12 @@ class StokerApp(ControlApp):
             self.push_screen(name)
         self._turn_to_end()
 
+    def closing(self) -> str:
+        """What whoever opened the screens adds to the end; made once, when the build is over."""
+        if self.newest.state.over and not self._end_words:
+            self._end_words = self._make_closing()
+        return self._end_words
+
     def show_output(self, offset: int) -> None:
         """The output at a byte offset."""
         self.action_open("output")
@@ -249,6 +257,7 @@ def run_tui(
     go_on: GoOn | None = None,
     attention: AttentionSettings = QUIET,
     mouse: bool = True,
+    closing: Callable[[], str] = str,
 ) -> int | None:
     """Show a build until the person leaves, or has it gone on with by `go_on`.
 
@@ -267,6 +276,7 @@ def run_tui(
         tick=tick,
         go_on=go_on,
         attention=attention,
+        closing=closing,
     )
     try:
         result = app.run(mouse=mouse)

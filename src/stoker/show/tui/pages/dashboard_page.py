@@ -5,30 +5,24 @@ Unaware of Textual; the last line of each page is left to the footer.
 
 from __future__ import annotations
 
-from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
-from stoker.model.state import BuildState, DecisionEntry, FinishedJob
+from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import format_bytes
 from stoker.show import killed_text
-from stoker.show.cache_text import closing_lines
-from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
-from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
-from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, soloist
-from stoker.show.tui.pages.job_table import TOOL_INKS, lately, table
+from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.job_list import JobView, soloist
+from stoker.show.tui.pages.job_table import lately, table
 from stoker.show.tui.pages.lines import (
     BLANK,
-    GAP,
     Line,
     Part,
+    beside,
     elide_end,
-    elide_middle,
     elide_path,
     fit,
-    pad,
     section,
-    width_of,
 )
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import plain_name
@@ -75,7 +69,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail
             decisions_heading(SIDE_WIDTH, g),
             *decision_lines.decisions(m, SIDE_WIDTH, max(0, rest - 1), g, whole=True),
         ]
-        return lines + _beside(main, side, width - SIDE_WIDTH - 3)
+        return lines + beside(main, side, width - SIDE_WIDTH - 3)
     rows = decision_rows(m.state, height)
     if rows:
         lines += [decisions_heading(width, g), *decision_lines.decisions(m, width, rows, g)]
@@ -160,13 +154,6 @@ def _alone_text(m: Moment, g: Glyphs) -> str:
     return f"{name} {runs} ({clean(job.alone_by, 20)}); {wait}{undo}"
 
 
-def _beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
-    height = max(len(left), len(right))
-    left += [BLANK] * (height - len(left))
-    right += [BLANK] * (height - len(right))
-    return [(*fit(a, left_width), Part("   "), *b) for a, b in zip(left, right, strict=True)]
-
-
 def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
     """The running jobs; while there are none, what is going on and the end of the output."""
     if rows <= 0:
@@ -209,176 +196,3 @@ def _expected_rows(state: BuildState) -> int:
 
 def _last(tail: list[Line], rows: int, width: int) -> list[Line]:
     return [fit(line, width) for line in tail[-rows:]] if rows > 0 else []
-
-
-def timeline(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
-    """Memory, running jobs and CPU over the build's whole life, with the decisions marked."""
-    state = m.state
-    lines = [header.title(m, width, g), BLANK] if height >= 18 else [header.title(m, width, g)]
-    points = state.timeline.points
-    columns = width - AXIS_WIDTH
-    if len(points) < 2 or columns < 10 or height < 12:
-        return [*lines, (Part("The timeline needs a few seconds of measurements.", "text_dim"),)]
-    start, end = points[0].time, max(points[-1].time, points[0].time + 1)
-    times = [p.time for p in points]
-
-    def series(values: list[float]) -> list[float]:
-        return sample(times, values, columns, start, end)
-
-    used, own = series([p.memory_used for p in points]), series([p.build_rss for p in points])
-    jobs, cpu = series([p.running for p in points]), series([p.cpu_percent for p in points])
-    deck = series([p.on_deck for p in points])
-    budget = state.machine.memory_budget if state.machine else state.memory_total
-    rows = height - len(lines) - 6 - any(deck)
-    memory_rows = max(3, rows // 2)
-    small = max(2, (rows - memory_rows) // 2)
-    top, label = memory_top(max(*used, *own), budget)
-    lines.append(_legend(state, width, g, budget))
-    areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
-    limit = budget if budget <= top else None
-    lines += chart(areas, top, memory_rows, g, label, limit=limit, limit_ink="memory_limit")
-    most = max(1.0, max(jobs))
-    p = progress_of(state)
-    waiting = f", {p.on_deck} on deck" if any(deck) else ""
-    now = "" if state.over else f"  now {p.running}{waiting}"
-    lines.append((Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(now, "text_dim")))
-    lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
-    if any(deck):
-        lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
-    now = "" if state.over else f"  now {points[-1].cpu_percent:.0f} %"
-    lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
-    lines += chart([Area(cpu, "cpu")], 100, small, g, "100 %")
-    lines.append(marks("decisions", columns, _decision_marks(state, start, end, g)))
-    offset, span = start - state.started, end - start
-    labels = [(i / 4, format_duration(offset + span * i / 4)) for i in range(5)]
-    return [*lines, *time_axis(columns, labels, g)]
-
-
-def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
-    """What is drawn how, and how much it is now; of an ended build how much it was at most."""
-    own = state.memory.build_peak if state.over else state.memory.build
-    used = state.memory.used_peak if state.over else state.machine.memory_used if state.machine else 0
-    parts = [
-        Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
-        Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
-        GAP,
-        Part(f"{g.edges[1]} all {format_bytes(used)}", "memory"),
-        GAP,
-        Part(f"{g.dash} budget", "memory_limit"),
-    ]
-    size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis shows it too
-    return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
-
-
-def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
-    """Where something was decided; what is drawn later covers what many others stand beside: a person's word last."""
-    span = max(1e-9, end - start)
-    ranked = sorted(state.decisions, key=lambda d: (is_person(d), not is_routine(d)))
-    return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]
-
-
-def _decision_mark(decision: DecisionEntry, g: Glyphs) -> tuple[str, str]:
-    if is_person(decision):
-        return g.person, "person"
-    if decision.what.startswith("freeze "):
-        return g.frozen, "frozen"
-    if decision.what.startswith("shed "):
-        return g.killed, "killed"
-    return g.governor, "text_dim" if is_routine(decision) else "text"
-
-
-def summary(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
-    """The end: outcome and why, what it took, the heaviest jobs, what failed, and where the log is."""
-    state, p = m.state, progress_of(m.state)
-    mark, word, ink = {
-        "done": (g.ok, "done", "ok"),
-        "failed": (g.fail, "failed", "error"),
-        "stopped": (g.warn, "stopped", "warn"),
-        None: (g.dot, "not over", "text"),
-    }[state.outcome]
-    code = "exit code unknown" if state.exit_code is None else f"exit code {state.exit_code}"
-    head = [Part(f" {mark} {word} ", f"{ink} bold reverse"), GAP, Part(clean(state.name, 60), "accent bold"), GAP]
-    head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
-    lines: list[Line] = [fit(head, width)]
-    if state.reason and state.reason != word:
-        lines.append((Part(elide_end(clean(state.reason), width, g.ellipsis), ink if ink != "ok" else "text"),))
-    lines.append(BLANK)
-    facts = [
-        (
-            "jobs",
-            f"{p.finished} done"
-            + (f", {p.failed} failed" if p.failed else "")
-            + _not_run(p.total - p.finished - p.failed),
-        ),
-        *(("killed", line) for line in killed_text.cost_lines(state)),
-        ("memory", meters.most_memory(state)),
-        *([("governed", restraint)] if (restraint := _restraint(state)) else []),
-        ("written", meters.written(state)),
-        *(closing_lines(state.cache) if state.cache is not None else []),
-        ("command", header.shown_command(state)),
-        ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
-    ]
-    for label, value in facts:
-        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning matters most
-        lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
-    room = height - len(lines)
-    failures = failed_steps(state)
-    if failures and room >= 4:
-        shown = failures[: max(1, min(len(failures), room // 3))]
-        lines += [BLANK, section(f"failures {len(failures)}", width, g)]
-        for f in shown:
-            status = "" if f.exit_code is None else f"  exit {f.exit_code}"
-            text = elide_path(plain_name(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
-            lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
-    return lines + _rankings(state, width, height - len(lines), g)
-
-
-def _restraint(state: BuildState) -> str:
-    """How the governor kept the build within its memory; empty where it never had to."""
-    held, frozen = state.restraint.held, state.restraint.frozen
-    waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
-    return ", ".join([*([waited] if held else []), *([f"{frozen} frozen"] if frozen else [])])
-
-
-def _not_run(left: int) -> str:
-    return f", {left} not run" if left > 0 else ""
-
-
-def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
-    """The heaviest and the slowest jobs, in what room there is."""
-    heaviest = list(state.history.heaviest)
-    slowest = list(state.history.slowest)
-    if room < 4 or not slowest:
-        return []
-    # What a stop has ended did not fail, and what failed in its last second looks the same.
-    bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
-    if width >= 110 and heaviest:
-        half = (width - 3) // 2
-        left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
-        right = _ranking("slowest jobs", slowest, bad, width - half - 3, room - 1, g)
-        return [BLANK, *_beside(left, right, half)]
-    both = bool(heaviest) and room >= 9
-    lines = (
-        [BLANK, *_ranking("heaviest jobs", heaviest, bad, width, room // 2 - 1 if both else room - 1, g)]
-        if heaviest
-        else []
-    )
-    if both or not heaviest:
-        lines += [BLANK, *_ranking("slowest jobs", slowest, bad, width, room - len(lines) - 1, g)]
-    return lines
-
-
-def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
-    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
-    lines = [section(title, width, g, tail)]
-    for job in jobs[: max(0, rows - 1)]:
-        peak = format_bytes(job.peak_rss) if job.peak_rss else g.dash
-        cells = [
-            Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
-            Part(pad(format_duration(job.seconds), 8, right=True)),
-            Part(pad(peak, 10, right=True)),
-        ]
-        room = width - width_of(cells) - 2
-        mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
-        lines.append((mark, Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room)), *cells))
-    return lines

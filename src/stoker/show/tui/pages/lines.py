@@ -125,6 +125,14 @@ def spread(left: Sequence[Part], right: Sequence[Part], width: int) -> Line:
     return (*fit(left, room), *right) if room > 0 else fit(right, width)
 
 
+def beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
+    """Two columns of lines, the first `left_width` cells wide."""
+    height = max(len(left), len(right))
+    left += [BLANK] * (height - len(left))
+    right += [BLANK] * (height - len(right))
+    return [(*fit(a, left_width), Part("   "), *b) for a, b in zip(left, right, strict=True)]
+
+
 def crop(line: Iterable[Part], start: int, width: int) -> Line:
     """What a window of `width` cells shows of a line from cell `start` on."""
     shown: list[Part] = []

@@ -14,7 +14,8 @@ from stoker.model.state import Job
 from stoker.model.text import spans
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import dashboard_page, failure_page, verification_page
+from stoker.show.tui.pages import dashboard_page, end_page, failure_page, timeline_page, verification_page
+from stoker.show.tui.pages.chart import AXIS_WIDTH
 from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
 from stoker.show.tui.pages.lines import Line, from_spans
 from stoker.show.tui.screens.job_box import JobBox
@@ -161,9 +162,34 @@ class TimelineScreen(PageScreen):
     SCOPE = "timeline"
     BINDINGS = bindings("timeline")
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = timeline_page.TimelineView()
+
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The charts."""
-        return dashboard_page.timeline(self.moment, width, height, self.glyphs)
+        return timeline_page.timeline(self.moment, width, height, self.glyphs, self.view)
+
+    def action_move_cursor(self, by: int) -> None:
+        """The cursor so many columns to the right."""
+        self.view = timeline_page.moved_cursor(self.moment.state, self.view, self.size.width - AXIS_WIDTH, by)
+        self.redraw()
+
+    def action_move(self, by: int) -> None:
+        """The wheel goes back and forth in time."""
+        self.action_move_cursor(by)
+
+    def action_zoom(self, by: int) -> None:
+        """Show half the span, or twice as much."""
+        zoom = max(0, min(timeline_page.MOST_ZOOM, self.view.zoom + by))
+        self.view = timeline_page.TimelineView(zoom, self.view.at)
+        self.redraw()
+
+    def undo(self) -> bool:
+        """Show the whole build again, without a cursor."""
+        had, self.view = self.view != timeline_page.TimelineView(), timeline_page.TimelineView()
+        self.redraw()
+        return had
 
 
 class EndScreen(PageScreen):
@@ -175,7 +201,8 @@ class EndScreen(PageScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The summary."""
         verdict = self._verdict(width)
-        lines = dashboard_page.summary(self.moment, width, height - len(verdict), self.glyphs)
+        closing = self.viewer.closing()
+        lines = end_page.summary(self.moment, width, height - len(verdict), self.glyphs, closing)
         return [lines[0], *verdict, *lines[1:]]
 
     def _verdict(self, width: int) -> list[Line]:

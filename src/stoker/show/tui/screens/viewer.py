@@ -50,6 +50,9 @@ class Viewer(Protocol):
     def act_on(self, job: Job, action: str) -> None:
         """Carry out an action on a job, or ask first."""
 
+    def closing(self) -> str:
+        """Say what whoever opened the screens adds to the end; empty for nothing."""
+
     def show_output(self, offset: int) -> None:
         """Open the output at a byte offset."""
 

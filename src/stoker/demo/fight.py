@@ -1,0 +1,46 @@
+"""How the demonstration's jobs fought for memory, and what ninja alone would have made of them: played on paper.
+
+Unaware of how the build was started and of who is shown the line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stoker.config.paths import BuildPaths
+from stoker.decide.memory.curves import Point
+from stoker.model.events import JobFinished
+from stoker.model.units import format_of
+from stoker.record.builds import final_state
+from stoker.record.journal_reader import read_kinds
+from stoker.simulate.runner import simulate
+from stoker.simulate.trace import TraceJob
+
+ENOUGH = 2.0**50
+"""Bytes of a machine on paper on which memory stops nobody."""
+
+
+def fight_text(paths: BuildPaths, width: int) -> str:
+    """Say how the jobs of a build that has ended fought, and what memory ninja with `-j width` would have wanted."""
+    state = final_state(paths)
+    killed = sum(lost.count for lost in state.lost.values())
+    text = f"{state.restraint.held} held, {state.restraint.frozen} frozen, {killed} killed"
+    wanted = _side_by_side(paths.journal, width)
+    if not wanted or state.machine is None:
+        return text
+    return f"{text}; ninja -j{width} would have wanted {format_of(wanted, state.machine.memory_budget)}"
+
+
+def _side_by_side(journal: Path, width: int) -> float:
+    """Return the bytes that the demo's objects take at most if always `width` of them are made at once, in the order in
+    which ninja started them; by what each was measured to hold over its life, 0 if none was measured."""
+    jobs = {}
+    for record in read_kinds(journal, JobFinished):
+        job = record.event
+        if isinstance(job, JobFinished) and job.lesson is not None and job.output.startswith("obj/"):
+            points = tuple(map(Point, job.lesson.ages, map(float, job.lesson.sizes)))
+            if points[-1].age > 0:
+                jobs[job.jid or 0] = TraceJob(job.output, job.tool, points)
+    if not jobs:
+        return 0.0
+    return simulate([jobs[jid] for jid in sorted(jobs)], width, ENOUGH, f"fixed:{width}").peak

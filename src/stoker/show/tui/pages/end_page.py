@@ -1,0 +1,168 @@
+"""The end screen: what came of a build, what it cost, what a person may do next, and how it went. Pure.
+
+Unaware of Textual; the last line of the page is left to the footer.
+"""
+
+from __future__ import annotations
+
+from stoker.model.killed import failed_steps
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState, FinishedJob
+from stoker.model.text import clean
+from stoker.model.units import format_bytes, format_duration
+from stoker.show import killed_text
+from stoker.show.cache_text import closing_lines
+from stoker.show.tui.pages import decision_lines, header, meters
+from stoker.show.tui.pages.job_list import TOOL_NAMES
+from stoker.show.tui.pages.job_table import TOOL_INKS
+from stoker.show.tui.pages.lines import (
+    BLANK,
+    GAP,
+    Line,
+    Part,
+    beside,
+    elide_end,
+    elide_middle,
+    elide_path,
+    fit,
+    pad,
+    section,
+    width_of,
+)
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.pages.names import plain_name
+from stoker.show.tui.pages.timeline_page import memory_of_life
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+MOST_RANKED = 10
+"""Jobs in each of the lists of the largest and the slowest."""
+
+LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
+"""Lines for the memory over the build, and those from which decisions are listed below it."""
+
+
+def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") -> list[Line]:
+    """The end: outcome and why, what it took, what failed, the heaviest jobs, and how it went where there is room.
+
+    `closing` is what whoever opened the screens has to say of it, too.
+    """
+    state, p = m.state, progress_of(m.state)
+    mark, word, ink = {
+        "done": (g.ok, "done", "ok"),
+        "failed": (g.fail, "failed", "error"),
+        "stopped": (g.warn, "stopped", "warn"),
+        None: (g.dot, "not over", "text"),
+    }[state.outcome]
+    code = "exit code unknown" if state.exit_code is None else f"exit code {state.exit_code}"
+    head = [Part(f" {mark} {word} ", f"{ink} bold reverse"), GAP, Part(clean(state.name, 60), "accent bold"), GAP]
+    head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
+    lines: list[Line] = [fit(head, width)]
+    if state.reason and state.reason != word:
+        lines.append((Part(elide_end(clean(state.reason), width, g.ellipsis), ink if ink != "ok" else "text"),))
+    lines.append(BLANK)
+    facts = [
+        (
+            "jobs",
+            f"{p.finished} done"
+            + (f", {p.failed} failed" if p.failed else "")
+            + _not_run(p.total - p.finished - p.failed),
+        ),
+        *(("killed", line) for line in killed_text.cost_lines(state)),
+        ("memory", meters.most_memory(state)),
+        *([("governed", restraint)] if (restraint := _restraint(state)) else []),
+        *([("compared", clean(closing))] if closing else []),
+        ("written", meters.written(state)),
+        *(closing_lines(state.cache) if state.cache is not None else []),
+        ("command", header.shown_command(state)),
+        ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
+        ("next", _next(m)),
+    ]
+    for label, value in facts:
+        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning matters most
+        lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
+    room = height - len(lines)
+    failures = failed_steps(state)
+    if failures and room >= 4:
+        shown = failures[: max(1, min(len(failures), room // 3))]
+        lines += [BLANK, section(f"failures {len(failures)}", width, g)]
+        for f in shown:
+            status = "" if f.exit_code is None else f"  exit {f.exit_code}"
+            text = elide_path(plain_name(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
+            lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
+    room = height - len(lines)
+    lines += _rankings(state, width, min(room, 2 * (MOST_RANKED + 3)), g)
+    return lines + _course(m, width, height - len(lines), g)
+
+
+def _next(m: Moment) -> str:
+    """What a person may do now, by key and by command."""
+    name = clean(m.state.id)
+    keys = f"{m.key('output')} its output, {m.key('timeline')} how it went, {m.key('decisions')} why"
+    if m.state.outcome == "done":
+        return f"{keys}; from a shell: stoker report {name}"
+    return f"{m.key('failures')} what failed, {keys}; from a shell: stoker run --resume {name}"
+
+
+def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
+    """How it went, in what room is left: the memory over the whole build, and below it what was decided."""
+    if room < LEAST_LIFE:
+        return []
+    wanted = len(decision_lines.entries(m.state)) + 2
+    rows = min(MOST_LIFE, room - 2, max(MOST_LIFE // 3, room - 2 - wanted))
+    drawn = memory_of_life(m.state, width, rows, g)
+    lines = [BLANK, section("memory over the build", width, g), *drawn] if drawn else []
+    left = room - len(lines) - 2
+    if left < LEAST_DECISIONS or not decision_lines.entries(m.state):
+        return lines
+    return [*lines, BLANK, section("decisions", width, g), *decision_lines.decisions(m, width, left, g)]
+
+
+def _restraint(state: BuildState) -> str:
+    """How the governor kept the build within its memory; empty where it never had to."""
+    held, frozen = state.restraint.held, state.restraint.frozen
+    waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
+    return ", ".join([*([waited] if held else []), *([f"{frozen} frozen"] if frozen else [])])
+
+
+def _not_run(left: int) -> str:
+    return f", {left} not run" if left > 0 else ""
+
+
+def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
+    """The heaviest and the slowest jobs, in what room there is."""
+    heaviest = list(state.history.heaviest)
+    slowest = list(state.history.slowest)
+    if room < 4 or not slowest:
+        return []
+    # What a stop has ended did not fail, and what failed in its last second looks the same.
+    bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
+    if width >= 110 and heaviest:
+        half = (width - 3) // 2
+        left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
+        right = _ranking("slowest jobs", slowest, bad, width - half - 3, room - 1, g)
+        return [BLANK, *beside(left, right, half)]
+    both = bool(heaviest) and room >= 9
+    lines = (
+        [BLANK, *_ranking("heaviest jobs", heaviest, bad, width, room // 2 - 1 if both else room - 1, g)]
+        if heaviest
+        else []
+    )
+    if both or not heaviest:
+        lines += [BLANK, *_ranking("slowest jobs", slowest, bad, width, room - len(lines) - 1, g)]
+    return lines
+
+
+def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
+    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
+    lines = [section(title, width, g, tail)]
+    for job in jobs[: max(0, rows - 1)]:
+        peak = format_bytes(job.peak_rss) if job.peak_rss else g.dash
+        cells = [
+            Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
+            Part(pad(format_duration(job.seconds), 8, right=True)),
+            Part(pad(peak, 10, right=True)),
+        ]
+        room = width - width_of(cells) - 2
+        mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
+        lines.append((mark, Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room)), *cells))
+    return lines

@@ -1,0 +1,222 @@
+"""The timeline: memory, jobs, CPU and decisions of a whole build or a part of it, and what was at one moment. Pure.
+
+Unaware of Textual; the last line of the page is left to the footer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stoker.model.progress import progress_of
+from stoker.model.state import BuildState, DecisionEntry, Notice
+from stoker.model.timeline import TimelinePoint
+from stoker.model.units import format_bytes, format_duration
+from stoker.show.governing_text import is_person, is_routine
+from stoker.show.tui.pages import decision_lines, header
+from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, width_of
+from stoker.show.tui.pages.moment import Moment, time_of_day
+from stoker.show.tui.pages.names import plain_name
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+MOST_ZOOM = 8
+"""How often the span may be halved."""
+
+LEAST_COLUMNS = 10
+"""Columns below which there is nothing to see."""
+
+DETAIL_ROWS = 4
+"""Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """How often the whole span was halved, and the Unix time at the cursor; None without one."""
+
+    zoom: int = 0
+    at: float | None = None
+
+
+def span_of(state: BuildState, view: TimelineView) -> tuple[float, float]:
+    """The Unix times at both ends of the charts: the newest part of the build, or what lies around the cursor."""
+    points = state.timeline.points
+    start, end = points[0].time, max(points[-1].time, points[0].time + 1)
+    length = (end - start) / 2**view.zoom
+    if view.at is None:
+        return end - length, end
+    first = min(max(start, view.at - length / 2), end - length)
+    return first, first + length
+
+
+def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -> TimelineView:
+    """The cursor `by` columns to the right; from nowhere it begins at the end."""
+    points = state.timeline.points
+    if len(points) < 2 or columns < 1:
+        return view
+    start, end = span_of(state, view)
+    at = end if view.at is None else view.at + by * (end - start) / columns
+    return TimelineView(view.zoom, min(points[-1].time, max(points[0].time, at)))
+
+
+def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView = TimelineView()) -> list[Line]:
+    """Memory, running jobs and CPU over the build's life or a part of it, with the decisions marked."""
+    state = m.state
+    lines = [header.title(m, width, g), BLANK] if height >= 18 else [header.title(m, width, g)]
+    points, columns = state.timeline.points, width - AXIS_WIDTH
+    if len(points) < 2 or columns < LEAST_COLUMNS or height < 12:
+        return [*lines, (Part("The timeline needs a few seconds of measurements.", "text_dim"),)]
+    start, end = span_of(state, view)
+    detail = DETAIL_ROWS if view.at is not None and height >= 12 + DETAIL_ROWS else 0
+    lines += _charts(m, columns, height - len(lines) - detail, g, (start, end))
+    offset = start - state.started
+    labels = [(i / 4, format_duration(offset + (end - start) * i / 4)) for i in range(5)]
+    lines += [marks("decisions", columns, _decision_marks(state, start, end, g)), *time_axis(columns, labels, g)]
+    if view.at is None:
+        return lines
+    column = AXIS_WIDTH + min(columns - 1, int((view.at - start) / (end - start) * columns))
+    first = 3 if height >= 18 else 2
+    lines[first:-1] = [_struck(line, column, g) for line in lines[first:-1]]
+    return [*lines, *_moment_lines(state, view.at, (end - start) / columns, width, g)[:detail]]
+
+
+def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """A legend and the memory over the whole build, in `rows` lines with the axis; none where too little is known."""
+    points = state.timeline.points
+    if len(points) < 2 or rows < 6 or width - AXIS_WIDTH < LEAST_COLUMNS:
+        return []
+    span = points[0].time, max(points[-1].time, points[0].time + 1)
+    lines = _memory(state, width - AXIS_WIDTH, rows - 3, g, points, span)
+    offset = span[0] - state.started
+    labels = [(i / 4, format_duration(offset + (span[1] - span[0]) * i / 4)) for i in range(5)]
+    return [*lines, *time_axis(width - AXIS_WIDTH, labels, g)]
+
+
+def _memory(
+    state: BuildState, columns: int, rows: int, g: Glyphs, points: tuple[TimelinePoint, ...], span: tuple[float, float]
+) -> list[Line]:
+    """The legend, and `rows` lines of memory."""
+    times = [p.time for p in points]
+    used, own = (
+        sample(times, values, columns, *span)
+        for values in ([p.memory_used for p in points], [p.build_rss for p in points])
+    )
+    budget = state.machine.memory_budget if state.machine else state.memory_total
+    top, label = memory_top(max(*used, *own), budget)
+    areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
+    limit = budget if budget <= top else None
+    legend = _legend(state, columns + AXIS_WIDTH, g, budget)
+    return [legend, *chart(areas, top, rows, g, label, limit=limit, limit_ink="memory_limit")]
+
+
+def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, float]) -> list[Line]:
+    """Memory, jobs and CPU, in the lines that the marks and the axis leave of `height`."""
+    state = m.state
+    recent = state.recent.points
+    finer = state.recent.spacing < state.timeline.spacing and len(recent) > 1 and recent[0].time <= span[0]
+    points = recent if finer else state.timeline.points
+    shown = tuple(p for p in points if span[0] <= p.time <= span[1]) or points[-1:]
+    times = [p.time for p in shown]
+
+    def series(values: list[float]) -> list[float]:
+        return sample(times, values, columns, *span)
+
+    jobs, cpu = series([p.running for p in shown]), series([p.cpu_percent for p in shown])
+    deck = series([p.on_deck for p in shown])
+    rows = height - 6 - any(deck)
+    memory_rows = max(3, rows // 2)
+    small = max(2, (rows - memory_rows) // 2)
+    lines = _memory(state, columns, memory_rows, g, shown, span)
+    most, p = max(1.0, max(jobs)), progress_of(state)
+    waiting = f", {p.on_deck} on deck" if any(deck) else ""
+    now = "" if state.over else f"  now {p.running}{waiting}"
+    lines.append((Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(now, "text_dim")))
+    lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
+    if any(deck):
+        lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
+    now = "" if state.over else f"  now {state.timeline.points[-1].cpu_percent:.0f} %"
+    lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
+    return [*lines, *chart([Area(cpu, "cpu")], 100, small, g, "100 %")]
+
+
+def _struck(line: Line, cell: int, g: Glyphs) -> Line:
+    """A line of single-cell characters with the cursor through it."""
+    parts, at = list[Part](), 0
+    for part in fit(line, max(width_of(line), cell + 1)):
+        left = cell - at
+        at += len(part.text)
+        if 0 <= left < len(part.text):
+            cut = (part.text[:left], g.mark, part.text[left + 1 :])
+            parts += [
+                Part(text, ink) for text, ink in zip(cut, (part.ink, "accent bold", part.ink), strict=True) if text
+            ]
+        else:
+            parts.append(part)
+    return tuple(parts)
+
+
+def _moment_lines(state: BuildState, at: float, step: float, width: int, g: Glyphs) -> list[Line]:
+    """What was at one moment: figures, the jobs that are still known, and what was decided near it."""
+    point = max((p for p in state.timeline.points if p.time <= at), key=lambda p: p.time, default=None)
+    if point is None:
+        return []
+    when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
+    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} run"
+    figures += f", {point.on_deck} on deck" if point.on_deck else ""
+    lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
+    known = sorted(_jobs_at(state, at), reverse=True)
+    named = [(Part(f"{format_bytes(size):>8}  " if size else " " * 10, "text_dim"), name) for size, name in known[:2]]
+    lines += [(size, Part(elide_path(name, width - 12, g.ellipsis))) for size, name in named]
+    more = max(point.running, len(known)) - len(named)
+    if named and more:
+        lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
+    if not named:
+        lines.append((Part("the jobs of that moment are not kept any more: stoker events has all", "text_dim"),))
+    near = [e for e in decision_lines.entries(state) if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
+    nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
+    return [*lines, decision_lines.entry_line(nearest, width, g)] if nearest is not None else lines
+
+
+def _jobs_at(state: BuildState, at: float) -> Iterator[tuple[int, str]]:
+    """The memory at its peak and the name of each job that is known to have run then."""
+    history = state.history
+    ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
+    for past in ended.values():
+        if past.ended - past.seconds <= at <= past.ended:
+            yield past.peak_rss or 0, plain_name(past.output)
+    for job in state.jobs.values():
+        if job.running_since is not None and job.running_since <= at:
+            yield job.peak_rss, plain_name(job.output)
+
+
+def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
+    """What is drawn how, and how much it is now; of an ended build how much it was at most."""
+    own = state.memory.build_peak if state.over else state.memory.build
+    used = state.memory.used_peak if state.over else state.machine.memory_used if state.machine else 0
+    parts = [
+        Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
+        Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
+        GAP,
+        Part(f"{g.edges[1]} all {format_bytes(used)}", "memory"),
+        GAP,
+        Part(f"{g.dash} budget", "memory_limit"),
+    ]
+    size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis shows it too
+    return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
+
+
+def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
+    """Where something was decided; what is drawn later covers what many others stand beside: a person's word last."""
+    span = max(1e-9, end - start)
+    ranked = sorted(state.decisions, key=lambda d: (is_person(d), not is_routine(d)))
+    return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]
+
+
+def _decision_mark(decision: DecisionEntry, g: Glyphs) -> tuple[str, str]:
+    if is_person(decision):
+        return g.person, "person"
+    if decision.what.startswith("freeze "):
+        return g.frozen, "frozen"
+    if decision.what.startswith("shed "):
+        return g.killed, "killed"
+    return g.governor, "text_dim" if is_routine(decision) else "text"
