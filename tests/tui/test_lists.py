@@ -183,10 +183,8 @@ async def test_a_key_that_does_something_says_nothing() -> None:
 
 
 async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> None:
-    async with shown(FakeSource(builds.governed().state), "t", "left", "z", *["left"] * 4, size=(120, 40)) as (
-        app,
-        pilot,
-    ):
+    keys = ("t", "left", "z", *["left"] * 4)
+    async with shown(FakeSource(builds.governed().state), *keys, size=(120, 40)) as (app, pilot):
         text = text_of(app)
         assert "third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o" in text
         assert "freeze descriptor.cc.o" in text

@@ -10,7 +10,9 @@ from textual.pilot import Pilot
 
 from stoker.model import events as ev
 from stoker.model.units import format_bytes
+from stoker.show.tui.pages.lines import text_of as plain
 from stoker.show.tui.screens.output_screen import ABOVE, OutputScreen
+from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.text_log import ERRORS, SHOWN, TextLog, pattern_of, scan, scan_back
 
 from . import builds
@@ -263,3 +265,31 @@ async def test_at_the_end_of_the_output_it_says_that_the_build_has_ended() -> No
     async with shown(source, "o") as (app, pilot):
         await settle(pilot)
         assert "the build has ended: failed" in text_of(app)
+
+
+async def test_a_search_says_which_of_how_many_places_is_shown_and_marks_it() -> None:
+    log = b"".join(b"needle %d and Needle\n" % i if i % 10 == 0 else b"hay\n" for i in range(100))
+    async with shown(FakeSource(builds.running(3).state, log=log), "o", "home") as (app, pilot):
+        await find(pilot, "needle")
+        await settle(pilot)
+        assert "1 of 20" in text_of(app)
+        await pilot.press("n", "n")
+        await searched(pilot)
+        await settle(pilot)
+        assert "3 of 20" in text_of(app)
+        line = next(line for line in app.screen.query_one(Page).lines if "needle 10 " in plain(line))
+        marked = [part.ink for part in line if part.text.lower() == "needle"]
+        assert marked == ["accent bold reverse", "cursor_text on cursor"]
+
+
+async def test_long_lines_are_wrapped_by_a_key_and_nothing_of_them_is_lost() -> None:
+    log = b"".join(b"%d %s end%d\n" % (i, b"x" * 200, i) for i in range(50))
+    async with shown(FakeSource(builds.running(3).state, log=log), "o", "home") as (app, pilot):
+        assert "end0" not in text_of(app)
+        await pilot.press("w")
+        assert "end0" in text_of(app)
+        assert "end5" in text_of(app)
+        await pilot.press("pagedown")
+        assert "end7" in text_of(app)
+        await pilot.press("end")
+        assert "end49" in text_of(app)

@@ -130,6 +130,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("log.last", "output", "end,G", "The end, and follow new output", "follow", palette=False),
     KeyAction("log.left", "output", "left", "Scroll to the left", palette=False, call="shift(-20)"),
     KeyAction("log.right", "output", "right", "Scroll to the right", palette=False, call="shift(20)"),
+    KeyAction("log.wrap", "output", "w", "Long lines on several rows, or cut", "wrap"),
     KeyAction("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
     KeyAction("log.next", "output", "n", "The next place found", palette=False),
     KeyAction("log.previous", "output", "N", "The place found before", palette=False),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from textual.app import ComposeResult
 from textual.widgets import Input
@@ -18,7 +20,7 @@ from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of
+from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
@@ -28,6 +30,9 @@ MAX_ERRORS = 2000
 
 DOUBTFUL = 8192
 """Bytes kept of a line about a failed job."""
+
+MAX_HITS, COUNTED = 2000, 256 * 2**20
+"""Places found that are counted, and in how many bytes of a log: a person looks at a few."""
 
 ABOVE = 3
 """Lines shown above a place that was jumped to."""
@@ -52,6 +57,10 @@ class OutputScreen(PageScreen):
         self._doubtful: dict[int, LogLine] = {}
         self._pattern: re.Pattern[bytes] | None = None
         self._found = -1
+        self.wrapped = False
+        self._hits: list[int] = []
+        self._counted_to = 0
+        self._lines_shown = 1
 
     def compose(self) -> ComposeResult:
         """The page, and the search line that is hidden at first."""
@@ -72,13 +81,24 @@ class OutputScreen(PageScreen):
             if self.follow:
                 self.top = log.tail(rows)
             shown = log.lines(self.top, rows)
-        limit = self.left + width + 8
+        limit = width * rows if self.wrapped else self.left + width + 8
         drawn = [inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line)) for line in shown]
         drawn = [(*self._ours(raw), *line) for raw, line in zip(shown, drawn, strict=True)]
-        lines = [crop(self._marked(line), self.left, width) for line in drawn]
+        drawn = [self._marked(line, raw) for raw, line in zip(shown, drawn, strict=True)]
+        pieces = [self._pieces(line, width, rows) for line in drawn]
+        self._lines_shown = _fitting(pieces[::-1] if self.follow else pieces, rows)
+        every = [piece for of_line in pieces for piece in of_line]
+        lines = every[-rows:] if self.follow else every[:rows]
         lines += [()] * (rows - len(lines))
-        end = shown[-1].next if shown else 0
+        end = shown[-1 if self.follow else self._lines_shown - 1].next if shown else 0
         return [*lines, self._status(width, end, log.size())]
+
+    def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
+        """The rows that a line takes: one window on it, or as many as it needs on a screen of `rows`."""
+        if not self.wrapped:
+            return [crop(line, self.left, width)]
+        count = min(rows, max(1, -(-width_of(line) // width)))
+        return [crop(line, at * width, width) for at in range(count)]
 
     def _visible_errors(self, rows: int) -> list[int]:
         errors = self._counted_errors()
@@ -108,21 +128,48 @@ class OutputScreen(PageScreen):
     def _counts_at(self, hit: int) -> bool:
         return self._counts(self._log.line_at(self._log.start_of(hit)))
 
-    def _marked(self, line: Line) -> Line:
-        """The words that were searched for, reversed."""
+    def _marked(self, line: Line, raw: LogLine) -> Line:
+        """The words that were searched for, reversed; the place that was jumped to last stands out."""
         if not self.words:
             return line
         text = text_of(line)
         found, words = (text, self.words) if self.words != self.words.lower() else (text.lower(), self.words)
         at = found.find(words) if len(found) == len(text) else -1
         marked: list[Part] = []
-        done = 0
+        done, current = 0, self._place_in(raw)
         while at >= 0:
             marked += crop_text(line, done, at)
-            marked.append(Part(text[at : at + len(words)], "cursor_text on cursor"))
+            ink = "accent bold reverse" if current == 0 else "cursor_text on cursor"
+            marked.append(Part(text[at : at + len(words)], ink))
+            current -= 1
             done = at + len(words)
             at = found.find(words, done)
         return (*marked, *crop_text(line, done, len(text)))
+
+    def _place_in(self, raw: LogLine) -> int:
+        """Which of a line's places was jumped to last, from 0; less if none of them."""
+        if self._pattern is None or not raw.start <= self._found < raw.next:
+            return -1
+        return sum(1 for _ in self._pattern.finditer(raw.raw[: self._found - raw.start]))
+
+    def _found_text(self) -> str:
+        """Which of the places found is shown: 3 of 17."""
+        at = bisect_left(self._hits, self._found)
+        if not self.words or at == len(self._hits) or self._hits[at] != self._found:
+            return ""
+        more = "+" if len(self._hits) >= MAX_HITS or self._counted_to < min(self._log.size(), COUNTED) else ""
+        return f"{at + 1} of {len(self._hits)}{more}  "
+
+    async def _count(self, pattern: re.Pattern[bytes]) -> None:
+        """Find all places, from where the last count ended."""
+        end = min(self._log.size(), COUNTED)
+        async for portion in scan(self.viewer.source.log, pattern, self._counted_to, end):
+            self._hits += portion.hits
+            self._counted_to = portion.at
+            if len(self._hits) >= MAX_HITS:
+                break
+            await asyncio.sleep(0)
+        self.redraw()
 
     def _status(self, width: int, end: int, size: int) -> Line:
         outcome = self.moment.state.outcome
@@ -132,11 +179,13 @@ class OutputScreen(PageScreen):
             count = len(self._counted_errors())
             place = "1 line that looks like an error" if count == 1 else f"{count} lines that look like errors"
         right = [
-            Part(f"{self.note}  " if self.note else "", "accent"),
+            Part(self._found_text() + (f"{self.note}  " if self.note else ""), "accent"),
             Part(f"{place}  {format_bytes(size)}", "text_dim"),
         ]
         title = "errors only" if self.only_errors else "output"
-        if self.left:
+        if self.wrapped:
+            title += ", wrapped"
+        elif self.left:
             title += f", from column {self.left + 1}"
         return spread(section(title, width, self.glyphs), [Part(" "), *right], width)
 
@@ -154,7 +203,7 @@ class OutputScreen(PageScreen):
             self.top = log.back(self.top, -by)
             self.follow = False
         elif not self.follow:
-            last = log.tail(self._rows())
+            last = log.tail(self._lines_shown if self.wrapped else self._rows())
             self.top = min(last, next(iter(log.lines(self.top, by + 1)[by:]), log.line_at(self.top)).start)
             self.follow = self.top >= last
         self.redraw()
@@ -167,11 +216,16 @@ class OutputScreen(PageScreen):
 
     def action_move_page(self, by: int) -> None:
         """So many pages down."""
-        self.action_move(by * self._rows())
+        self.action_move(by * (self._lines_shown if self.wrapped else self._rows()))
 
     def action_shift(self, by: int) -> None:
         """So many columns to the right."""
         self.left = max(0, self.left + by)
+        self.redraw()
+
+    def action_log_wrap(self) -> None:
+        """Show long lines on several rows, or cut."""
+        self.wrapped = not self.wrapped
         self.redraw()
 
     def action_log_first(self) -> None:
@@ -218,12 +272,14 @@ class OutputScreen(PageScreen):
         self.words = event.value[:LONGEST]
         self._pattern = pattern_of(self.words) if self.words else None
         self._found = self.top - 1
+        self._hits, self._counted_to = [], 0
         self.action_log_next()
 
     def action_log_next(self) -> None:
         """The next place; after the last one, the first."""
         if self._pattern is not None:
             self.run_worker(self._search(self._pattern, forward=True), exclusive=True, group="search")
+            self.run_worker(self._count(self._pattern), exclusive=True, group="count")
 
     def action_log_previous(self) -> None:
         """The place before; before the first one, the last."""
@@ -290,6 +346,12 @@ class OutputScreen(PageScreen):
         """Let keys and frames through, and say how far the search is once it takes long."""
         self.note = note
         await asyncio.sleep(0)
+
+
+def _fitting(pieces: Sequence[Sequence[Line]], rows: int) -> int:
+    """How many of these lines are seen on so many rows; one at least."""
+    taken = list(accumulate(len(of_line) for of_line in pieces))
+    return max(1, sum(rows_so_far <= rows for rows_so_far in taken))
 
 
 def maybe_failed(raw: bytes) -> bool:
