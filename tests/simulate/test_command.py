@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from stoker.cli.main import main
+from stoker.simulate.runner import simulate
+from stoker.simulate.trace import read
 
 MACHINE = ["--ram", "32G", "--cores", "16"]
 CONTRACT = {"policy", "makespan", "peak", "kills", "lost_seconds", "idle", "bound"}
@@ -75,3 +77,11 @@ def test_bad_usage_is_one_line_with_a_remedy(
     assert out == ""
     assert len(err.splitlines()) == 1
     assert remedy in err
+
+
+def test_how_far_a_build_on_paper_is_can_be_followed(trace: str) -> None:
+    shares: list[float] = []
+    simulate(read(Path(trace)), 16, 32 * 2**30, far=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(set(shares)) > 3

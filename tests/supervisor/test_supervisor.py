@@ -270,6 +270,7 @@ def test_what_is_to_run_and_how_it_ended_is_for_the_owner_alone(start: Start) ->
     paths = start("true")
     exit_of(paths)
     assert {f.stat().st_mode & 0o777 for f in (paths.spec, paths.exit, paths.supervisor)} == {0o600}
+    assert not paths.exit.with_name("exit.json.new").exists()  # it is written once: room for the next is not needed
 
 
 def test_a_disk_that_takes_only_a_part_of_a_file_leaves_the_one_that_was_there(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ def reserve(path: str) -> None:
         os.close(fd)
 
 
-def write_reserved(path: str, data: bytes) -> None:
-    """Replace `path`, whole or not at all, in its spare file's room; its own becomes the next spare. Raises OSError."""
+def write_reserved(path: str, data: bytes, *, last: bool = False) -> None:
+    """Replace `path`, whole or not at all, in its spare file's room; its own becomes the next spare, unless this is the
+    `last` time. Raises OSError."""
     fd = os.open(spare_of(path), os.O_WRONLY | os.O_CREAT, 0o600)  # not O_TRUNC, which would give the block away
     try:
         written = 0
@@ -36,6 +37,9 @@ def write_reserved(path: str, data: bytes) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+    if last:
+        os.replace(spare_of(path), path)
+        return
     before = path + ".old"
     with contextlib.suppress(OSError):
         os.link(path, before)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from stoker.model.report import FileReport, Problem, Report
-from stoker.model.text import clean
+from stoker.model.text import Ink, Span, clean, sgr
 from stoker.model.units import format_bytes
 from stoker.show.verification_text import verdict_reason
 from stoker.verify.archs import arch_named
@@ -41,12 +41,14 @@ _MAX_FILES = 12
 _MAX_NAMES = 3
 _MAX_PROBLEMS = 30
 
+_GOOD, _PARTLY, _BAD = Ink(fg="green", bold=True), Ink(fg="yellow", bold=True), Ink(fg="red", bold=True)
+
 _INKS = {
-    "All of it will run": "32", "runs": "32", "It will run in part": "33", "RUNS IN PART": "33",
-    "runs, slow first start": "33", "warning:": "33", "Something will not run": "31", "WILL NOT RUN": "31",
-    "Something cannot be read": "31", "ERROR:": "31", "MISSING": "31",
+    "All of it will run": _GOOD, "runs": _GOOD, "It will run in part": _PARTLY, "RUNS IN PART": _PARTLY,
+    "runs, slow first start": _PARTLY, "warning:": _PARTLY, "Something will not run": _BAD, "WILL NOT RUN": _BAD,
+    "Something cannot be read": _BAD, "ERROR:": _BAD, "MISSING": _BAD,
 }  # fmt: skip
-"""ECMA-48 colours, those of the terminal's own: green, yellow, red."""
+"""In the terminal's own colours."""
 
 _INKED = re.compile("|".join(rf"(?:^|(?<=  )){re.escape(t)}(?=[.:]?(?: |$))" for t in sorted(_INKS, key=len)[::-1]))
 
@@ -89,7 +91,7 @@ def verdict_line(report: Report) -> str:
 
 
 def _inked(line: str) -> str:
-    return _INKED.sub(lambda m: f"\x1b[1;{_INKS[m[0]]}m{m[0]}\x1b[0m", line)
+    return _INKED.sub(lambda m: sgr([Span(m[0], _INKS[m[0]])], colour=True), line)
 
 
 def _devices(report: Report, width: int) -> list[str]:

@@ -50,14 +50,17 @@ def simulate(
     *,
     others: float = 0.0,
     level: int | None = None,
+    far: Callable[[float], None] = lambda _: None,
 ) -> Result:
     """Run the whole build under a policy; raises UnknownPolicyError. `others` is the cores' worth of other work beside
-    it; `level` the most jobs at once that stoker may run, None for its own choice."""
+    it; `level` the most jobs at once that stoker may run, None for its own choice; `far` is called with how far it is,
+    from 0 to 1."""
     jobs = tuple(jobs)
     driver = driver_of(policy, prediction, seed, level)
     machine = Machine(jobs, cores, ram, others)
     while not machine.over:
         machine.advance(driver.tick(machine))
+        far(machine.tally.finished / len(jobs))
     tally = machine.tally
     spent = sum(j.cpu for j in jobs) + tally.lost
     bound = lower_bound(jobs, cores, ram - reserve_of(ram))

@@ -420,7 +420,7 @@ class Supervisor:
     def write_exit_file(self) -> None:
         """What every viewer waits for."""
         record = ExitRecord(self.exit_code, time.time(), self.build_signal, self.step, self.stop is not None)
-        self.write_file("exit.json", dump(record))
+        self.write_file("exit.json", dump(record), last=True)
 
     def announce_end(self) -> None:
         """No engine could: call the person's notify command, and leave it to its own limit."""
@@ -442,11 +442,14 @@ class Supervisor:
                 document = dump(HookDocument("end", facts["STOKER_MESSAGE"]))
                 call_hook(self.notify, self.cwd, self.path("notify.log"), facts, document)
 
-    def write_file(self, name: str, data: bytes) -> bool:
-        """Whole or not at all; a full disk is tried again, since the exit status must not be lost."""
+    def write_file(self, name: str, data: bytes, *, last: bool = False) -> bool:
+        """Whole or not at all, and for the `last` time without room for the next one.
+
+        A full disk is tried again, since the exit status must not be lost.
+        """
         for pause in (0.1, 1.0, 5.0, 0.0):
             try:
-                write_reserved(self.path(name), data)
+                write_reserved(self.path(name), data, last=last)
             except OSError:
                 time.sleep(pause)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -115,25 +115,29 @@ def _write(jobs: Iterable[TraceJob], path: Path) -> int:
     return 0
 
 
+def _part_of(far: Callable[[float], None], number: int, parts: int) -> Callable[[float], None]:
+    """Return what is called with how far one of several equal parts is, and calls `far` with how far all is."""
+    return lambda share: far((number + share) / parts)
+
+
 def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBuild | None) -> list[Result]:
     prediction: Prediction = args.predictions or "noisy"
     others, level = (0.0, None) if paper is None else (paper.others, paper.level)
 
-    def result(policy: str) -> Result:
-        return simulate(jobs, args.cores, args.ram, policy, prediction, args.seed, others=others, level=level)
+    def result(policy: str, far: Callable[[float], None]) -> Result:
+        return simulate(jobs, args.cores, args.ram, policy, prediction, args.seed, others=others, level=level, far=far)
 
     if args.policy:
         try:
             driver_of(args.policy)
         except UnknownPolicyError as err:
             raise CliError(str(err)) from err
-        return [result(args.policy)]
+        with progress("simulating") as far:
+            return [result(args.policy, far)]
     names = ("stoker", f"fixed:{args.cores}", f"load:{args.cores}", "kill-and-restart", "psi")
     with progress("simulating") as far:
-        results = []
-        for number, name in enumerate(names):
-            results.append(result(name))
-            far((number + 1) / (len(names) + 1))
+        parts = len(names) + 1
+        results = [result(name, _part_of(far, number, parts)) for number, name in enumerate(names)]
         best = best_fixed(jobs, args.cores, args.ram, others)
     if best is not None and best.policy not in names:
         results.insert(1, best)
