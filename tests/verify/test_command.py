@@ -330,8 +330,8 @@ def test_on_a_terminal_the_page_has_its_width_and_colours_and_the_verdict_again_
     assert [i for i, line in enumerate(plain) if line.startswith("It will run in part: on H100")][1:] == [
         len(plain) - (plain.index("", first) - first)
     ]
-    assert "\x1b[1;33mIt will run in part\x1b[0m" in text
-    assert re.search("\x1b\\[1;32mruns\x1b\\[0m", text)
+    assert "\x1b[0;1;33mIt will run in part\x1b[0m" in text
+    assert re.search("\x1b\\[0;1;32mruns\x1b\\[0m", text)
     assert "\x1b[" not in on_terminal(command, rows=10, columns=60, NO_COLOR="1")
 
 
