@@ -87,6 +87,22 @@ def test_a_bundle_of_nvrtc_without_its_builtins_is_refused(machine: Machine) -> 
         packaged(machine, wheel, "bundle")
 
 
+def test_a_plug_in_that_cannot_load_here_is_left_out(machine: Machine) -> None:
+    folder = machine.root / "libraries"
+    cufile = link(folder / "libcufile.so.0", "int cufile(void) { return 1; }", soname="libcufile.so.0")
+    mlx = link(machine.root / "libmlx5.so.1", "int mlx(void) { return 1; }", soname="libmlx5.so.1")
+    plug_in = "int mlx(void); int r(void) { return mlx(); }"
+    link(folder / "libcufile_rdma.so.1", plug_in, str(mlx), soname="libcufile_rdma.so.1")
+    source = "int cufile(void); int g(void) { return cufile(); }"
+    user = link(machine.root / "build/_C.so", source, str(cufile), rpath=str(folder))
+    wheel = machine.wheel({"pack/_C.so": user.read_bytes()})
+
+    made = packaged(machine, wheel, "bundle")
+
+    assert len(made.vendored) == 1
+    assert made.left_out == ("libcufile_rdma.so.1: needs libmlx5.so.1, which this machine does not have",)
+
+
 @pytest.mark.parametrize("mode", ["pypi", "bundle"])
 def test_the_rest_of_a_wheel_stays_as_it_is(machine: Machine, mode: str) -> None:
     machine.install_nvidia()

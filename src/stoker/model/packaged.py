@@ -60,7 +60,8 @@ class GpuReach:
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """A packaged wheel. `dropped` are lines of Requires-Dist that are no longer in it."""
+    """A packaged wheel. `dropped` are lines of Requires-Dist that are no longer in it; `left_out` libraries that others
+    load by name where they are there, each with the reason."""
 
     mode: Mode
     input: str
@@ -76,5 +77,6 @@ class Packaged:
     requires: tuple[PinnedPackage, ...]
     dropped: tuple[str, ...]
     vendored: tuple[VendoredFile, ...]
+    left_out: tuple[str, ...]
     gpus: GpuReach
     verification: Report

@@ -250,6 +250,7 @@ class _Packaging:
                 VendoredFile(str(self._folder / c.name), str(c.library.path), c.size_before, c.file.stat().st_size)
                 for c in copies.values()
             ),
+            left_out=tuple(f"{name}: {why}" for name, why in plan.found.left_out.items()),
             gpus=gpu_reach(report),
             verification=report,
         )

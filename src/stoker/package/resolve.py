@@ -41,11 +41,13 @@ class BuildMachine:
 
 @dataclass(slots=True)
 class Resolution:
-    """Owners and copies by the name that is asked for, and which of the copies are loaded by that name alone."""
+    """Owners and copies by the name that is asked for, which of the copies are loaded by that name alone, and what of
+    those was left out, with the reason."""
 
     required: dict[str, Owner] = field(default_factory=dict)
     vendored: dict[str, SharedLibrary] = field(default_factory=dict)
     by_name_alone: set[str] = field(default_factory=set)
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def own_names(libraries: Iterable[StagedLibrary]) -> dict[str, list[StagedLibrary]]:
@@ -161,9 +163,9 @@ class _Resolver:
                 what = f"{name} loads {companions.pattern.rstrip('*')} by name, and {folder} has none"
                 raise PackagingError(f"{what}; install all of that library's package")
             for path in files:
-                self._add_companion(path)
+                self._add_companion(path, vital=companions.vital)
 
-    def _add_companion(self, path: Path) -> None:
+    def _add_companion(self, path: Path, *, vital: bool) -> None:
         try:
             library = library_at(path, path)
         except (OSError, UnreadableError) as err:
@@ -171,7 +173,11 @@ class _Resolver:
         if library is None:
             return
         name = library.dynamic.soname or path.name
-        if name not in self.found.vendored:
+        absent = [m.name for m in self.around.linker.load(library, self.deadline, self.imported).missing]
+        absent = [n for n in absent if not left_to_the_machine(n)]
+        if absent and not vital:
+            self.found.left_out[name] = f"needs {', '.join(absent)}, which this machine does not have"
+        elif name not in self.found.vendored:
             self.found.vendored[name] = library
             self.found.by_name_alone.add(name)
             self._walk(library, name)

@@ -60,6 +60,8 @@ def _requires(packaged: Packaged) -> Iterable[str]:
 def _vendored(packaged: Packaged) -> Iterable[str]:
     for copy in packaged.vendored:
         yield f"{copy.path}  {format_bytes(copy.size)}, from {copy.source}"
+    for text in packaged.left_out:
+        yield f"left out {text}"
 
 
 def _rpaths(files: Sequence[PackagedFile]) -> Iterable[str]:
