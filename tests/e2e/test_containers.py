@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import stoker as stoker_package
-from support.containers import Docker, Podman
+from support.containers import IMAGE, Docker, Podman
 from support.program import PATIENCE, Stoker, until, write_ninja
 
 pytestmark = pytest.mark.long
@@ -172,3 +172,72 @@ def test_jobs_below_docker_are_seen_and_governed(docker: Docker, stoker: Stoker,
     assert {(e["output"], e["outcome"]) for e in ends} == {(f"part_{n}.o", "ok") for n in range(6)}
     assert 512 * MIB in {e["machine"]["memory_budget"] for e in events if e["type"] == "sampled"}
     assert max(len(e["jobs"]) for e in events if e["type"] == "sampled") == 2
+
+
+WHEEL = """
+import base64, hashlib, pathlib, zipfile
+tag = "py3-none-linux_x86_64"
+members = {
+    "native/__init__.py": b"import ctypes, pathlib\\n"
+    b"answer = ctypes.CDLL(str(pathlib.Path(__file__).with_name('lib.so'))).answer\\n",
+    "native/lib.so": pathlib.Path("lib.so").read_bytes(),
+    "native-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\\nName: native\\nVersion: 1.0\\n\\n",
+    "native-1.0.dist-info/WHEEL": f"Wheel-Version: 1.0\\nRoot-Is-Purelib: false\\nTag: {tag}\\n".encode(),
+}
+digest = lambda data: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+record = [f"{name},sha256={digest(data)},{len(data)}" for name, data in members.items()]
+members["native-1.0.dist-info/RECORD"] = "\\n".join([*record, "native-1.0.dist-info/RECORD,,", ""]).encode()
+pathlib.Path("dist").mkdir(exist_ok=True)
+with zipfile.ZipFile(f"dist/native-1.0-{tag}.whl", "w") as wheel:
+    for name, data in members.items():
+        wheel.writestr(name, data)
+"""
+
+ROAD = f"""
+container:
+  image: {IMAGE}
+  memory: 512 MiB
+  tmpfs: ["/tmp:size=64m,exec"]
+  volumes: ["/usr:/usr:ro"]
+  options: [--network=none]
+steps:
+  compile: {{command: ninja}}
+  wheel: {{command: /usr/bin/python3 wheel.py}}
+  package: {{package: {{wheel: dist/native-*.whl, mode: pypi}}}}
+"""
+
+
+def test_from_source_in_a_container_to_a_wheel_that_imports_elsewhere(
+    podman: Podman, stoker: Stoker, tmp_path: Path
+) -> None:
+    if not Path("/usr/bin/python3").exists():
+        pytest.skip("the container's /usr has no python3")
+    folder = tmp_path / "source"
+    write_ninja(folder, [("lib.so", "sleep 1; g++ -shared -fPIC -o lib.so lib.cpp")])
+    (folder / "lib.cpp").write_text('extern "C" int answer() { return 42; }\n')
+    (folder / "wheel.py").write_text(WHEEL)
+    (folder / "road.yaml").write_text(ROAD)
+    made = stoker.run("run", "-p", "./road.yaml", "--plain", cwd=folder)
+    assert made.returncode == 0, made.stdout + made.stderr
+    (wheel,) = (folder / "wheelhouse").glob("native-1.0-*manylinux*.whl")
+    fresh = tmp_path / "elsewhere"
+    python = fresh / "bin" / "python"
+    for words in (
+        [sys.executable, "-m", "venv", str(fresh)],
+        [str(python), "-m", "pip", "install", "-q", "--no-index", str(wheel)],
+    ):
+        subprocess.run(words, check=True)
+    check = [str(python), "-c", "import native; print(native.answer())"]
+    assert subprocess.run(check, env={}, cwd="/", check=True, capture_output=True).stdout == b"42\n"
+    events = stoker.events(json.loads(stoker.run("ls", "--json").stdout)[0]["id"])
+    assert [e["output"] for e in events if e["type"] == "job_finished" and e["outcome"] == "ok"] == ["lib.so"]
+
+
+def test_the_doctor_starts_the_container_first(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
+    (tmp_path / "road.yaml").write_text(ROAD)
+    words = ("doctor", "--json", "-p", "./road.yaml")
+    checks = {check["name"]: check for check in json.loads(stoker.run(*words, cwd=tmp_path).stdout)["checks"]}
+    assert checks["container (podman)"]["status"] == "ok", checks
+    (tmp_path / "road.yaml").write_text(ROAD.replace("stoker-test", "not-there"))
+    checks = {check["name"]: check for check in json.loads(stoker.run(*words, cwd=tmp_path).stdout)["checks"]}
+    assert checks["container (podman)"]["remedy"] == f"podman pull {IMAGE.replace('stoker-test', 'not-there')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,61 @@ def test_a_file_anywhere_can_be_a_profile(tmp_path: Path, monkeypatch: pytest.Mo
     assert request.spec.profile is not None
     assert (request.spec.profile.name, request.spec.profile.path) == ("here", str(tmp_path / "here.yaml"))
     assert request.spec.verify == ("out/*.so",)
+
+
+CONTAINER = """
+env: {FLAG: one}
+container:
+  engine: docker
+  image: img:1
+  memory: 55 GiB
+  tmpfs: ["/tmp:size=32g,exec"]
+  gpus: all
+  volumes: ["/data:/data:ro"]
+  user: "1000"
+  env: {HERE: inside}
+  options: [--network=none]
+steps:
+  build: {command: ninja -C build, env: {STEP: two}, cwd: sub}
+  wheel: {package: {wheel: dist/*.whl}}
+"""
+
+
+def test_a_profile_with_a_container_runs_its_commands_there(own: Path, tmp_path: Path) -> None:
+    """As people write it by hand; the folder is at the same place, and packaging is stoker's own work, outside."""
+    (own / "mine.yaml").write_text(CONTAINER)
+    build, package = made(tmp_path, PATH=tool(tmp_path, "docker")).spec.steps
+    words = list(build.command)
+    assert words[:2] == ["docker", "run"]
+    assert words[words.index("img:1") :] == ["img:1", "ninja", "-C", "build", "-j16"]
+    pairs = {f"{a} {b}" for a, b in pairwise(words)}
+    assert {
+        f"-v {tmp_path}:{tmp_path}",
+        f"-w {tmp_path / 'sub'}",
+        "--gpus all",
+        "--tmpfs /tmp:size=32g,exec",
+        "-v /data:/data:ro",
+        "--user 1000",
+        "-e FLAG",
+        "-e STEP",
+        "-e HERE=inside",
+    } <= pairs
+    assert {"--rm", "--ipc=host", f"--memory={55 << 30}", "--network=none"} <= set(words)
+    assert build.words == ("ninja", "-C", "build")
+    assert build.environment["STEP"] == "two"
+    assert "docker" not in package.command
+
+
+@pytest.mark.parametrize(
+    ("faulty", "said"),
+    [
+        ("container: {image: --privileged}", "cannot begin with '-'"),
+        ("container: {image: i, engine: lxc}", "engine"),
+        ("container: {image: i, env: {'a b': x}}", "environment variable"),
+        ("container: {image: i}\ntmp: {kind: tmpfs}", "does not reach into the container"),
+    ],
+)
+def test_a_container_with_a_fault_is_refused(own: Path, tmp_path: Path, faulty: str, said: str) -> None:
+    (own / "mine.yaml").write_text(f"{faulty}\nsteps: {{a: {{command: 'true'}}}}\n")
+    with pytest.raises(RequestError, match=said):
+        made(tmp_path)

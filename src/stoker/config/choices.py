@@ -80,7 +80,13 @@ def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
         return ReadChoices(before, faults, frozenset(files))
     steps = {step.name: StepChoice(level_of(step, profile), step.retries) for step in profile.steps}
     said = ProfileChoices(profile.memory, steps, profile.priors)
-    rest = [profile.env, profile.cache, profile.tmp, [(s.name, s.words, s.env, s.cwd, s.when) for s in profile.steps]]
+    rest = [
+        profile.env,
+        profile.cache,
+        profile.tmp,
+        profile.container,
+        [(s.name, s.words, s.env, s.cwd, s.when) for s in profile.steps],
+    ]
     return ReadChoices(Choices(said, before.classes, before.thresholds), faults, frozenset(files), rest)
 
 

@@ -171,6 +171,24 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerTrial:
+    """What came of starting a container of `image`: what the engine said where there was a problem.
+
+    `path` is empty where the engine is not there. `limits` are the most open files and processes that this user may
+    have, -1 for any number.
+    """
+
+    engine: str
+    path: str
+    image: str
+    said: str = ""
+    problem: str = ""
+    limits: tuple[int, int] = (-1, -1)
+    seconds: float = 0.0
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     """The file system of a folder, asked for or its nearest parent that exists. Bytes; `inodes` None is without end."""
 

@@ -109,6 +109,8 @@ class Need:
     arch_default: str = ""
     """The words that it knows there, and what it takes without any; empty where these are PyTorch's."""
     cost: Cost = Cost()
+    container: tuple[str, ...] = ()
+    """The command that runs `true` in the container in which it is built; empty where it is built in none."""
     gcc: Version = ()
     clang: Version = ()
     cmake: Version = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stoker.config.choices import level_of
@@ -15,8 +15,10 @@ from stoker.config.profiles.chain import NoSuchProfileError
 from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
+from stoker.contract.container_words import labelled
 from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
 from stoker.launch.from_command import window_of
+from stoker.launch.in_container import run_words
 from stoker.launch.refusals import CommandNotFoundError, RequestError
 from stoker.launch.request import BuildRequest
 from stoker.launch.tmpfs import ramdisk_for
@@ -71,7 +73,7 @@ def profile_build(
     """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
     profile, added = plan.profile, added_by(plan.profile, environ)
     limit = memory or profile.memory
-    window = window_of(cwd, jobs, limit)
+    window = window_of(cwd, jobs, min((n for n in (limit, profile.container.memory) if n), default=None))
     known, notes = added.to(environ), list(added.notes)
     steps = []
     for step in _taking_part(plan, Path(cwd), known, notes):
@@ -79,6 +81,7 @@ def profile_build(
             run = Prepared((*PROGRAM, *step.package.words[1:]), {})
         else:
             run = prepared(step.command, window, jobs, {**known, **step.env})
+            run = _contained(run, profile, step, cwd)
         notes += [run.note] if run.note else []
         steps.append(_step(step, profile, run, cwd))
     disk = ramdisk_for(profile.tmp, known, limit)
@@ -103,6 +106,15 @@ def profile_build(
         cache=added.cache,
     )
     return BuildRequest(spec, window, added.variables)
+
+
+def _contained(run: Prepared, profile: Profile, step: profiles.ProfileStep, folder: str) -> Prepared:
+    """Return the command as it is run in the profile's container; as it is where there is none."""
+    if not profile.container.image:
+        return run
+    cwd, names = str(Path(folder, step.cwd)), [*profile.env, *step.env]
+    words = (*run_words(profile.container, folder, cwd, dict.fromkeys(names)), *run.words)
+    return replace(run, words=labelled(words))
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:
@@ -148,7 +160,7 @@ def _taking_part(
         if why:
             notes.append(f"step {step.name} is left out: {why}")
             continue
-        command = step.words[0]
+        command = step.words[0] if not plan.profile.container.image else plan.profile.container.engine
         known = "/" in command or step.name in done or step.package is not None
         if not known and shutil.which(command, path={**environ, **step.env}.get("PATH")) is None:
             raise CommandNotFoundError(f"step {step.name}: {command}: not found on PATH; install it")

@@ -13,6 +13,7 @@ from stoker.config.paths import UnsafeFolderError, history_path
 from stoker.config.profiles.profile import Profile
 from stoker.doctor.need import HeaviestJob, Knobs, Need, Version, Want
 from stoker.doctor.switches import switch
+from stoker.launch.in_container import run_words
 from stoker.record.history import History, KnownJob
 
 ASKED = 200
@@ -50,6 +51,8 @@ def heaviest_known(most: int) -> Sequence[KnownJob]:
 
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
     """Return the need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
+    if profile.container.image:
+        return _of_container(need, profile)
     checks, commands = profile.checks, _commands(profile, env)
     guess = max((prior.curve.peak for prior in profile.priors), default=0.0)
     job = need.job
@@ -81,6 +84,29 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         gpu_or=checks.gpu_or,
         knobs=_knobs(need, profile),
         job=job,
+    )
+
+
+def _of_container(need: Need, profile: Profile) -> Need:
+    """Return what a build asks of the machine whose tools are in a container."""
+    checks, folder = profile.checks, need.source
+    return Need(
+        what=profile.name,
+        source=folder,
+        build=need.build,
+        disk=checks.disk or need.disk,
+        memory=checks.memory or need.memory,
+        cores=checks.cores or need.cores,
+        inodes=need.inodes,
+        cuda="no",
+        compilers="no",
+        scheduler="no",
+        folder="may",
+        files=checks.files,
+        submodules="must" if checks.submodules else need.submodules,
+        python_headers="no",
+        cmake_tool="no",
+        container=(*run_words(profile.container, folder, folder, ()), "true"),
     )
 
 

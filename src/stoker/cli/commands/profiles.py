@@ -143,6 +143,7 @@ def _limits(profile: Profile) -> dict[str, str]:
         "memory": format_bytes(profile.memory) if profile.memory else "",
         "cache": profile.cache + size if profile.cache != "none" else "",
         "tmp": profile.tmp.kind if profile.tmp.kind != "none" else "",
+        "container": f"{profile.container.image} ({profile.container.engine})" if profile.container.image else "",
     }
     return {name: value for name, value in limits.items() if value}
 

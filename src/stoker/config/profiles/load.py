@@ -72,6 +72,7 @@ def read_profile(
     filled = merged.changed(variables.text, variables.words)
     profile = read(filled, Profile, name=path.stem, path=path, chosen=chosen)
     _check_environment(filled, profile)
+    _check_container(filled, profile)
     _check_steps(filled, profile)
     return profile, errors
 
@@ -169,6 +170,18 @@ def _check_environment(filled: Section, profile: Profile) -> None:
                 section.fail(name, f"{name!r} cannot be the name of an environment variable")
     if not _ENVIRONMENT.fullmatch(profile.arch_list):
         filled.fail("arch_list", f"{profile.arch_list!r} cannot be the name of an environment variable")
+
+
+def _check_container(filled: Section, profile: Profile) -> None:
+    container, section = profile.container, filled.section("container")
+    for name in section.section("env").names():
+        if not _ENVIRONMENT.fullmatch(name):
+            section.fail(name, f"{name!r} cannot be the name of an environment variable")
+    for key in ("image", "user", "gpus"):
+        if getattr(container, key).startswith("-"):
+            section.fail(key, f"{key!r} cannot begin with '-'; options of the engine go into 'options'")
+    if container.image and profile.tmp.kind != "none":
+        filled.fail("tmp", "'tmp' does not reach into the container; write container.tmpfs: [/tmp:size=32g,exec]")
 
 
 def _check_steps(filled: Section, profile: Profile) -> None:

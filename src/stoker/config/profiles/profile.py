@@ -78,6 +78,21 @@ class ProfileStep:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildContainer:
+    """Where the commands of all steps run, each in a container of its own that goes when it ends."""
+
+    engine: Literal["podman", "docker"] = _key("the program that runs it", "podman")
+    image: str = _key("what it is made from; empty: no container", "")
+    memory: Memory | None = _key("all that it may hold; the jobs are governed by that")
+    tmpfs: tuple[str, ...] = _key("folders in memory, as /tmp:size=32g,exec", ())
+    gpus: str = _key("which GPUs it sees, as all", "")
+    volumes: tuple[str, ...] = _key("further folders, as /data:/data:ro; the one that is built is there", ())
+    user: str = _key("as whom it runs, as 1000:1000", "")
+    env: Mapping[str, str] = _mapping("environment in there, beside that of the profile and its steps")
+    options: tuple[str, ...] = _key("further options of the engine's run, as --network=none", ())
+
+
+@dataclass(frozen=True, slots=True)
 class Tmp:
     """Where compilers keep temporary files."""
 
@@ -122,6 +137,7 @@ class Profile:
     cache: Cache = _key("compiler cache for CMake projects; auto: the one on PATH", "none")
     cache_size: Size | None = _key("how much it may hold where nobody has chosen a size for it")
     tmp: Tmp = _key("where compilers keep temporary files", Tmp())
+    container: BuildContainer = _key("where all commands run; see containers.md", BuildContainer())
     steps: tuple[ProfileStep, ...] = _key("commands in their order, by name", ())
     priors: tuple[Prior, ...] = _key("classes of jobs, before all others; see prediction.md", ())
     verify: tuple[str, ...] = _key("patterns of paths that are verified after a good build", ())

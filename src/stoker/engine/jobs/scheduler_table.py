@@ -45,7 +45,8 @@ class SchedulerTable:
         """`state` is what engines before this one have announced."""
         self._jobs = jobs
         self._tracked: dict[Key, Tracked] = {}
-        self._logs: dict[Path, NinjaLog] = {}
+        self._logs: dict[tuple[str, str], NinjaLog] = {}
+        """By the container in which each is, if in any, and its path there."""
         self._next_sid = max(state.schedulers, default=0) + 1
         self._predecessors = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self.met_any = state.step is not None and state.step.schedulers > 0
@@ -110,9 +111,12 @@ class SchedulerTable:
         counted = before.finished_by_tool if before is not None else None
         tracked = Tracked(SchedulerBook(sid, scheduler, started, self._jobs, counted))
         if scheduler.tool != "make":
-            path = Path(log_path(scheduler.directory, scheduler.manifest, scheduler.root))
-            tracked.met_log = path in self._logs  # an earlier ninja of this build has made it known up to here
-            tracked.log = self._logs.setdefault(path, NinjaLog(path))
+            path = log_path(scheduler.directory, scheduler.manifest, scheduler.root)
+            key = (scheduler.container or scheduler.root, path.removeprefix(scheduler.root))
+            tracked.met_log = key in self._logs  # an earlier ninja of this build has made it known up to here
+            if key not in self._logs:
+                self._logs[key] = NinjaLog(Path(path), hold=bool(scheduler.root))
+            tracked.log = self._logs[key]
             tracked.log.begin_run(started, scheduler.manifest)
             if before is not None and before.log_offset is not None:
                 tracked.log.resume(before.log_offset)
@@ -152,8 +156,10 @@ class SchedulerTable:
             *book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
             ev.SchedulerEnded(book.sid),
         ]
-        if tracked.log is not None:
+        if tracked.log is not None and all(other.log is not tracked.log for other in self._tracked.values()):
             tracked.log.close()
+            if book.scheduler.root:
+                self._logs = {key: log for key, log in self._logs.items() if log is not tracked.log}
         return events
 
     # -- what they say -----------------------------------------------------------------------------------------

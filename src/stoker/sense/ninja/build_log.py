@@ -73,8 +73,14 @@ class FirstRead:
 class NinjaLog:
     """A log that grows while it is read; every edge is handed out once."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, hold: bool = False) -> None:
+        """`hold` its folder, until it is closed: a container takes its files with it, and ninja writes at its end."""
+        self.name = path
+        self._folder: int | None = None
+        if hold:
+            with contextlib.suppress(OSError):
+                self._folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.path = path if self._folder is None else Path(f"/proc/self/fd/{self._folder}", path.name)
         self.notes = Notes()
         self.offset = 0
         self._identity: tuple[int, int] | None = None
@@ -89,7 +95,13 @@ class NinjaLog:
         return self._kept is None and not os.path.isdir(self.path.parent)
 
     def close(self) -> None:
-        """Let go of the file; the next read opens it again."""
+        """Let go of the file; the next read opens it again, unless its folder was held, which is let go of too."""
+        self._let_go()
+        if self._folder is not None:
+            os.close(self._folder)
+            self._folder, self.path = None, self.name
+
+    def _let_go(self) -> None:
         if self._kept is not None:
             os.close(self._kept)
             self._kept = None
@@ -199,7 +211,7 @@ class NinjaLog:
             return os.fdopen(os.dup(self._kept), "rb") if self._kept is not None else None
         except OSError:
             return None
-        self.close()
+        self._let_go()
         self._kept = os.dup(file.fileno())
         return file
 
@@ -210,7 +222,7 @@ class NinjaLog:
         entry = parse_entry(line, self.offset)
         if entry is None:
             if line.strip():
-                self.notes.say(f"{self.path} holds lines that are no ninja log; they are skipped")
+                self.notes.say(f"{self.name} holds lines that are no ninja log; they are skipped")
             return None
         if entry.edge == self._last_edge:
             return None
@@ -220,7 +232,7 @@ class NinjaLog:
     def _check_version(self, line: bytes) -> None:
         digits = line.rpartition(b"v")[2].strip()
         if digits.isdigit() and int(digits) not in VERSIONS:
-            self.notes.say(f"{self.path} has version {digits.decode()}; stoker knows 5 to 7 and reads on regardless")
+            self.notes.say(f"{self.name} has version {digits.decode()}; stoker knows 5 to 7 and reads on regardless")
 
 
 def parse_entry(line: bytes, offset_after: int) -> Entry | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import re
 from pathlib import Path
@@ -24,8 +25,8 @@ SET_DUMPABLE, CAPBSET_DROP, SET_NO_NEW_PRIVS = 4, 24, 38
 
 LAST_CAPABILITY = 63
 
-PLACES = ("/dev/shm", "/mnt", "/media", "/srv", "/tmp")  # noqa: S108  (mounted over, for us alone)
-"""Where the scratch folder may be mounted: folders that containers have, those first in which no build works."""
+PLACES = ("/sys", "/mnt", "/media", "/srv")
+"""Where the scratch folder may be mounted, for us alone: folders that containers have and builds do not look into."""
 
 SCRATCH_SIZE = "1g"
 
@@ -98,7 +99,9 @@ def _scratch() -> Path:
     """Mount a folder in memory, in a copy of the container's mounts that ends with us."""
     _call("unshare", NEWNS)
     _call("mount", None, b"/", None, MS_REC | MS_PRIVATE, None)
-    place = next(name for name in PLACES if os.path.isdir(name))
+    place = next((name for name in PLACES if os.path.isdir(name)), None)
+    if place is None:
+        raise OSError(errno.ENOENT, f"the container has none of {', '.join(PLACES)} to work in")
     options = f"mode=0700,size={SCRATCH_SIZE}".encode()
     _call("mount", b"tmpfs", place.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, options)
     return Path(place)
