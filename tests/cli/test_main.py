@@ -53,12 +53,13 @@ def test_the_manual_page_has_all_commands(stoker: Stoker) -> None:
 
 
 def test_a_dry_run_says_what_would_run_and_runs_nothing(stoker: Stoker, tmp_path: Path) -> None:
-    done = stoker.run("run", "--dry-run", "-j", "3", "--", "touch", "a b", cwd=tmp_path)
+    done = stoker.run("run", "--dry-run", "--notify", "touch n", "-j", "3", "--", "touch", "a b", cwd=tmp_path)
     assert done.returncode == 0
     said = done.stdout.decode()
     assert "touch 'a b'" in said
     assert f"in {tmp_path}" in said
     assert "3 jobs" in said
+    assert "notify   touch n\n" in said
     assert not (tmp_path / "a b").exists()
     assert not list(stoker.state.glob("stoker/builds/*"))
 

@@ -19,6 +19,7 @@ def dry_run_lines(request: BuildRequest) -> list[str]:
         f"build    {clean(spec.name)}",
         f"level    {level}; schedulers may start {request.window} at once",
         f"memory   {memory}",
+        *([f"notify   {clean(spec.notify)}"] if spec.notify else []),
         *(f"warning  {clean(notice)}" for notice in spec.notices),
     ]
     steps = spec.steps or (StepSpec(spec.name, spec.command, spec.cwd),)

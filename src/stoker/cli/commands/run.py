@@ -108,19 +108,24 @@ def _warner(args: argparse.Namespace) -> Callable[[str], None]:
 
 def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int:
     """Start the build that `make` makes of the working folder, and watch it."""
+    notify = notify_command(args.notify)
+
+    def made(folder: str) -> BuildRequest:
+        request = make(folder)
+        return replace(request, spec=request.spec._replace(notify=notify))
+
     if args.dry_run:
         from stoker.cli.dry_run import dry_run_lines
 
-        print("\n".join(dry_run_lines(make(os.getcwd()))))
+        print("\n".join(dry_run_lines(made(os.getcwd()))))
         return 0
     screen = None if args.detach else pick_screen(args)
 
     def checked(folder: str) -> BuildRequest:
-        request = make(folder)
+        request = made(folder)
         if not args.again:
             check_alone(request.spec.words, folder)
-        notify = notify_command(args.notify)
-        return replace(request, spec=request.spec._replace(notify=notify))
+        return request
 
     return show_own(start_build(checked, say, early.keep), screen)
 
