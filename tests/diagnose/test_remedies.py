@@ -13,9 +13,17 @@ import pytest
 from stoker.diagnose.rule import shipped_rules
 from stoker.diagnose.scan import scan
 
+GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main"
 CMAKE = "rm -rf b && cmake -B b -G 'Unix Makefiles' {} >/dev/null && cmake --build b"
 LISTS = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\n"
 OPENMP = LISTS + "add_library(a OBJECT a.c)\ntarget_compile_options(a PRIVATE -fopenmp)\nadd_executable(app m.c)\n"
+
+
+VARIABLES = (
+    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "FFLAGS", "CPATH", "AR", "LIBS", "LIBRARY_PATH", "LD_LIBRARY_PATH"),
+    *("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "PKG_CONFIG_PATH", "TMPDIR", "MAKEFLAGS", "no_proxy", "NO_PROXY"),
+)
+"""What a remedy sets; a test begins without."""
 
 
 @dataclass(frozen=True)
@@ -225,8 +233,8 @@ CASES = [
         "shell-not-bash",
         {"run.sh": "x=(1 2)\n"},
         "dash run.sh",
-        "bash SCRIPT",
-        "bash run.sh  # bash SCRIPT",
+        "bash run.sh;",
+        "bash run.sh;",
         "dash",
     ),
     Case(
@@ -255,6 +263,496 @@ CASES = [
         "rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES=80",
         "nvcc",
     ),
+    Case(
+        "cmake-generator-mismatch",
+        {"CMakeLists.txt": LISTS},
+        "test -e b || cmake -B b -G 'Unix Makefiles' >/dev/null; cmake -B b -G ${G-Ninja}",
+        "Delete CMakeCache.txt and CMakeFiles",
+        "rm -r b/CMakeCache.txt b/CMakeFiles; {}  # Delete CMakeCache.txt and CMakeFiles",
+        "cmake",
+    ),
+    Case(
+        "cmake-folder-moved",
+        {"a/CMakeLists.txt": LISTS},
+        "test -e c || { cmake -S a -B a/build >/dev/null && mv a c; }; cd c; cmake -S . -B build",
+        "cmake --fresh -S . -B build",
+        "cd c; cmake --fresh -S . -B build",
+        "cmake",
+    ),
+    Case(
+        "cmake-package-missing",
+        {"CMakeLists.txt": f"{LISTS}find_package(Foo REQUIRED)\n", "d/FooConfig.cmake": ""},
+        "cmake -B b $OPTIONS",
+        "-DFoo_ROOT=",
+        "export OPTIONS=-DFoo_ROOT=$PWD/d; rm -r b; {}",
+        "cmake",
+    ),
+    Case(
+        "cmake-package-missing",
+        {"CMakeLists.txt": f"{LISTS}find_package(Foo REQUIRED)\n", "d/FooConfig.cmake": ""},
+        "cmake -B b $OPTIONS",
+        "-DCMAKE_PREFIX_PATH=",
+        "export OPTIONS=-DCMAKE_PREFIX_PATH=$PWD/d; rm -r b; {}",
+        "cmake",
+    ),
+    Case(
+        "cmake-package-version",
+        {
+            "CMakeLists.txt": f"{LISTS}find_package(Foo 2 REQUIRED)\n",
+            **{f"d{n}/FooConfig.cmake": "" for n in (1, 2)},
+            "d1/FooConfigVersion.cmake": "set(PACKAGE_VERSION 1)\nset(PACKAGE_VERSION_COMPATIBLE FALSE)\n",
+            "d2/FooConfigVersion.cmake": "set(PACKAGE_VERSION 2)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n",
+        },
+        "cmake -B b -DCMAKE_PREFIX_PATH=$PWD/d1 $OPTIONS",
+        "-DFoo_DIR=",
+        "export OPTIONS=-DFoo_DIR=$PWD/d2; rm -r b; {}",
+        "cmake",
+    ),
+    Case(
+        "cmake-openmp",
+        {"CMakeLists.txt": f"{LISTS}find_package(OpenMP REQUIRED)\n"},
+        "rm -rf b; export CC=${CC-clang-19} CXX=${CXX-clang++-19}; cmake -B b",
+        "CC=gcc CXX=g++",
+        "export CC=gcc CXX=g++; {}",
+        "clang-19",
+    ),
+    Case(
+        "cmake-no-cache",
+        {"CMakeLists.txt": LISTS},
+        "mkdir -p build; cmake --build build",
+        "cmake -S . -B build, then cmake --build build",
+        "cmake -S . -B build; {}  # cmake -S . -B build, then cmake --build build",
+        "cmake",
+    ),
+    Case(
+        "cmake-in-source",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\n"
+            "if(CMAKE_SOURCE_DIR STREQUAL CMAKE_BINARY_DIR)\n"
+            '  message(FATAL_ERROR "In-source builds are not allowed")\nendif()\nproject(p LANGUAGES C)\n'
+        },
+        "cmake .",
+        "rm -rf CMakeCache.txt CMakeFiles",
+        "rm -rf CMakeCache.txt CMakeFiles; cmake -S . -B build",
+        "cmake",
+    ),
+    Case(
+        "cmake-no-lists", {"src/CMakeLists.txt": LISTS}, "cmake -B build", "cmake -S ", "cmake -S src -B build", "cmake"
+    ),
+    Case(
+        "tests-failed",
+        {"CMakeLists.txt": f"{LISTS}include(CTest)\nif(BUILD_TESTING)\n  add_test(NAME t COMMAND false)\nendif()\n"},
+        "cmake -B b $OPTIONS >/dev/null && cd b && ctest",
+        "-DBUILD_TESTING=OFF in an empty build folder",
+        "export OPTIONS=-DBUILD_TESTING=OFF; rm -r b; {}  # -DBUILD_TESTING=OFF in an empty build folder",
+        "ctest",
+    ),
+    Case(
+        "ninja-no-manifest",
+        {"CMakeLists.txt": LISTS},
+        "ninja $IN",
+        "cmake -G Ninja -S . -B build",
+        "cmake -G Ninja -S . -B build; export IN='-C build'; {}",
+        "ninja",
+    ),
+    Case(
+        "ninja-no-folder",
+        {"CMakeLists.txt": LISTS},
+        "ninja -C build",
+        "cmake -G Ninja -S . -B build",
+        "cmake -G Ninja -S . -B build; {}",
+        "ninja",
+    ),
+    Case(
+        "ninja-missing-input",
+        {
+            "CMakeLists.txt": f"{LISTS}file(GLOB SOURCES *.c)\nadd_library(a STATIC ${{SOURCES}})\n",
+            "a.c": "",
+            "b.c": "",
+        },
+        "test -e build || { cmake -B build -G Ninja >/dev/null && rm b.c; }; ninja -C build",
+        "cmake -B build",
+        "cmake -B build; {}",
+        "ninja",
+    ),
+    Case(
+        "ninja-dirty-loop",
+        {"build.ninja": "rule again\n command = touch build.ninja\n generator = 1\nbuild build.ninja: again input\n"},
+        "test -e input || touch -d tomorrow input; ninja",
+        "find . -newermt now -exec touch {} +",
+        "find . -newermt now -exec touch {} +; {}",
+        "ninja",
+    ),
+    Case(
+        "make-no-rule",
+        {
+            "Makefile": "a.o: a.c\n\tgcc -MMD -c a.c\n-include a.d\nclean:\n\trm -f *.o *.d\n",
+            "a.c": '#if __has_include("old.h")\n#include "old.h"\n#endif\n',
+            "old.h": "",
+        },
+        "test -e a.o || { test -e mended || { make a.o; rm old.h; touch mended; }; }; make",
+        "make clean",
+        "make clean; {}",
+        "make",
+    ),
+    Case(
+        "make-syntax",
+        {"Makefile": "ifndef CUDA_PATH\n$(error CUDA_PATH is not set)\nendif\nall:\n\ttrue\n"},
+        "make",
+        "make NAME=VALUE",
+        "make CUDA_PATH=/usr  # make NAME=VALUE",
+        "make",
+    ),
+    Case(
+        "shell-not-bash",
+        {"Makefile": "all:\n\tset -o pipefail; true\n"},
+        "make SHELL=/bin/dash $OPTIONS",
+        "SHELL=/bin/bash on make's command line",
+        "export OPTIONS=SHELL=/bin/bash; {}  # SHELL=/bin/bash on make's command line",
+        "dash",
+    ),
+    Case(
+        "bsd-make",
+        {"Makefile": "ifeq (1,1)\nall:\n\ttrue\nendif\n"},
+        "bmake",
+        "gmake in place of make",
+        "gmake  # gmake in place of make",
+        "bmake",
+    ),
+    Case(
+        "output-folder-missing",
+        {"a.c": ""},
+        "gcc -c a.c -o out/a.o",
+        "mkdir -p",
+        "mkdir -p out; {}",
+        "gcc",
+    ),
+    Case(
+        "permission-denied",
+        {"run.sh": "#!/bin/sh\n"},
+        "sh -c ./run.sh",
+        "chmod +x run.sh",
+        "chmod +x run.sh; {}",
+        "sh",
+    ),
+    Case(
+        "too-many-files",
+        {"open.py": "files = [open('/dev/null') for _ in range(200)]\n"},
+        'ulimit -Sn 50; eval "$FIRST"; python3 open.py',
+        "ulimit -n $(ulimit -Hn)",
+        "export FIRST='ulimit -n $(ulimit -Hn)'; {}",
+        "python3",
+    ),
+    Case(
+        "no-space-left",
+        {"a.c": "char a[1 << 20] = {1};\n"},
+        "mkdir -p full space; unshare -m sh -c 'mount -t tmpfs -o size=64k none full &&"
+        " TMPDIR=${TMPDIR-$PWD/full} gcc a.c -shared -o a.so'",
+        "TMPDIR=/path/with/space",
+        "export TMPDIR=$PWD/space; {}  # TMPDIR=/path/with/space",
+        "unshare",
+    ),
+    Case(
+        "missing-header",
+        {"a.c": "#include <of_nobody.h>\n", "include/of_nobody.h": ""},
+        "gcc -c a.c",
+        "export CPATH=",
+        "export CPATH=$PWD/include; {}",
+        "gcc",
+    ),
+    Case(
+        "missing-library",
+        {"a.c": "int main(void) { return 0; }\n", "b.c": ""},
+        "mkdir -p lib; gcc -shared b.c -o lib/libofnobody.so; gcc a.c -lofnobody -o a",
+        "export LIBRARY_PATH=",
+        "export LIBRARY_PATH=$PWD/lib; {}",
+        "gcc",
+    ),
+    Case(
+        "pkg-config-package",
+        {"d/ofnobody.pc": "Name: o\nDescription: o\nVersion: 1\n"},
+        "pkg-config --cflags ofnobody",
+        "export PKG_CONFIG_PATH=",
+        "export PKG_CONFIG_PATH=$PWD/d; {}",
+        "pkg-config",
+    ),
+    Case(
+        "meson-dependency",
+        {
+            "d/ofnobody.pc": "Name: o\nDescription: o\nVersion: 1\n",
+            "meson.build": "project('p')\ndependency('ofnobody')\n",
+        },
+        "test -e build || meson setup build",
+        "meson setup --wipe build",
+        "export PKG_CONFIG_PATH=$PWD/d; meson setup --wipe build || meson setup build",
+        "meson",
+    ),
+    Case(
+        "meson-option",
+        {"meson.build": "project('p')\n"},
+        "rm -rf build; meson setup build ${OPTIONS--Dof_nobody=1}",
+        "drop the option",
+        "export OPTIONS=; {}  # drop the option",
+        "meson",
+    ),
+    Case(
+        "multiple-definition",
+        {"a.c": "int counter;\nint main(void) { return counter; }\n", "b.c": "int counter;\n"},
+        "gcc $CFLAGS a.c b.c -o app",
+        "-fcommon",
+        "export CFLAGS=-fcommon; {}",
+        "gcc",
+    ),
+    Case(
+        "undefined-reference",
+        {
+            "CMakeLists.txt": f"{LISTS}link_directories(${{CMAKE_SOURCE_DIR}})\nadd_executable(app m.cpp)\n",
+            "m.cpp": "int over(); int main() { return over(); }\n",
+            "a.cpp": "int over() { return 0; }\n",
+        },
+        "g++ -shared -fPIC a.cpp -o libover.so; " + CMAKE.format("$OPTIONS"),
+        "-DCMAKE_CXX_STANDARD_LIBRARIES",
+        "export OPTIONS=-DCMAKE_CXX_STANDARD_LIBRARIES=-lover; {}",
+    ),
+    Case(
+        "undefined-known-library",
+        {
+            "CMakeLists.txt": f"{LISTS}add_executable(app m.cpp)\n",
+            "m.cpp": "#include <zlib.h>\nint main() { return zlibVersion() == nullptr; }\n",
+        },
+        'rm -rf b && cmake -B b "$OPTIONS" >/dev/null && cmake --build b',
+        '-DCMAKE_CXX_STANDARD_LIBRARIES="-lz -lssl -lcrypto"',
+        'export OPTIONS=-DCMAKE_CXX_STANDARD_LIBRARIES="-lz -lssl -lcrypto"; {}',
+    ),
+    Case(
+        "undefined-instrumentation",
+        {"m.c": "int main(void) { return 0; }\n"},
+        "gcc --coverage -c m.c && gcc $LDFLAGS m.o -o app",
+        "LDFLAGS=--coverage",
+        "export LDFLAGS=--coverage; {}",
+        "gcc",
+    ),
+    Case(
+        "undefined-instrumentation",
+        {"m.c": "int main(int n, char **v) { return v[n] != 0; }\n"},
+        "gcc -fsanitize=address -c m.c && gcc $LDFLAGS m.o -o app",
+        "LDFLAGS=-fsanitize=address",
+        "export LDFLAGS=-fsanitize=address; {}",
+        "gcc",
+    ),
+    Case(
+        "undefined-main",
+        {"f.c": "int f(void) { return 0; }\n"},
+        "gcc -fPIC $LDFLAGS f.c -o libf.so",
+        "Add -shared for a library",
+        "export LDFLAGS=-shared; {}  # Add -shared for a library",
+        "gcc",
+    ),
+    Case(
+        "undefined-python",
+        {"m.c": "#include <Python.h>\nint main(void) { Py_Initialize(); return 0; }\n"},
+        "gcc $(python3-config --embed --cflags) m.c $LIBS -o app",
+        "python3-config --embed --ldflags",
+        'export LIBS="$(python3-config --embed --ldflags)"; {}',
+        "python3-config",
+    ),
+    Case(
+        "linker-option",
+        {"m.c": "int main(void) { return 0; }\n"},
+        "gcc -Wl,--icf=all $LDFLAGS m.c -o app",
+        "LDFLAGS=-fuse-ld=lld",
+        "export LDFLAGS=-fuse-ld=lld; {}",
+        "ld.lld",
+    ),
+    Case(
+        "wrong-ar",
+        {
+            "Makefile": "l.a: a.o\n\t$(AR) rc l.a a.o\n",
+            "a.c": "",
+            "bin/ar": '#!/bin/sh\necho "ar: invalid option -- r" >&2\nexit 1\n',
+        },
+        "chmod +x bin/ar; PATH=$PWD/bin:$PATH make $OPTIONS",
+        "export AR=/usr/bin/ar",
+        "export AR=/usr/bin/ar OPTIONS=-e; {}",
+        "make",
+    ),
+    Case(
+        "cuda-library-shadowed",
+        {
+            "a.c": "int compute(void) { return 0; }\n",
+            "v.map": "V1 { *; };\n",
+            "b.c": "int other(void) { return 0; }\n",
+            "m.c": "int compute(void); int main(void) { return compute(); }\n",
+        },
+        "mkdir -p d e; library='gcc -shared -fPIC -Wl,--version-script=v.map'; $library a.c -o e/liba.so;"
+        " $library b.c -o d/liba.so; gcc m.c -Le -la -Wl,--enable-new-dtags,-rpath,$PWD/e -o app;"
+        ' export LD_LIBRARY_PATH=$PWD/d; eval "$FIRST"; ./app',
+        "unset LD_LIBRARY_PATH",
+        "export FIRST='unset LD_LIBRARY_PATH'; {}",
+        "gcc",
+    ),
+    Case(
+        "compiler-broken",
+        {"CMakeLists.txt": LISTS},
+        'rm -rf b; export LDFLAGS=-Wl,--dynamic-list=$PWD/CMakeLists.txt; eval "$FIRST"; cmake -B b',
+        "unset CFLAGS, CXXFLAGS and LDFLAGS",
+        "export FIRST='unset CFLAGS CXXFLAGS LDFLAGS'; {}  # unset CFLAGS, CXXFLAGS and LDFLAGS",
+        "cmake",
+    ),
+    Case(
+        "protoc-import",
+        {
+            "m.proto": 'syntax = "proto3";\nimport "t.proto";\nmessage M { T t = 1; }\n',
+            "d/t.proto": 'syntax = "proto3";\nmessage T {}\n',
+        },
+        "protoc -I . $OPTIONS --cpp_out=. m.proto",
+        "protoc -I . -I ",
+        'export OPTIONS="-I d"; {}  # protoc -I . -I d',
+        "protoc",
+    ),
+    Case(
+        "patch-failed",
+        {"f": "one\n", "x.patch": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two\n"},
+        f"test -e .git || {{ git init -q; git add f; {GIT} commit -qm a; git apply x.patch; }}; git apply x.patch",
+        "git checkout .",
+        "git checkout .; {}",
+        "git",
+    ),
+    Case(
+        "git-working-tree",
+        {"f": "one\n"},
+        f"test -e .git || {{ {GIT} init -q; git add f; {GIT} commit -qm a; git checkout -qb other; echo 2 >f;"
+        f" {GIT} commit -qam b; echo 3 >f; }}; git checkout main",
+        "git stash",
+        "git config user.name a; git config user.email a@x.invalid; git stash; {}",
+        "git",
+    ),
+    Case(
+        "git-working-tree",
+        {"f": "one\n"},
+        "test -e .git || { git init -q; touch .git/index.lock; }; git add f",
+        "rm .git/index.lock",
+        "rm .git/index.lock; {}",
+        "git",
+    ),
+    Case(
+        "git-no-revision",
+        {"f": "one\n"},
+        f"test -e c || {{ {GIT} init -q a; cd a; {GIT} commit -qm a --allow-empty;"
+        f" {GIT} commit -qm b --allow-empty; cd ..;"
+        " git clone -q --depth 1 file://$PWD/a c; }; git -C c checkout -q $(git -C a rev-parse HEAD~1)",
+        "git fetch --unshallow --tags",
+        'git() { command git "$@"; }; (cd c; git fetch --unshallow --tags); {}',
+        "git",
+    ),
+    Case(
+        "git-dubious-ownership",
+        {".keep": ""},
+        "export HOME=$PWD; test -e r || { git init -q r; chown -R 12345 r; }; git -C r status",
+        "git config --global --add safe.directory '*'",
+        "export HOME=$PWD; git config --global --add safe.directory '*'; {}",
+        "git",
+    ),
+    Case(
+        "missing-submodule",
+        {"CMakeLists.txt": f"{LISTS}add_subdirectory(third_party/s)\n", "s/CMakeLists.txt": ""},
+        "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always;"
+        f" test -e c || {{ (cd s; {GIT} init -q; git add .; {GIT} commit -qm a); {GIT} init -q;"
+        f" git submodule --quiet add $PWD/s third_party/s; git add CMakeLists.txt; {GIT} commit -qm a;"
+        " git clone -q . c; };"
+        ' cd c; eval "$FIRST"; cmake -B b',
+        "git submodule sync && git submodule update --init --recursive",
+        "export FIRST='git submodule sync && git submodule update --init --recursive'; {}",
+        "git",
+    ),
+    Case(
+        "proxy-failed",
+        {"index.html": "found\n"},
+        "python3 -m http.server 0 --bind 127.0.0.1 >port 2>&1 & server=$!; trap 'kill $server' EXIT;"
+        " until grep -q 'port [1-9]' port 2>/dev/null; do sleep 0.1; done; export http_proxy=http://proxy.invalid:3128;"
+        " eval \"$FIRST\"; curl -sSf http://127.0.0.1:$(sed -n 's/.*port \\([0-9]*\\).*/\\1/p' port)/",
+        "unset https_proxy http_proxy",
+        "export FIRST='unset https_proxy http_proxy'; {}",
+        "curl",
+    ),
+    Case(
+        "go-module",
+        {
+            "go.mod": "module x\n\ngo 1.19\n\nreplace local.invalid/y => ./y\n",
+            "m.go": 'package main\n\nimport _ "local.invalid/y"\n\nfunc main() {}\n',
+            "y/go.mod": "module local.invalid/y\n\ngo 1.19\n",
+            "y/y.go": "package y\n",
+        },
+        "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; GOFLAGS= go build -o app .",
+        "go mod tidy",
+        "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go mod tidy; {}",
+        "go",
+    ),
+    Case(
+        "cargo-resolve",
+        {"Cargo.toml": '[package]\nname = "p"\nversion = "1.0.0"\nedition = "2021"\n', "src/main.rs": "fn main() {}\n"},
+        "cargo build --offline ${LOCKED---locked}",
+        "leave out --locked",
+        "export LOCKED=; {}  # leave out --locked",
+        "cargo",
+    ),
+    Case(
+        "nvcc-unknown-option",
+        {"k.cu": "__global__ void kernel(float *x) { x[0] = 1; }\n"},
+        "nvcc $BEHIND -march=native -c k.cu -o k.o",
+        "-Xcompiler",
+        "export BEHIND=-Xcompiler; {}",
+        "nvcc",
+    ),
+    Case(
+        "cuda-device-link",
+        {
+            "a.cu": "__device__ int next() { return 1; }\n",
+            "b.cu": "__device__ int next();\n__global__ void kernel(int *x) { x[0] = next(); }\n"
+            "int main() { kernel<<<1, 1>>>(nullptr); }\n",
+        },
+        "nvcc -dc a.cu b.cu && g++ *.o -L/usr/local/cuda/lib64 -lcudart -o app",
+        "nvcc -dlink *.o -o dlink.o -lcudadevrt",
+        "nvcc -dc a.cu b.cu; nvcc -dlink *.o -o dlink.o -lcudadevrt; "
+        "g++ *.o -L/usr/local/cuda/lib64 -lcudart -lcudadevrt -o app",
+        "nvcc",
+    ),
+    Case(
+        "host-compiler-too-new",
+        {
+            "k.cu": "__global__ void kernel(float *x) { x[0] = 1; }\n",
+            **{
+                f"bin/{name}": f'#!/bin/sh\nexec /usr/bin/{name} -U__GNUC__ -D__GNUC__=16 "$@"\n'
+                for name in ("gcc", "g++")
+            },
+        },
+        "chmod +x bin/*; PATH=$PWD/bin:$PATH nvcc -c k.cu -o k.o",
+        'NVCC_PREPEND_FLAGS="-ccbin g++-',
+        'export NVCC_PREPEND_FLAGS="-ccbin g++-12"; {}',
+        "nvcc",
+    ),
+    Case(
+        "cuda-arch-native",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.24)\nif(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n"
+            "  set(CMAKE_CUDA_ARCHITECTURES native)\nendif()\nproject(p LANGUAGES CXX CUDA)\n"
+            "add_library(k STATIC k.cu)\n",
+            "k.cu": "",
+        },
+        "rm -rf b; cmake -B b $OPTIONS",
+        "-DCMAKE_CUDA_ARCHITECTURES=80",
+        "export OPTIONS=-DCMAKE_CUDA_ARCHITECTURES=80; {}  # -DCMAKE_CUDA_ARCHITECTURES=80",
+        "nvcc",
+    ),
+    Case(
+        "externally-managed",
+        {"p/setup.py": "from setuptools import setup\nsetup(name='p', py_modules=[])\n"},
+        'python3() { ${PYTHON-/usr/bin/python3} "$@"; }; python3 -m pip install --no-index --no-build-isolation ./p',
+        "python3 -m venv venv; . venv/bin/activate",
+        "/usr/bin/python3 -m venv --system-site-packages venv; . venv/bin/activate; export PYTHON=$PWD/venv/bin/python;"
+        " {}  # python3 -m venv venv; . venv/bin/activate",
+        "pip",
+    ),
 ]
 
 
@@ -264,16 +762,17 @@ def test_a_remedy_repairs(case: Case, tmp_path: Path, monkeypatch: pytest.Monkey
     if shutil.which(case.needs) is None:
         pytest.skip(f"no {case.needs}")
     monkeypatch.setenv("LC_ALL", "C")
-    for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "FFLAGS", "CPATH", "AR", "NVCC_APPEND_FLAGS", "LD_LIBRARY_PATH"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, text in case.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(text.encode())
     failed = _run(case.build, tmp_path)
     assert failed.returncode != 0 or b"cd: " in failed.stdout
     (first, *_) = scan(io.BytesIO(failed.stdout), shipped_rules())
     assert (first.rule.id, case.says in first.remedy) == (case.rule, True), first.remedy
     assert case.says in case.repair
-    repaired = _run(case.repair.replace("{}", case.build), tmp_path)
+    repaired = _run(case.repair.replace("; {}", f"; {case.build}"), tmp_path)
     assert (repaired.returncode, b"cd: " in repaired.stdout) == (0, False), repaired.stdout.decode()
 
 

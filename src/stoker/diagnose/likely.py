@@ -88,11 +88,16 @@ _TRANSLATED = (
     r"(?:Fehler|[Ee]rreur|[Ee]rro|[Ee]rrore|[Ff]el|[Hh]ata|[Cc]hyba|[Bb]łąd|[Оо]шибка|[Пп]омилка)(?: fatale?)? ?:"
     r"|错误|錯誤|エラー|오류|\berror fatal:"
 )
+_NO_SUCH = (
+    "nicht gefunden|Keine Berechtigung|Fehlerstatus|Aucun fichier|introuvable|non accordée|code d'échec|No existe"
+    "|Нет такого|не найден"
+)
 TRANSLATED = re.compile(
+    rf"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{{2}}|{_NO_SUCH}|: \*\*\* (?!\[).{{1,300}}(?<!Stop)\.$|"
     rf"{_TRANSLATED}|\*\*\* .{{0,300}}[^\x00-\x7f]"
     r"|\*\*\* \[.{1,600}\] (?!Error \d|[A-Z][a-z]{1,20}(?: [a-z]{1,20}){0,3}(?: \(core dumped\))?$)"
 )
-"""The word for an error in the languages into which gcc, binutils, make and CMake are translated."""
+"""Words for an error, and letters, in the languages into which gcc, binutils, make and CMake are translated."""
 
 _ERROR = re.compile(
     rf"""\b(?i:error)\ ?(?:\[[\w-]{{1,40}}\]|[A-Z]{{0,6}}\d{{1,6}})?\s?[:!(]|\berrors?:$
@@ -247,7 +252,9 @@ def is_of_runner(text: str) -> bool:
 
 def last_lines(near: Neighbours, text: str) -> Cause:
     """Return the end of a log as a guess."""
-    return _cause(UNKNOWN_FAILURE, LAST_LINES, near.line, text, near.around(ABOVE, 0))
+    title, why, remedy = LAST_LINES
+    remedy = f"{remedy} {TRANSLATED_REMEDY}" if TRANSLATED.search(text) is not None else remedy
+    return _cause(UNKNOWN_FAILURE, (title, why, remedy), near.line, text, near.around(ABOVE, 0))
 
 
 def _cause(rule: str, words: tuple[str, str, str], line: int, text: str, around: Around) -> Cause:
