@@ -21,7 +21,16 @@ OPENMP = LISTS + "add_library(a OBJECT a.c)\ntarget_compile_options(a PRIVATE -f
 
 VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "FFLAGS", "CPATH", "AR", "LIBS", "LIBRARY_PATH", "LD_LIBRARY_PATH"),
-    *("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "PKG_CONFIG_PATH", "TMPDIR", "MAKEFLAGS", "no_proxy", "NO_PROXY"),
+    *(
+        "NVCC_APPEND_FLAGS",
+        "NVCC_PREPEND_FLAGS",
+        "PKG_CONFIG_PATH",
+        "TMPDIR",
+        "MAKEFLAGS",
+        "CUDA_HOME",
+        "no_proxy",
+        "NO_PROXY",
+    ),
 )
 """What a remedy sets; a test begins without."""
 
@@ -752,6 +761,155 @@ CASES = [
         "/usr/bin/python3 -m venv --system-site-packages venv; . venv/bin/activate; export PYTHON=$PWD/venv/bin/python;"
         " {}  # python3 -m venv venv; . venv/bin/activate",
         "pip",
+    ),
+    Case(
+        "missing-fpic",
+        {
+            "Makefile": "libb.so: a.c b.c\n\tgcc -fno-pic $(CFLAGS) -c a.c\n\tgcc -fPIC -shared b.c a.o -o libb.so\n",
+            "a.c": "int counter; int next(void) { return ++counter; }\n",
+            "b.c": "int next(void); int over(void) { return next(); }\n",
+        },
+        "make",
+        "export CFLAGS=-fPIC",
+        "export CFLAGS=-fPIC; {}",
+        "make",
+    ),
+    Case(
+        "cstdint-missing",
+        {"a.c": "uint32_t size;\n"},
+        "gcc $CFLAGS -c a.c",
+        'CFLAGS="-include stdint.h"',
+        'export CFLAGS="-include stdint.h"; {}',
+        "gcc",
+    ),
+    Case(
+        "abi-undefined-reference",
+        {
+            "a.cpp": "#include <string>\nint size(const std::string &s) { return s.size(); }\n",
+            "m.cpp": "#include <string>\nint size(const std::string &s);\nint main() { return size(std::string()); }\n",
+        },
+        "g++ -c -D_GLIBCXX_USE_CXX11_ABI=0 a.cpp && g++ $CXXFLAGS m.cpp a.o -o app",
+        "-D_GLIBCXX_USE_CXX11_ABI=0",
+        "export CXXFLAGS=-D_GLIBCXX_USE_CXX11_ABI=0; {}",
+    ),
+    Case(
+        "libstdcxx-too-old",
+        {
+            "m.cpp": "#include <iostream>\nint main() { std::cout << 1; }\n",
+            "v.map": "GLIBCXX_1 { *; };\n",
+            "e.c": "int x;\n",
+        },
+        "mkdir -p d; gcc -shared -fPIC e.c -Wl,--version-script=v.map,-soname,libstdc++.so.6 -o d/libstdc++.so.6;"
+        ' g++ m.cpp -o app; export LD_LIBRARY_PATH=$PWD/d; eval "$FIRST"; ./app',
+        "LD_PRELOAD=$(g++ -print-file-name=libstdc++.so.6)",
+        "export FIRST='export LD_PRELOAD=$(g++ -print-file-name=libstdc++.so.6)'; {}",
+    ),
+    Case(
+        "undefined-symbol",
+        {
+            "a.c": "int compute(void) { return 0; }\n",
+            "b.c": "int other(void) { return 0; }\n",
+            "m.c": "int compute(void); int main(void) { return compute(); }\n",
+        },
+        "mkdir -p d e; gcc -shared -fPIC a.c -o e/liba.so; gcc -shared -fPIC b.c -o d/liba.so;"
+        " gcc m.c -Le -la -Wl,--enable-new-dtags,-rpath,$PWD/e -o app;"
+        " export LD_LIBRARY_PATH=${SEARCHED-$PWD/d}; ./app",
+        "take the other version out of LD_LIBRARY_PATH",
+        "export SEARCHED=; {}  # take the other version out of LD_LIBRARY_PATH",
+        "gcc",
+    ),
+    Case(
+        "argument-list-too-long",
+        {"a.c": "\n"},
+        'export NOTES=$(head -c 200000 /dev/zero | tr "\\0" x); eval "$FIRST"; bash -c true; gcc -c a.c',
+        "Unset large environment variables",
+        "export FIRST='unset NOTES'; {}  # Unset large environment variables",
+        "gcc",
+    ),
+    Case(
+        "source-file-missing",
+        {"a.c": "\n"},
+        f"test -e .git || {{ {GIT} init -q; git add a.c; {GIT} commit -qm a; rm a.c; }}; gcc -c a.c",
+        "git restore a.c",
+        "git restore a.c; {}",
+        "git",
+    ),
+    Case(
+        "missing-submodule-header",
+        {"a.cpp": '#include "cutlass/cutlass.h"\n', "s/cutlass/cutlass.h": ""},
+        "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always;"
+        f" test -e c || {{ (cd s; {GIT} init -q; git add .; {GIT} commit -qm a); {GIT} init -q;"
+        f" git submodule --quiet add $PWD/s third_party/s; git add a.cpp; {GIT} commit -qm a; git clone -q . c; }};"
+        ' cd c; eval "$FIRST"; g++ -Ithird_party/s -c a.cpp',
+        "git submodule update --init --recursive",
+        "export FIRST='git submodule update --init --recursive'; {}",
+        "git",
+    ),
+    Case(
+        "setuptools-packages",
+        {"a/__init__.py": "", "b/__init__.py": "", "pyproject.toml": "[project]\nname = 'p'\nversion = '1'\n"},
+        "/usr/bin/python3 -m pip wheel -q --no-index --no-build-isolation --no-deps .",
+        "py-modules = []",
+        "printf '[tool.setuptools]\\npy-modules = []\\n' >>pyproject.toml; {}",
+        "pip",
+    ),
+    Case(
+        "configure-in-source",
+        {
+            "configure.ac": "AC_INIT([p], [1])\nAM_INIT_AUTOMAKE([foreign])\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n",
+            "Makefile.am": "",
+        },
+        "test -e b || { autoreconf -fi && ./configure && mkdir b; } >log 2>&1; cd b; ../configure",
+        "make distclean",
+        "make distclean; {}",
+        "autoreconf",
+    ),
+    Case(
+        "autotools-missing",
+        {
+            "configure.ac": "AC_INIT([p], [1])\nAM_INIT_AUTOMAKE([foreign])\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n",
+            "Makefile.am": "",
+        },
+        "test -e configure || { autoreconf -fi && ./configure && touch -d '1 minute ago' * && touch configure.ac; }"
+        ' >log 2>&1; make ACLOCAL="$PWD/missing aclocal-1.99" AUTOMAKE="$PWD/missing automake-1.99"',
+        "touch aclocal.m4 configure Makefile.in config.h.in",
+        "touch aclocal.m4 configure Makefile.in config.h.in; touch config.status Makefile; {}",
+        "autoreconf",
+    ),
+    Case(
+        "cuda-header-missing",
+        {"a.cpp": "#include <cuda_runtime.h>\n"},
+        "g++ -c a.cpp",
+        "export CPATH=/usr/local/cuda/include",
+        "export CPATH=/usr/local/cuda/include; {}",
+        "nvcc",
+    ),
+    Case(
+        "undefined-cuda-runtime",
+        {"k.cu": "int main() { return cudaDeviceReset(); }\n"},
+        "nvcc -c k.cu && g++ k.o $LDFLAGS -o app",
+        'LDFLAGS="-L/usr/local/cuda/lib64 -lcudart"',
+        'export LDFLAGS="-L/usr/local/cuda/lib64 -lcudart"; {}',
+        "nvcc",
+    ),
+    Case(
+        "c23-too-new",
+        {"m.c": "typedef int bool;\nbool x;\n"},
+        "clang-19 -std=gnu23 $CFLAGS -c m.c",
+        "export CFLAGS=-std=gnu17",
+        "export CFLAGS=-std=gnu17; {}",
+        "clang-19",
+    ),
+    Case(
+        "tls-failed",
+        {"index.html": "found\n"},
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out ca.pem -days 9 -subj /CN=localhost"
+        " -addext subjectAltName=DNS:localhost 2>/dev/null; exec 3< <(exec openssl s_server -accept localhost:0"
+        " -key key.pem -cert ca.pem -WWW 2>&1); server=$!; trap 'kill $server' EXIT;"
+        " until read -r line <&3 && [[ $line == ACCEPT* ]]; do :; done; curl -sSf https://localhost:${line##*:}/index.html",
+        "CURL_CA_BUNDLE=",
+        "export CURL_CA_BUNDLE=$PWD/ca.pem; {}",
+        "openssl",
     ),
 ]
 
