@@ -79,7 +79,7 @@ def test_ci_needs_more_than_one_run(tmp_path: Path, capsys: pytest.CaptureFixtur
 SOURCE = "#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n" + "\n".join(
     f"int f{n}(std::string s) {{ std::map<std::string, int> m; m[s] = {n};"
     f' return std::regex_match(s, std::regex("{n}+")) + m.begin()->second; }}'
-    for n in range(8)
+    for n in range(2)
 )
 
 
@@ -93,8 +93,8 @@ def test_two_runs_of_one_build_are_alike_and_a_slower_flag_shows(stoker: Stoker,
     found: dict[str, list[str]] = {}
     for flag in ("-O0", "-O0", "-O0", "-O0", "-O2", "-O2"):
         rule = f"rule cxx\n  command = g++ {flag} -c $in -o $out\n"
-        (folder / "build.ninja").write_text(rule + "".join(f"build {n}.o: cxx a.cpp\n" for n in range(3)))
-        for made in (".ninja_log", "0.o", "1.o", "2.o"):
+        (folder / "build.ninja").write_text(rule + "".join(f"build {n}.o: cxx a.cpp\n" for n in range(2)))
+        for made in (".ninja_log", "0.o", "1.o"):
             (folder / made).unlink(missing_ok=True)
         build = stoker.detach("ninja", "-C", str(folder), jobs=1)
         assert stoker.ended(build)["state"] == "done"

@@ -83,6 +83,7 @@ def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
     rest = [
         profile.env,
         profile.cache,
+        profile.device_time,
         profile.tmp,
         profile.container,
         [(s.name, s.words, s.env, s.cwd, s.when) for s in profile.steps],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TextIO
 def whole_file(path: Path) -> Iterator[TextIO]:
     """Give a file to write text to, which takes the place of `path` at the end, and on an error is gone.
 
-    What is no regular file, as /dev/stdout, is written to directly. Raises OSError.
+    What is no regular file, as /dev/stdout, is written to directly. A new file is private. Raises OSError.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", errors="backslashreplace") as out:
@@ -24,6 +25,8 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     try:
         with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as out:
+            with contextlib.suppress(FileNotFoundError):  # who may read it stays so
+                os.fchmod(out.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield out
         os.replace(name, target)
     except BaseException:

@@ -6,8 +6,11 @@ import argparse
 import asyncio
 import json
 import time
+from pathlib import Path
 
 from stoker.cli import arguments
+from stoker.cli.errors import FAILURE, CliError
+from stoker.cli.recorded_build import write_out
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.killed import failed_steps
@@ -22,25 +25,47 @@ from stoker.serve.client import BuildSource
 from stoker.show import killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
+from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker status`."""
     arguments.build_id(parser)
-    arguments.as_json(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="JSON, for programs")
+    form.add_argument("--prometheus", action="store_true", help="metrics in Prometheus's text format")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="with --prometheus: where to, whole or not at all (a textfile)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what a build is doing now, or how it ended."""
+    if args.output is not None and not args.prometheus:
+        raise CliError("-o goes with --prometheus; of --json the shell makes a file: stoker status --json >FILE")
     update = asyncio.run(current(find(args.id)))
     now = time.time()
+    if args.prometheus:
+        return _metrics(update.state, now, args.output)
     if args.json:
         print(json.dumps({**status_of(update.state, now), "link": update.link, "as_of": update.state.time}))
         return 0
     print("\n".join(_status_lines(update.state, now)))
     if distance := distance_of(update):
         print(f"  as of     {distance}")
+    return 0
+
+
+def _metrics(state: BuildState, now: float, path: Path | None) -> int:
+    try:
+        write_out([metrics([state], now)], path)
+    except NoPrometheusError as err:
+        raise CliError(str(err), FAILURE) from err
     return 0
 
 

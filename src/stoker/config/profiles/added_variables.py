@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from stoker.config.profiles.cache import cache_setup
 from stoker.config.profiles.profile import Profile
 
+NVCC_FLAGS = "NVCC_APPEND_FLAGS"
+"""Flags that nvcc takes behind those of its command."""
+
+DEVICE_TIME = "-fdevice-time-trace -"
+"""Has nvcc write its own trace beside the object; the dash stands for the object's name and .json."""
+
 
 @dataclass(frozen=True, slots=True)
 class Added:
@@ -30,6 +36,9 @@ def added_by(profile: Profile, environ: Mapping[str, str]) -> Added:
     """Return what `profile` adds for all steps; `environ` is the person's own environment."""
     notes: list[str] = []
     own = _own(profile, environ, notes)
+    if profile.device_time:
+        before = own.get(NVCC_FLAGS, environ.get(NVCC_FLAGS, ""))
+        own[NVCC_FLAGS] = before if DEVICE_TIME in before else f"{before} {DEVICE_TIME}".strip()
     cache = cache_setup(profile, {**environ, **own})
     return Added({**(cache.variables or {}), **own}, (*notes, *cache.notes), cache.tool)
 

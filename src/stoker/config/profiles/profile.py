@@ -136,6 +136,9 @@ class Profile:
     heavy: tuple[str, ...] = _key("targets that need much memory: ${heavy} in a command", ())
     cache: Cache = _key("compiler cache for CMake projects; auto: the one on PATH", "none")
     cache_size: Size | None = _key("how much it may hold where nobody has chosen a size for it")
+    device_time: bool = _key(
+        "nvcc (from CUDA 13 on) writes beside each object how long it took for what", default=False
+    )
     tmp: Tmp = _key("where compilers keep temporary files", Tmp())
     container: BuildContainer = _key("where all commands run; see containers.md", BuildContainer())
     steps: tuple[ProfileStep, ...] = _key("commands in their order, by name", ())
