@@ -2,7 +2,7 @@
 
     python -m bench.verify compare torch-2.9.1-....whl xformers-....whl
     python -m bench.verify corpus --keep /tmp/wheels
-    python -m bench.verify fuzz --seconds 600 lib.so lib.a some.whl
+    python -m bench.verify fuzz --cases 2000 lib.so lib.a some.whl
 
 `compare` and `corpus` need `cuobjdump` on PATH or in the package nvidia-cuda-cuobjdump, `corpus` auditwheel too
 (`pip install auditwheel`), and fetches its wheels itself. Those of `compare` come from `pip download --no-deps`; only
@@ -114,14 +114,13 @@ def mutate(rng: random.Random, data: bytearray) -> None:
         del data[rng.randrange(len(data)) :]
 
 
-def fuzz(paths: list[Path], seconds: float, seed: int) -> int:
+def fuzz(paths: list[Path], wanted: int, seed: int) -> int:
     """Damage copies of small files and verify them; a crash shows itself, slow cases are printed."""
     rng = random.Random(seed)
     seeds = [p for p in paths if p.stat().st_size < 8 << 20]
-    end, cases, slowest = time.monotonic() + seconds, 0, 0.0
-    first = 0.0
+    slowest = first = 0.0
     with tempfile.TemporaryDirectory(prefix="stoker-fuzz-") as folder:
-        while time.monotonic() < end:
+        for cases in range(1, wanted + 1):
             origin = rng.choice(seeds)
             data = bytearray(origin.read_bytes())
             mutate(rng, data)
@@ -132,7 +131,6 @@ def fuzz(paths: list[Path], seconds: float, seed: int) -> int:
                 VerifyRequest([str(place)], arch_list="8.0;9.0+PTX", devices=["9.0"], environment={"PATH": "/usr/bin"})
             )
             took = time.monotonic() - started
-            cases += 1
             if took > max(2.0, slowest):
                 shutil.copy(place, f"/tmp/stoker-slow-{cases}-{origin.name}")
                 print(f"slow: case {cases} from {origin.name}: {took:.2f} s, kept")
@@ -140,7 +138,7 @@ def fuzz(paths: list[Path], seconds: float, seed: int) -> int:
             if cases == 200:
                 first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{cases} cases, no crash; slowest {slowest:.2f} s; peak {peak:.0f} MiB ({first:.0f} after 200)")
+    print(f"{wanted} cases, no crash; slowest {slowest:.2f} s; peak {peak:.0f} MiB ({first:.0f} after 200)")
     return 0
 
 
@@ -152,7 +150,7 @@ def main() -> int:
         "--keep", type=Path, help="a folder for the wheels of the corpus; else each is deleted once judged"
     )
     parser.add_argument("--limit", type=int, default=200, help="binaries of one wheel that are compared")
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--cases", type=int, default=2000, help="files that are damaged")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_intermixed_args()
     if args.what == "corpus":
@@ -160,7 +158,7 @@ def main() -> int:
         return corpus(args.keep, lambda path: listed(program, path))
     if args.what == "compare":
         return compare(args.paths, args.limit)
-    return fuzz(args.paths, args.seconds, args.seed)
+    return fuzz(args.paths, args.cases, args.seed)
 
 
 if __name__ == "__main__":

@@ -262,6 +262,16 @@ class TestWhatAPackageBrings:
 
         assert problem.what == "undefined symbol: dep: the loader refuses it"
 
+    def test_torchs_c_interface_is_looked_for_in_a_process_that_has_torch(
+        self, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        """cuda-core's _tensor_bridge uses it, is linked with nothing of torch and does not require it."""
+        source = "int aoti_torch_device_type_cuda(void); int f(void) { return aoti_torch_device_type_cuda(); }"
+
+        report = judged(wheel({"pack/_C.so": cc("bridge.so", source).read_bytes()}, HERE), environment)
+
+        assert (report.verdict, grave(report)) == ("none", [])
+
     def test_a_symbol_of_another_library_of_the_package_counts(
         self, wheel: Write, cc: Compile, environment: dict[str, str]
     ) -> None:

@@ -14,6 +14,8 @@ from stoker.verify.linking.libraries import Closure, Linker, SharedLibrary
 _PYTHON = re.compile(rb"_?Py[A-Z_]\w*")
 _ROCM = re.compile(rb"_*(?:hip[A-Z]|hip[a-z]+[A-Z]|miopen[A-Z]|roc[a-z]+_|rccl|hsa_)\w*")
 """Some builds load ROCm's libraries by themselves, and none of them is needed for an NVIDIA GPU."""
+_TORCH = re.compile(rb"aoti_torch_\w+")
+"""Torch's C interface: who is not linked with torch looks for it in a process that has imported torch (cuda-core)."""
 _DRIVER = re.compile(rb"(?:cu[A-Z]|nvml[A-Z]|__?cuda|nvPTX)\w*")
 
 
@@ -43,7 +45,8 @@ def undefined_symbols(
     absent = {m.provider for m in closure.missing}
     if own is None or not absent <= {"Python", "the NVIDIA driver"}:
         return []
-    known = [_PYTHON, _ROCM] + [_DRIVER] * ("the NVIDIA driver" in absent)
+    known = [_PYTHON, _ROCM] + [_TORCH] * (not any(n.startswith("libtorch") for n in library.dynamic.needed))
+    known += [_DRIVER] * ("the NVIDIA driver" in absent)
     left = [s for s in own.needed if not any(p.fullmatch(s.name) for p in known)]
     left = _beyond(left, closure.loaded, linker)
     return _beyond(left, others(), linker) if left else []
