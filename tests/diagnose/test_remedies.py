@@ -911,6 +911,42 @@ CASES = [
         "export CURL_CA_BUNDLE=$PWD/ca.pem; {}",
         "openssl",
     ),
+    Case(
+        "cmake-source-missing",
+        {"CMakeLists.txt": f"{LISTS}add_executable(app main.cpp)\n", "main.cpp": "int main() {}\n"},
+        f"test -e .git || {{ {GIT} init -q; git add .; {GIT} commit -qm a; rm main.cpp; }}; cmake -B b",
+        "git restore",
+        "git restore main.cpp; {}",
+        "git",
+    ),
+    Case(
+        "cmake-variable-notfound",
+        {
+            "CMakeLists.txt": f"{LISTS}find_library(FOO_LIBRARY of_nobody)\nadd_executable(app m.c)\n"
+            "target_link_libraries(app ${FOO_LIBRARY})\n",
+            "m.c": "int main(void) { return 0; }\n",
+        },
+        "cmake -B b $OPTIONS",
+        "-D, its name, =/path/to/the/library.so",
+        "export OPTIONS=-DFOO_LIBRARY=m; rm -r b; {}  # -D, its name, =/path/to/the/library.so",
+        "cmake",
+    ),
+    Case(
+        "wrong-file-format",
+        {"Makefile": "app: a.o\n\tgcc a.o -o app\n", "a.c": "int main(void) { return 0; }\n", "a.o": "no object\n"},
+        "touch -d '1 hour ago' a.c; make",
+        "Delete the object",
+        "rm a.o; {}  # Delete the object",
+        "make",
+    ),
+    Case(
+        "linker-missing",
+        {"Makefile": "app: a.c\n\tgcc $(LDFLAGS) a.c -o app\n", "a.c": "int main(void) { return 0; }\n"},
+        "export LDFLAGS=${LDFLAGS--fuse-ld=mold}; make",
+        "drop -fuse-ld from LDFLAGS",
+        "export LDFLAGS=; {}  # drop -fuse-ld from LDFLAGS",
+        "make",
+    ),
 ]
 
 
