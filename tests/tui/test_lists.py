@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stoker.show.tui.home import HomeApp, HomeRow
 from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
@@ -11,7 +12,7 @@ from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.output_screen import OutputScreen
 
 from . import builds, test_verification
-from .apps import settle, shown
+from .apps import THEMES, settle, shown
 from .builds import FakeSource
 from .pictures import text_of
 
@@ -137,6 +138,24 @@ async def test_a_click_picks_a_job_and_another_opens_it() -> None:
         assert isinstance(app.screen, JobBox)
 
 
+async def test_the_box_about_a_job_holds_what_can_be_done_and_a_click_does_it() -> None:
+    source = governed()
+    async with shown(source, "down", "enter", size=(120, 40)) as (app, pilot):
+        lines = text_of(app).splitlines()
+        y = next(n for n, line in enumerate(lines) if "F freeze   O alone   X kill" in line)
+        await pilot.click(offset=(lines[y].index("F freeze") + 3, y))
+        await settle(pilot)
+        assert source.commands == [("job", {"jid": 1, "act": "freeze"})]
+        await pilot.click(offset=(1, 1))
+        await settle(pilot)
+        assert isinstance(app.screen, DashboardScreen)
+
+
+async def test_the_box_says_why_nothing_can_be_done() -> None:
+    async with shown(FakeSource(builds.running(3).state), "down", "enter") as (app, _pilot):
+        assert "stoker holds no jobs of this build" in text_of(app)
+
+
 async def test_a_click_on_a_key_of_the_footer_presses_it() -> None:
     async with shown(governed(), size=(120, 40)) as (app, pilot):
         x = text_of(app).splitlines()[-1].index("o output")
@@ -204,3 +223,19 @@ async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
         assert "memory over the build" in text
         assert "asked for" in text  # a decision
         assert sum(not line for line in text.splitlines()) <= 12
+
+
+async def test_home_shows_the_builds_with_some_words_and_esc_shows_all() -> None:
+    rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))
+    app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=False, no_colour=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash", *"llvm", "enter")
+        await pilot.pause()
+        assert "/llvm: 2 of 3" in text_of(app)
+        assert "pytorch-1" not in text_of(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "pytorch-1" in text_of(app)
+        await pilot.press("slash", *"llvm-2", "enter", "enter")
+        await pilot.pause()
+    assert app.return_value == "llvm-2"

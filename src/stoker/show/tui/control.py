@@ -198,6 +198,11 @@ class ControlApp(App[int], inherit_bindings=False):
         """True if an action on one job can do something: stoker holds jobs, and this viewer may act."""
         return self.offers(action) and self.newest.state.level.target is not None
 
+    def why_not_job(self) -> str:
+        """Why nothing can be done to a job now, in one line."""
+        action = actions.BY_ID["job.freeze"]
+        return "stoker holds no jobs of this build" if self.offers(action) else self._obstacle(action)
+
     def job_label(self, action: actions.KeyAction, job: Job) -> str:
         """What an action would do to this job, in a word."""
         if action.id == "job.freeze" and not self._runs(job):

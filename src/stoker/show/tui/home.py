@@ -12,15 +12,20 @@ from rich.style import Style
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Footer, Label
+from textual.widgets import DataTable, Footer, Input, Label
 
 from stoker.config.themes import Theme
+from stoker.model.text import clean
+from stoker.show.tui.pages.names import matches
+from stoker.show.tui.screens.entry_line import EntryLine
 from stoker.show.tui.terminal.driver import driver_class
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 
 REFRESH_SECONDS = 2.0
 """Between two looks at all builds: each live one's journal is read for it."""
 
+
+NO_BUILDS = "No builds yet. Start one with:  stoker run -- ninja -C build"
 
 STATE = 2
 """The column that is coloured."""
@@ -54,7 +59,9 @@ class HomeApp(App[str]):
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape", "quit", "leave; builds go on"),
+        Binding("slash", "filter", "filter"),
+        Binding("q", "quit", "leave; builds go on"),
+        Binding("escape", "back", show=False),
     ]
 
     def __init__(
@@ -73,12 +80,14 @@ class HomeApp(App[str]):
         self._chosen = chosen
         self._shown: tuple[HomeRow, ...] = ()
         self._headings: tuple[str, ...] = ()
+        self._words = ""
         self.animation_level = "none"
 
     def compose(self) -> ComposeResult:
         """A line of help where there is no build, the table, the footer."""
-        yield Label("No builds yet. Start one with:  stoker run -- ninja -C build", id="none")
+        yield Label(NO_BUILDS, id="none", markup=False)
         yield BuildTable(cursor_type="row", cursor_background_priority="css")
+        yield EntryLine("only builds with these words; Enter keeps them, Esc shows all")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -95,8 +104,12 @@ class HomeApp(App[str]):
 
     def refresh_rows(self) -> None:
         """Look at the builds anew; what is chosen stays chosen."""
-        headings, rows = self._look()
-        self.query_one("#none").display = not rows
+        headings, every = self._look()
+        rows = tuple(row for row in every if matches(self._words, *row.cells))
+        label = self.query_one("#none", Label)
+        label.display = not every or bool(self._words)
+        found = f"/{clean(self._words)}: {len(rows)} of {len(every)}   Esc shows all"
+        label.update(found if self._words else NO_BUILDS)
         if (headings, rows) == (self._headings, self._shown):
             return
         chosen = self._chosen or self._at_cursor()
@@ -116,6 +129,31 @@ class HomeApp(App[str]):
     def _inked(self, row: HomeRow) -> list[Text]:
         ink = Style(color=self._palette.style(row.ink).color)
         return [Text(cell, ink if at == STATE else "", no_wrap=True) for at, cell in enumerate(row.cells)]
+
+    def action_filter(self) -> None:
+        """Take words."""
+        self.query_one(EntryLine).open()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show at once what has the words typed so far."""
+        self._words = event.value.strip()
+        self.refresh_rows()
+
+    def on_input_submitted(self) -> None:
+        """Keep the words, and give the keys back to the table."""
+        self.query_one(EntryLine).close()
+        self.table.focus()
+
+    async def action_back(self) -> None:
+        """Show all builds again; where they are shown, leave."""
+        entry = self.query_one(EntryLine)
+        had = entry.close() or bool(self._words)
+        if not had:
+            self.exit()
+        entry.empty()
+        self._words = ""
+        self.table.focus()
+        self.refresh_rows()
 
     def on_resize(self) -> None:
         """Give the commands what there is room for now."""

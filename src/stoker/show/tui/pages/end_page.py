@@ -97,10 +97,12 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
 def _next(m: Moment) -> str:
     """What a person may do now, by key and by command."""
     name = clean(m.state.id)
+    failed = bool(m.state.failures or m.state.killed or m.state.diagnosis)
     keys = f"{m.key('output')} its output, {m.key('timeline')} how it went, {m.key('decisions')} why"
     if m.state.outcome == "done":
         return f"{keys}; from a shell: stoker report {name}"
-    return f"{m.key('failures')} what failed, {keys}; from a shell: stoker run --resume {name}"
+    first = f"{m.key('failures')} what failed, " if failed else ""
+    return f"{first}{keys}; from a shell: stoker run --resume {name}"
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -29,8 +31,9 @@ TOOL_INKS = {
 WAITING = ("tool", "phase", "pid")
 """Columns in whose place a job that waits says why."""
 
-NAME_SHARE = 0.5
-"""Share of that room and the name's together that a waiting job's name takes."""
+NAME_SHARE, NAME_STEP = 0.5, 8
+"""Share of that room and the name's together that a waiting job's name takes at most; it takes cells by so many, so
+that reasons do not move with every job that comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,9 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     shown = jobs[first : first + room]
     title = _title(jobs, started, first, len(shown), g)
     lines = [_heading(title, columns, width, view, g)]
-    lines += [aimed(_job_line(job, m, columns, width, view.cursor, g), f"job:{job.jid}") for job in shown]
+    longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job)), default=0)
+    named = NAME_STEP * (longest // NAME_STEP + 1)
+    lines += [aimed(_job_line(job, m, columns, width, view.cursor, named, g), f"job:{job.jid}") for job in shown]
     return [*lines, *_more(jobs[first + len(shown) :], width)][:rows]
 
 
@@ -154,7 +159,9 @@ def _head(column: Column, view: JobView, g: Glyphs) -> str:
     return "/".join(f"{title}{g.sorted_by}" if sorts.get(title, title) == view.order else title for title in titles)
 
 
-def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: int | None, g: Glyphs) -> Line:
+def _job_line(
+    job: Job, m: Moment, columns: list[Column], width: int, cursor: int | None, named: int, g: Glyphs
+) -> Line:
     picked = job.jid == cursor
     mark, state_ink = {"running": (" ", ""), "frozen": (g.frozen, "frozen"), "on_deck": (g.on_deck, "on_deck")}[
         job.state
@@ -173,8 +180,9 @@ def _job_line(job: Job, m: Moment, columns: list[Column], width: int, cursor: in
     room = max(1, width - width_of(tail) - 2)
     name_ink = "person" if act is not None else state_ink or "text"
     if waits:
-        tail = [_reason(job, room - int(room * NAME_SHARE), g), *tail]
-        room = int(room * NAME_SHARE)
+        named = min(named, int(room * NAME_SHARE))
+        tail = [_reason(job, room - named, g), *tail]
+        room = named
     output = elide_path(plain_name(job.output), room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
     if picked:

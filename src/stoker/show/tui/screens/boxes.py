@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Click
 from textual.screen import ModalScreen
 
 from stoker.show.tui.input import actions
@@ -81,6 +82,17 @@ class Box(ModalScreen[T | None], Generic[T]):
         page.styles.height = len(lines) + 2
         page.border_subtitle = self.hint(len(lines))
         page.show(lines, self.viewer.palette)
+
+    async def on_click(self, event: Click) -> None:
+        """Press the key that is pointed at; beside the box, close it."""
+        page = self.query_one("#box", Page)
+        if not page.region.contains(event.screen_x, event.screen_y):
+            self.action_close()
+            return
+        inside = page.content_region
+        kind, _, name = page.target_at(event.screen_x - inside.x, event.screen_y - inside.y).partition(":")
+        if kind == "key":
+            await self.run_action(actions.BY_ID[name].calls)
 
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
         """A word at the lower edge."""

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from stoker.model.state import Job
 from stoker.show.tui.input import actions
 from stoker.show.tui.pages.job_details import details, last_details
-from stoker.show.tui.pages.lines import Line
+from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed
 from stoker.show.tui.screens.boxes import Box
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 
@@ -36,16 +36,22 @@ class JobBox(JobKeys, Box[None]):
         if job is None:
             return last_details(self._job, m.state, width)
         self._job = job
-        return details(job, m.state, m.now, width, self.viewer.glyphs)
+        room = max(1, self.app.size.height - 4)  # the box's edges, a blank, and what can be done
+        return [*details(job, m.state, m.now, width, self.viewer.glyphs)[:room], BLANK, self._acts(job)]
+
+    def _acts(self, job: Job) -> Line:
+        """What can be done with the job, each a key and a place to click at; or why nothing can."""
+        viewer, parts = self.viewer, list[Part]()
+        for action in (actions.BY_ID[name] for name in JOB_ACTIONS):
+            if viewer.governs_job(action):
+                words = (Part(viewer.moment.key(action.id), "accent bold"), Part(f" {viewer.job_label(action, job)}"))
+                parts += [*aimed(words, f"key:{action.id}"), Part("   ")]
+        why = viewer.why_not_job() if not parts else ""
+        return tuple(parts) or (Part(why, "text_dim"),)
 
     def hint(self, shown: int) -> str:  # noqa: ARG002
-        """The keys that do something now."""
-        viewer, job = self.viewer, self._live
-        keys = []
-        if job is not None:
-            own = [actions.BY_ID[name] for name in JOB_ACTIONS]
-            keys = [f"{viewer.moment.key(a.id)} {viewer.job_label(a, job)}" for a in own if viewer.governs_job(a)]
-        return "   ".join([*keys, "esc close"])
+        """How to leave."""
+        return "esc close"
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""

@@ -50,7 +50,7 @@ class Page(Widget, can_focus=False):
 
     def target_at(self, x: int, y: int) -> str:
         """What a click there means; empty for nothing."""
-        for part in _at(self._lines, y):
+        for part in _at(self._lines, y) if min(x, y) >= 0 else ():
             x -= cell_len(part.text)
             if x < 0:
                 return part.target

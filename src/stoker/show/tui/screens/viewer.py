@@ -44,6 +44,9 @@ class Viewer(Protocol):
     def governs_job(self, action: KeyAction) -> bool:
         """Say whether an action on one job can do something."""
 
+    def why_not_job(self) -> str:
+        """Say why nothing can be done to a job."""
+
     def job_label(self, action: KeyAction, job: Job) -> str:
         """Say in a word what an action would do to this job."""
 
