@@ -87,6 +87,18 @@ def test_a_bundle_of_nvrtc_without_its_builtins_is_refused(machine: Machine) -> 
         packaged(machine, wheel, "bundle")
 
 
+def test_beside_cudnn_nvrtc_keeps_the_name_by_which_that_loads_it(machine: Machine) -> None:
+    folder = machine.root / "libraries"
+    cudnn = link(folder / "libcudnn.so.9", "int cudnn(void) { return 1; }", soname="libcudnn.so.9")
+    link(folder / "libcudnn_graph.so.9", "int graph(void) { return 1; }", soname="libcudnn_graph.so.9")
+    kernels = machine.kernels("-Wl,--no-as-needed", str(cudnn)).read_bytes()
+
+    made = packaged(machine, machine.wheel({"pack/_C.so": kernels}), "bundle")
+
+    names = {Path(v.path).name for v in made.vendored}
+    assert {"libcudnn.so.9", "libcudnn_graph.so.9", "libnvrtc.so.13"} <= names
+
+
 def test_a_plug_in_that_cannot_load_here_is_left_out(machine: Machine) -> None:
     folder = machine.root / "libraries"
     cufile = link(folder / "libcufile.so.0", "int cufile(void) { return 1; }", soname="libcufile.so.0")

@@ -32,6 +32,14 @@ _KEPT = re.compile(r"lib(?:cudnn|cublas|nvrtc-builtins|gomp)[\w-]*\.so(?:\.[\d.]
 than there are cores."""
 
 
+_OF_CUDNN = re.compile(r"libnvrtc\.so\.\d+(?:\.\d+)*")
+
+
+def loaded_by_cudnn(name: str) -> bool:
+    """Whether cuDNN asks for a library by name, where it compiles kernels (libcudnn_graph.so.9: "libnvrtc.so.%d")."""
+    return bool(_OF_CUDNN.fullmatch(name))
+
+
 def keeps_its_name(name: str) -> bool:
     """Whether a library is asked for by its own name at run time, so that a hash in it would hide it."""
     return bool(_KEPT.fullmatch(name))

@@ -246,14 +246,15 @@ class _Packaging:
             files=tuple(_packaged_file(change) for change in changes),
             requires=tuple(_pinned_packages(plan.found)),
             dropped=plan.requirements.dropped,
-            vendored=tuple(
-                VendoredFile(str(self._folder / c.name), str(c.library.path), c.size_before, c.file.stat().st_size)
-                for c in copies.values()
-            ),
+            vendored=tuple(self._vendored(copy) for copy in copies.values()),
             left_out=tuple(f"{name}: {why}" for name, why in plan.found.left_out.items()),
             gpus=gpu_reach(report),
             verification=report,
         )
+
+    def _vendored(self, copy: _Copy) -> VendoredFile:
+        source = os.path.normpath(copy.library.path)
+        return VendoredFile(str(self._folder / copy.name), source, copy.size_before, copy.file.stat().st_size)
 
 
 def _packaged_file(change: FileChange) -> PackagedFile:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from stoker.model.packaged import Mode
-from stoker.package.dlopened import COMPANIONS
+from stoker.package.dlopened import COMPANIONS, loaded_by_cudnn
 from stoker.package.owners import Owner, brought_along
 from stoker.package.packaging_error import PackagingError
 from stoker.package.staging import StagedLibrary, library_at
@@ -95,6 +95,8 @@ class _Resolver:
                     self._own_by(name)
         for staged in self.libraries:
             self._walk(staged.library, staged.member)
+        if any(name.startswith("libcudnn") for name in self.found.vendored):
+            self.found.by_name_alone |= {n for n in self.found.vendored if loaded_by_cudnn(n)}
         return self.found
 
     def _at_hand(self, name: str) -> bool:
