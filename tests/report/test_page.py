@@ -60,6 +60,29 @@ def test_its_figures_are_those_of_status(tmp_path: Path) -> None:
     assert {key: str(at(status, key)) for key in figures} == figures
 
 
+def test_an_end_that_is_noticed_after_the_next_birth_is_in_the_chain() -> None:
+    build = build_of(
+        [
+            ev.SchedulerPlanned(1, 3, "dry-run", {}, after=((), (0,))),
+            ev.JobStarted(1, 1, 7, "a.o", "cxx", 1000.0),
+            ev.JobStarted(2, 1, 8, "b.o", "cxx", 1000.5),
+            ev.JobStarted(3, 1, 9, "lib.a", "archive", 1007.5),
+            ev.JobsExited((1,)),  # 1008: half a second after the archive was begun
+            ev.JobFinished(2, 1, "b.o", "cxx", 1.0, "ok", group=0),
+            ev.JobFinished(1, 1, "a.o", "cxx", 1.0, "ok", group=0),
+            ev.JobFinished(3, 1, "lib.a", "archive", 1.0, "ok", group=1),
+        ]
+    )
+    assert [job.output for job in critical_path(build)] == ["a.o", "lib.a"]
+
+
+def test_what_it_would_have_been_can_be_left_out(tmp_path: Path) -> None:
+    target = tmp_path / "r.html"
+    for flags, there in (([], True), (["--no-paper"], False)):
+        assert main(["report", str(KILLED), "-o", str(target), *flags]) == 0
+        assert ("the best fixed -j by hindsight" in target.read_text()) is there
+
+
 def test_it_asks_for_nothing_and_runs_nothing() -> None:
     elements = Reader(page(recorded(read_journal(KILLED)))).elements
     assert {tag for tag, _ in elements}.isdisjoint({"script", "link", "img", "iframe", "object", "form", "base"})

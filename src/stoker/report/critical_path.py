@@ -11,6 +11,9 @@ from stoker.report.recorded import RecordedBuild
 MAX_LINKS = 500
 """Jobs of the chain, from its end backwards."""
 
+SLACK = 1.0
+"""Seconds by which a job's end may be noticed after the next one's birth, of which the kernel knows the time."""
+
 LEAST_WAIT = 0.5
 """Seconds on deck from which on a job came late for want of a place or of memory, and not for its inputs."""
 
@@ -32,14 +35,15 @@ def critical_path(build: RecordedBuild) -> list[JobRecord]:
         held = job.waiting >= LEAST_WAIT
         until = (job.began or job.born) if held else job.born
         groups = None if held or job.group is None else needed.get((job.sid, job.group))
-        job = _last(ran[: bisect_right(ends, until)], job, groups)
+        job = _last(ran[: bisect_right(ends, until + SLACK)], job, groups)
     return chain[::-1]
 
 
 def _last(ended: Sequence[JobRecord], job: JobRecord, groups: frozenset[int] | None) -> JobRecord | None:
-    """Return the last of `ended` that `job` waited for: in one of these groups, or any."""
+    """Return the last of `ended` that `job` waited for: in one of these groups, or any. It began before the job."""
     for other in reversed(ended):
-        if other is not job and (groups is None or (other.sid == job.sid and other.group in groups)):
+        earlier = (other.began or other.born) < (job.began or job.born)
+        if earlier and (groups is None or (other.sid == job.sid and other.group in groups)):
             return other
     return None
 

@@ -21,6 +21,9 @@ MOST_TEMPLATES = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker report`."""
     parser.add_argument("id", nargs="?", metavar="ID|FILE", help="a build's ID, or a journal (default: the last build)")
+    parser.add_argument(
+        "--no-paper", action="store_true", help="leave out what it would have been: minutes, of thousands of jobs"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: ID.html; - is stdout)")
 
 
@@ -28,23 +31,25 @@ def run(args: argparse.Namespace) -> int:
     """Write the page, and say where it is."""
     build = load(args.id)
     path = None if args.output == Path("-") else args.output or Path(f"{_name(build.state.id)}.html")
-    write_out([page(build, _extras(build))], path)
+    write_out([page(build, _extras(build, paper=not args.no_paper))], path)
     if path is not None:
         print(f"stoker: {path}", file=sys.stderr)
     return 0
 
 
-def _extras(build: RecordedBuild) -> Extras:
+def _extras(build: RecordedBuild, *, paper: bool) -> Extras:
     """What is not in the journal itself, or takes a while to work out."""
     traces = list(time_traces(build))
     archs = arch_costs(build.state, arch_seconds(traces))
     longest = templates(traces)[:MOST_TEMPLATES]
+    if not paper:
+        return Extras(templates=longest, archs=archs)
     try:
-        paper = on_paper(build)
+        model = on_paper(build)
     except NothingRanError:
         return Extras(templates=longest, archs=archs)
     with progress("putting the build on paper") as far:
-        return Extras(whatifs(paper, far), note(paper), longest, archs)
+        return Extras(whatifs(model, far), note(model), longest, archs)
 
 
 def _name(build: str) -> str:
