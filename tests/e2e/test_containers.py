@@ -89,20 +89,27 @@ def test_a_job_that_the_containers_limit_killed_is_made_again_alone(
     assert not [e for e in events if e["type"] == "work_lost"]
 
 
+def shares(stoker: Stoker, folder: Path) -> list[str]:
+    """Options that put this stoker with its state, and `folder`, into a container at the same places."""
+    python, source = Path(sys.executable).resolve(), Path(stoker_package.__file__).resolve().parents[1]
+    packages = Path(psutil.__file__).resolve().parents[1]
+    places = sorted(map(str, {source, packages, python.parents[1], folder}))
+    settings = [f"PYTHONPATH={source}:{packages}", f"XDG_STATE_HOME={stoker.state}", "HOME=/root"]
+    return [
+        *(word for place in places for word in ("-v", f"{place}:{place}")),
+        *(word for setting in settings for word in ("-e", setting)),
+    ]
+
+
 def test_a_build_inside_a_container_is_no_dead_one_from_outside(podman: Podman, tmp_path: Path) -> None:
     """The state folder is shared; each side has pids of its own. Nor does one container see into another."""
     folder = write_ninja(tmp_path / "w", [("slow.o", "until test -e go; do sleep 0.2; done; touch slow.o")])
     outside = Stoker(tmp_path)
-    python, source = Path(sys.executable).resolve(), Path(stoker_package.__file__).resolve().parents[1]
-    packages = Path(psutil.__file__).resolve().parents[1]
-    places = {source, packages, python.parents[1], tmp_path}
-    mounts = [word for place in sorted(map(str, places)) for word in ("-v", f"{place}:{place}")]
-    settings = [f"PYTHONPATH={source}:{packages}", f"XDG_STATE_HOME={outside.state}", "HOME=/root"]
-    options = [*mounts, *(word for setting in settings for word in ("-e", setting))]
+    options = shares(outside, tmp_path)
 
     def inside(*words: str) -> list[str]:
         _, *container = podman.run_words(folder, *options, "--hostname", "builder")
-        return [*container, str(python), "-P", "-m", "stoker", *words]
+        return [*container, str(Path(sys.executable).resolve()), "-P", "-m", "stoker", *words]
 
     with subprocess.Popen(["podman", *inside("run", "--plain", "--", "ninja")], env=podman.env) as build:
         try:
@@ -241,3 +248,26 @@ def test_the_doctor_starts_the_container_first(podman: Podman, stoker: Stoker, t
     (tmp_path / "road.yaml").write_text(ROAD.replace("stoker-test", "not-there"))
     checks = {check["name"]: check for check in json.loads(stoker.run(*words, cwd=tmp_path).stdout)["checks"]}
     assert checks["container (podman)"]["remedy"] == f"podman pull {IMAGE.replace('stoker-test', 'not-there')}"
+
+
+def test_attach_shows_a_build_inside_a_container(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "w", [("slow.o", "until test -e go; do sleep 0.2; done; touch slow.o")])
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "stoker"
+    program.write_text(f'#!/bin/sh\nexec {Path(sys.executable).resolve()} -P -m stoker "$@"\n')
+    program.chmod(0o755)
+    words = podman.run_words(folder, *shares(stoker, tmp_path), "--name", "builder")
+    words[words.index("-w") : words.index("-w")] = ["-e", f"PATH={program.parent}:/usr/bin:/bin"]
+    absent = stoker.run("attach", "podman://builder")
+    assert (absent.returncode, absent.stderr.count(b"\n")) == (1, 1)
+    assert b"there is no container 'builder'" in absent.stderr
+    with subprocess.Popen([*words, "stoker", "run", "--plain", "--", "ninja"], env=podman.env) as build:
+        try:
+            seen = until(lambda: json.loads(stoker.run("ls", "--json").stdout or b"[]"), "the build")[0]["id"]
+            until(lambda: (stoker.folder(seen) / "supervisor.json").exists(), "its supervisor")
+            status = stoker.start("attach", "--json", f"podman://builder/{seen}")
+            assert status.stdout is not None
+            assert json.loads(status.stdout.readline())["id"] == seen
+        finally:
+            (folder / "go").touch()
+        assert build.wait(PATIENCE) == 0
