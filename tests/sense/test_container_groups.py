@@ -125,12 +125,8 @@ def test_the_kernels_log_is_believed_of_containers_that_are_ours() -> None:
     kernel = KernelLog(Path(f"/proc/self/fd/{out}"), "/user.slice/session-1.scope")
     kernel.include(ROOTLESS)
     for pid, group in ((41, f"{ROOTLESS}/container"), (42, f"/docker/{DOCKER}"), (43, "/user.slice/session-1.scope")):
-        place = (
-            f"oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg={group},task=cc1plus,pid={pid},uid=1"
-        )
-        death = (
-            f"Memory cgroup out of memory: Killed process {pid} (cc1plus) total-vm:9kB, anon-rss:2048kB"
-        )
+        place = f"oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg={group},task=cc1plus,pid={pid},uid=1"
+        death = f"Memory cgroup out of memory: Killed process {pid} (cc1plus) total-vm:9kB, anon-rss:2048kB"
         for text in (place, death):
             os.write(into, f"3,1,1,-;{text}\n".encode())
     assert [victim.pid for victim in kernel.victims()] == [41, 43]
