@@ -18,6 +18,17 @@ def test_everything_that_fits_starts_up_to_the_number_of_cores() -> None:
     assert acts(asked(view([], candidates, level=3)), "admit") == [0, 1, 2]
 
 
+def test_what_the_longest_chain_of_jobs_waits_for_starts_first() -> None:
+    leaf, generator, object_file, unknown = [
+        replace(candidate(n, light()), chain=chain) for n, chain in enumerate((5.0, 90.0, 30.0, None))
+    ]
+    waiting = [leaf, generator, object_file, unknown]
+    assert acts(asked(view([], waiting, level=2)), "admit") == [1, 2]
+    assert acts(asked(view([], [replace(leaf, passed_over=PATIENCE), generator], level=1)), "admit") == [0]
+    small = view([live(9, light(20, seconds=100), 50)], waiting, cores=3)
+    assert acts(asked(small), "admit") == [1, 2], "where memory is short too"
+
+
 def test_nothing_to_do_gives_no_decision() -> None:
     assert asked(view()) == ()
     assert asked(view([live(1, kernel(), 20)])) == ()

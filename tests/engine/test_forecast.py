@@ -502,3 +502,16 @@ def test_a_large_source_takes_longer_than_a_small_one(tmp_path: Path) -> None:
         build.run(0.0, 10.0, *(f"{n}.cc.o" for n in range(4)))
         found.append(build.left(10.0).seconds)
     assert found[1] > 5 * found[0]
+
+
+def test_the_chain_of_a_job_is_its_own_time_and_that_of_what_waits_for_it(plan_of: Write) -> None:
+    edges = {"gen.o": (0, 10.0), "a.o": (1, 20.0), "b.o": (1, 40.0), "app": (2, 5.0), "alone.o": (3, 7.0)}
+    build = Build(Forecast(), plan_of(edges, [(), (0,), (1,), ()]))
+    assert build.forecast.chain(1, "gen.o") is None, "nothing has been estimated yet"
+    version = build.forecast.chains_version
+    build.left(0.0)
+    assert build.forecast.chains_version > version
+    chains = {name: build.forecast.chain(1, name) for name in edges}
+    assert chains == pytest.approx({"gen.o": 55.0, "a.o": 25.0, "b.o": 45.0, "app": 5.0, "alone.o": 7.0}, rel=0.05)
+    assert build.forecast.chain(1, "nobody.o") is None
+    assert build.forecast.chain(2, "a.o") is None

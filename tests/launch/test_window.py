@@ -95,7 +95,7 @@ def test_the_window_grows_with_the_cores_and_never_holds_more_than_memory_and_de
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, files[1]), files[1]))
-        assert window_for(2, 64 * GIB, None) == 16
+        assert window_for(2, 64 * GIB, None) == 64
         assert window_for(32, 64 * GIB, None) == 256
         assert window_for(128, 512 * GIB, None) == 512
         assert window_for(32, 2 * GIB, None) == 64

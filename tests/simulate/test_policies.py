@@ -98,3 +98,20 @@ def test_jobs_far_beyond_every_prediction_do_not_end_in_a_kill() -> None:
 def test_an_unknown_policy_is_named(name: str) -> None:
     with pytest.raises(UnknownPolicyError, match="there are stoker"):
         driver_of(name)
+
+
+def test_a_long_chain_late_in_the_order_does_not_leave_cores_idle_at_the_end() -> None:
+    """Ninja before 1.12 comes to it last, and from 1.12 on takes each of its edges for as long as any other."""
+    objects = [_job(f"{n}.o", 10.0) for n in range(56)]
+    library = _job("library", 1.0, *(job.output for job in objects))
+    slow = [_job("slow.o", 80.0), _job("slow", 40.0, "slow.o")]
+    many = [_job("0.c", 10.0), *(_job(f"{n}.c", 10.0, f"{n - 1}.c") for n in range(1, 8))]
+    for chain, others in ((slow, ("fixed:8", "longest:8")), (many, ("fixed:8",))):
+        jobs = [*objects, *chain, library]
+        own = simulate(jobs, 8, 64 * GIB, "stoker", "noisy").makespan
+        assert own < 0.8 * min(simulate(jobs, 8, 64 * GIB, other).makespan for other in others)
+    assert simulate(jobs, 8, 64 * GIB, "longest:8").makespan < 0.8 * simulate(jobs, 8, 64 * GIB, "fixed:8").makespan
+
+
+def _job(output: str, seconds: float, *deps: str) -> TraceJob:
+    return TraceJob(output, "cxx", (Point(0.0, GIB / 10), Point(seconds, GIB / 10)), 1.0, deps)

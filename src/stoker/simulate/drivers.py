@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -17,8 +18,8 @@ from stoker.decide.policy.thresholds import Thresholds
 from stoker.simulate.oracle import Oracle
 from stoker.simulate.simulated_machine import NEVER, Live, Machine
 
-WINDOW_FACTOR = 8
-"""Children that the scheduler may have, per core: a held one is a stopped shell of about a MiB."""
+WINDOW_FACTOR, LEAST_WINDOW = 8, 64
+"""Children that the scheduler may have, per core and at least: a held one is a stopped shell of about a MiB."""
 
 TICK = 1.0
 """Seconds between two ticks, if nothing happens in between."""
@@ -28,6 +29,9 @@ TIGHT_TICK = 0.25
 
 TIGHT = 0.5
 """Share of the memory from which on it is in play: what is in use, or the peaks of what runs."""
+
+AHEAD_EVERY = 30.0
+"""Seconds between two looks at the chains of jobs in a first build; a live engine has them every few seconds."""
 
 MAX_ROUNDS = 200
 """Rounds of asking and acting in one tick; more than any machine has jobs to freeze one by one."""
@@ -54,14 +58,17 @@ class Stoker:
         self._last = {"freeze": -NEVER, "shed": -NEVER}
         self._candidates: dict[int, Candidate] = {}
         self._expected: dict[int, Curve] = {}
+        self._chains: Sequence[float] = ()
+        self._looked_ahead = -NEVER
         self.asked = 0
         self.counts: Counter[str] = Counter()
 
     def tick(self, machine: Machine) -> float:
         """Ask and act until nothing more is decided, reading the machine anew each time."""
+        self._look_ahead(machine)
         self._learn(machine)
         for _ in range(MAX_ROUNDS):
-            for live in machine.offer(WINDOW_FACTOR * machine.cores):
+            for live in machine.offer(max(LEAST_WINDOW, WINDOW_FACTOR * machine.cores)):
                 self._candidates[live.jid] = self._candidate(machine, live)
             decisions = decide(self.view(machine), machine.now)
             self.asked += 1
@@ -97,6 +104,13 @@ class Stoker:
             last_shed=self._last["shed"],
         )
 
+    def _look_ahead(self, machine: Machine) -> None:
+        """Find the chains of jobs, where there is a graph: once, or every few seconds where expectations change."""
+        due = self._oracle.learns and machine.now >= self._looked_ahead + AHEAD_EVERY
+        if machine.has_graph and (due or not self._chains):
+            self._looked_ahead = machine.now
+            self._chains = machine.chains(lambda job: self._oracle.expect(job).duration)
+
     def _learn(self, machine: Machine) -> None:
         """What ended changes, on a first build, what is expected of those that wait."""
         for live in machine.ended:
@@ -117,6 +131,7 @@ class Stoker:
             live.jid in machine.alone,
             live.held,
             live.job.width,
+            chain=self._chains[live.jid] if self._chains else None,
         )
 
     def _see(self, machine: Machine, live: Live) -> LiveJob:
@@ -167,7 +182,10 @@ class Stoker:
             self._last[action] = machine.now
 
     def _pass_over(self, machine: Machine, admitted: Live) -> None:
+        chain = self._chains[admitted.jid] if self._chains else 0.0
         for jid, candidate in self._candidates.items():
+            if candidate.chain is not None and candidate.chain < chain:
+                continue
             if candidate.arrived > admitted.arrived or (candidate.arrived == admitted.arrived and jid > admitted.jid):
                 return
             live = machine.deck[jid]

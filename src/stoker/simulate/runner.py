@@ -10,6 +10,11 @@ from stoker.simulate.oracle import Prediction, oracle
 from stoker.simulate.simulated_machine import Machine, lower_bound
 from stoker.simulate.trace import TraceJob
 
+POLICY_NAMES = "stoker, fixed:N, longest:N, load:N, kill-and-restart and psi"
+
+
+POLICY_NAMES = "stoker, fixed:N, longest:N, load:N, kill-and-restart and psi"
+
 
 class UnknownPolicyError(ValueError):
     """No policy of this name; the message lists them."""
@@ -57,7 +62,7 @@ def simulate(
     from 0 to 1."""
     jobs = tuple(jobs)
     driver = driver_of(policy, prediction, seed, level)
-    machine = Machine(jobs, cores, ram, others)
+    machine = Machine(jobs, cores, ram, others, longest_first=policy.startswith(LONGEST))
     while not machine.over:
         machine.advance(driver.tick(machine))
         far(machine.tally.finished / len(jobs))
@@ -82,7 +87,7 @@ def simulate(
 
 
 def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1, level: int | None = None) -> Driver:
-    """The driver of that name: stoker, fixed:N, load:N, kill-and-restart or psi."""
+    """The driver of that name: stoker, fixed:N, longest:N, load:N, kill-and-restart or psi."""
     if policy == "stoker":
         return Stoker(oracle(prediction, seed), level)
     if policy == "kill-and-restart":
@@ -92,10 +97,13 @@ def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1, leve
     kind, _, number = policy.partition(":")
     if kind in _BY_NUMBER and number.isdecimal() and int(number) > 0:
         return _BY_NUMBER[kind](int(number))
-    raise UnknownPolicyError(f"no policy {policy!r}; there are stoker, fixed:N, load:N, kill-and-restart and psi")
+    raise UnknownPolicyError(f"no policy {policy!r}; there are {POLICY_NAMES}")
 
 
-_BY_NUMBER: dict[str, Callable[[int], Driver]] = {"fixed": Fixed, "load": LoadLimited}
+LONGEST = "longest"
+"""Ninja from 1.12 on: `fixed`, with the longest chain of edges first. It takes each edge for as long as any other."""
+
+_BY_NUMBER: dict[str, Callable[[int], Driver]] = {"fixed": Fixed, LONGEST: Fixed, "load": LoadLimited}
 
 
 FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)

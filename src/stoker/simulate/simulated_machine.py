@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from stoker.decide.memory.growth_rate import GrowthRate
@@ -57,9 +56,15 @@ class RunTally:
 
 
 class Machine:
-    """Cores, memory, and a scheduler that offers ready jobs as long as its window has room."""
+    """Cores, memory, and a scheduler that offers ready jobs as long as its window has room.
 
-    def __init__(self, jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0) -> None:
+    It offers them in the order in which they become ready, as ninja before 1.12 does, or those first on which the
+    longest chain of edges hangs, as ninja has done since (`longest_first`).
+    """
+
+    def __init__(
+        self, jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0, *, longest_first: bool = False
+    ) -> None:
         """`others` is how many cores' worth of other work wants to run beside the build all the time."""
         self.cores = cores
         self._others = others
@@ -75,7 +80,13 @@ class Machine:
         self.ended: list[Live] = []
         """Jobs that ended since the driver's last tick; it clears this."""
         self._jobs = tuple(jobs)
-        self._waiting_for, self._dependents, self._ready = _graph(self._jobs)
+        self._waiting_for, self._dependents = _graph(self._jobs)
+        self._edges = self.chains(lambda _job: 1.0) if longest_first else None
+        self._turn = 0
+        self._ready: list[tuple[float, int, int]] = []
+        for jid, needs in self._waiting_for.items():
+            if not needs:
+                self._make_ready(jid)
         self._left = len(self._jobs)
         self._kills: dict[int, int] = {}
         self._work = 0.0
@@ -100,11 +111,30 @@ class Machine:
         room = window - self.in_window
         new: list[Live] = []
         while room > 0 and self._ready:
-            jid = self._ready.popleft()
+            jid = heapq.heappop(self._ready)[-1]
             live = self.deck[jid] = Live(jid, self._jobs[jid], self.now)
             new.append(live)
             room -= 1
         return new
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether some jobs wait for others."""
+        return bool(self._dependents)
+
+    def chains(self, seconds: Callable[[TraceJob], float]) -> Sequence[float]:
+        """For each job what it takes, by `seconds`, and the longest chain of jobs that waits for it."""
+        chains = [0.0] * len(self._jobs)
+        for jid in range(len(self._jobs) - 1, -1, -1):
+            behind = max((chains[d] for d in self._dependents.get(jid, ())), default=0.0)
+            chains[jid] = seconds(self._jobs[jid]) + behind
+        return chains
+
+    def _make_ready(self, jid: int, *, again: bool = False) -> None:
+        """The scheduler may start it; what was killed goes before all others."""
+        self._turn += 1
+        first = -self._edges[jid] if self._edges is not None else 0.0
+        heapq.heappush(self._ready, (-NEVER, -self._turn, jid) if again else (first, self._turn, jid))
 
     def size(self, live: Live) -> float:
         """Bytes the job holds now."""
@@ -154,7 +184,7 @@ class Machine:
                 self.tally.given_up.append(live.job.output)
                 self._release_dependents(live.jid)
                 return
-        self._ready.appendleft(live.jid)
+        self._make_ready(live.jid, again=True)
 
     def advance(self, until: float) -> None:
         """Go on to the next end of a job, a kill, or the time `until`, whichever comes first."""
@@ -258,7 +288,7 @@ class Machine:
         for dependent in self._dependents.get(jid, ()):
             self._waiting_for[dependent] -= 1
             if self._waiting_for[dependent] == 0:
-                self._ready.append(dependent)
+                self._make_ready(dependent)
 
 
 def lower_bound(jobs: Iterable[TraceJob], cores: int, budget: float) -> float:
@@ -274,19 +304,17 @@ def lower_bound(jobs: Iterable[TraceJob], cores: int, budget: float) -> float:
     )
 
 
-def _graph(jobs: tuple[TraceJob, ...]) -> tuple[dict[int, int], dict[int, list[int]], deque[int]]:
+def _graph(jobs: tuple[TraceJob, ...]) -> tuple[dict[int, int], dict[int, list[int]]]:
+    """How many jobs each waits for, and which wait for it. Who is waited for stands before them."""
     made = {job.output: jid for jid, job in enumerate(jobs)}
     waiting: dict[int, int] = {}
     dependents: dict[int, list[int]] = {}
-    ready: deque[int] = deque()
     for jid, job in enumerate(jobs):
         needs = [made[d] for d in job.deps]
         waiting[jid] = len(needs)
         for need in needs:
             dependents.setdefault(need, []).append(jid)
-        if not needs:
-            ready.append(jid)
-    return waiting, dependents, ready
+    return waiting, dependents
 
 
 def _size(job: TraceJob, segment: int, age: float) -> float:

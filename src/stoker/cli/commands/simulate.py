@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the machine and the policy")
     run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G (default: what the recorded build had)")
     run.add_argument("--cores", type=_positive, metavar="N", help="how many jobs get on at once (default: as recorded)")
-    names = "stoker, fixed:N, load:N, kill-and-restart or psi (default: all of them)"
+    names = "stoker, fixed:N, longest:N, load:N, kill-and-restart or psi (default: all but longest)"
     run.add_argument("--policy", metavar="NAME", help=names)
     run.add_argument(
         "--predictions", choices=PREDICTIONS, help="what stoker knows of the jobs (default: noisy, or as recorded)"

@@ -286,7 +286,9 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[
     3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
        come down early let others grow sooner. So the time after the peak counts for them, and the time before it
        against them.
-    4. The rest by age and not by length, since only what has left the deck makes room for jobs not yet seen.
+    4. The rest by the longest chain of jobs that begins with them, where a graph shows it: links, generators and long
+       jobs late in the order leave cores idle at the end. Else by age and not by length, since only what has left the
+       deck makes room for jobs not yet seen.
     """
     together = sum(c.curve.duration for c in candidates) / level
     return sorted(candidates, key=lambda c: _deck_order(c, share, together))
@@ -303,5 +305,5 @@ def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[in
     elif curve.peak > share:
         rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration
     else:
-        rank, key = 4, 0.0
+        rank, key = 4, -(candidate.chain or 0.0)
     return rank, key, candidate.arrived, candidate.jid

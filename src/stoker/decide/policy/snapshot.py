@@ -56,7 +56,8 @@ class Candidate:
     `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
     `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
     that its hold was announced already. `rss` is what it holds: next to nothing, unless it was stopped only after its
-    compiler had begun.
+    compiler had begun. `chain` is the seconds from its start to the end of the longest chain of jobs that begins with
+    it, None where no graph says so.
     """
 
     jid: int
@@ -69,6 +70,7 @@ class Candidate:
     width: float = 1.0
     first: bool = False
     rss: float = 0.0
+    chain: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

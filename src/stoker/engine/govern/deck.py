@@ -6,6 +6,7 @@ Sends no signal; unaware of how jobs are found, and of the journal.
 from __future__ import annotations
 
 from itertools import islice
+from typing import Protocol
 
 from stoker.decide.policy.snapshot import Candidate, LiveJob
 from stoker.engine.jobs.managed_job import Life, ManagedJob
@@ -18,12 +19,24 @@ BEGUN = 4 * 2**20
 """Bytes that a job on deck holds if it was stopped only after its compiler had begun; a shell holds far less."""
 
 
+class Chains(Protocol):
+    """Says what waits for a job."""
+
+    chains_version: int
+    """Raised whenever `chain` may say something else."""
+
+    def chain(self, sid: int, output: str) -> float | None:
+        """Return the seconds from the job's start to the end of the longest chain of jobs that begins with it."""
+
+
 class DeckView:
     """What the policy is asked about."""
 
-    def __init__(self, jobs: JobTable, expected: JobExpectations) -> None:
+    def __init__(self, jobs: JobTable, expected: JobExpectations, chains: Chains) -> None:
         self._jobs = jobs
         self._expected = expected
+        self._chains = chains
+        self._chains_version = chains.chains_version
 
     def outdated(self) -> list[ManagedJob]:
         """Of the oldest jobs those of which clearly another peak is expected than was announced."""
@@ -32,6 +45,10 @@ class DeckView:
     def candidates(self) -> tuple[Candidate, ...]:
         """Who waits on deck."""
         version = self._expected.version
+        if self._chains_version != self._chains.chains_version:
+            self._chains_version = self._chains.chains_version
+            for job in self._jobs.on_deck():
+                job.candidate = None
         return tuple(
             [
                 known
@@ -44,6 +61,7 @@ class DeckView:
     def _candidate(self, job: ManagedJob) -> Candidate:
         rss = job.rss if job.rss >= BEGUN else 0
         curve = self._jobs.curve(job)
+        job.chain = self._chains.chain(job.sid, job.name) if job.name else None
         job.candidate = Candidate(
             job.jid,
             job.job.label,
@@ -55,6 +73,7 @@ class DeckView:
             job.width,
             job.first,
             rss,
+            job.chain,
         )
         return job.candidate
 
@@ -83,12 +102,13 @@ class DeckView:
         )
 
     def pass_over(self, admitted: ManagedJob) -> None:
-        """Count for those that wait longer that a younger one has gone before them."""
+        """Count for those that wait longer that a younger one has gone before them; not one that more waits for."""
         for job in self._jobs.on_deck():
             if (job.arrived, job.jid) > (admitted.arrived, admitted.jid):
                 return
-            job.passed_over += 1
-            job.candidate = None
+            if (admitted.chain or 0.0) <= (job.chain or 0.0):
+                job.passed_over += 1
+                job.candidate = None
 
     def too_many(self, sid: int, failed: str) -> list[ManagedJob]:
         """A scheduler's jobs that it would not have started once `failed` had failed: those on deck, and those let go

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.snapshot import Decision, View
 from stoker.decide.policy.waits import NO_WAITS
-from stoker.engine.govern.deck import DeckView
+from stoker.engine.govern.deck import Chains, DeckView
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.hosted_gate import without_starting
 from stoker.engine.govern.jobserver import Jobserver
@@ -50,9 +50,10 @@ class Governor:
         level: LevelControl,
         memory: MemoryWatch,
         gate: GateDriver,
+        chains: Chains,
         jobserver: Jobserver | None = None,
     ) -> None:
-        self.deck = DeckView(jobs, expected)
+        self.deck = DeckView(jobs, expected, chains)
         self._jobs = jobs
         self._level = level
         self._memory = memory

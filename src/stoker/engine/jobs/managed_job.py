@@ -116,6 +116,7 @@ class ManagedJob:
     waited: int = 0
     # Worked out before, or announced.
     candidate: Candidate | None = field(default=None, repr=False)
+    chain: float | None = None
     curve: Curve | None = field(default=None, repr=False)
     curve_version: int = 0
     announced_peak: int = 0

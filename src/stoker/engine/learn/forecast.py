@@ -117,6 +117,10 @@ class Forecast:
         self._sources: dict[SourceKey, float] = {}
         self._plans: dict[int, Remaining] = {}
         self._graphless: set[int] = set()
+        self._chains: dict[int, Sequence[float]] = {}
+        """By scheduler, for each group of its plan the seconds of the longest chain of jobs that waits for it."""
+        self.chains_version = 0
+        """Raised whenever `chain` may say something else."""
         self._met: dict[int, float] = {}
         """When schedulers were first looked at, of which no plan has come yet."""
         self._killed: set[int | str] = set()
@@ -133,6 +137,7 @@ class Forecast:
     def planned(self, sid: int, plan: Plan) -> None:
         """A scheduler's plan has been made; it takes the place of an earlier one, and of what broke off before."""
         self._forget_what_broke_off()
+        self._chains.pop(sid, None)
         first = self._plans.pop(sid, None) is None
         if plan.graph is None:
             self._graphless.add(sid)
@@ -303,19 +308,31 @@ class Forecast:
             rule=self._rule_of_three(len(others), now),
             memory=self._memory(state),
         )
-        pruned, critical = self._share_left(live), self._critical(state, now, firsts, ways_to_end(left, deps))
+        self._chains = _by_scheduler(ways_to_end(left, deps), firsts)
+        self.chains_version += 1
+        pruned, critical = self._share_left(live), self._critical(state, now)
         seconds, low, high = (round(pruned * t, 1) for t in (found.seconds, found.low, found.high))
         return ev.Estimated(seconds, low, high, critical)
 
-    def _critical(self, state: BuildState, now: float, firsts: Mapping[int, int], ways: Sequence[float]) -> int | None:
+    def _critical(self, state: BuildState, now: float) -> int | None:
         """The running job that the end of the build waits for the longest; None if no plan knows any."""
         longest: dict[int, float] = {}
         for job in state.jobs.values():
-            remaining, edge = self._planned(job.sid, job.output)
-            if job.state != "on_deck" and remaining is not None and edge is not None:
-                own = self._durations.remainder(remaining.expected(edge), job.age(now))
-                longest[job.jid] = own + ways[firsts[job.sid] + remaining.graph.groups[edge]]
+            chain = self.chain(job.sid, job.output, job.age(now)) if job.state != "on_deck" else None
+            if chain is not None:
+                longest[job.jid] = chain
         return max(longest, key=lambda jid: longest[jid]) if longest else None
+
+    def chain(self, sid: int, output: str, age: float = 0.0) -> float | None:
+        """The seconds left of a job that has run for `age`, and of the longest chain of jobs that waits for it.
+
+        None where no plan knows the job, or nothing has been estimated yet.
+        """
+        remaining, edge = self._planned(sid, output)
+        ways = self._chains.get(sid)
+        if remaining is None or edge is None or ways is None:
+            return None
+        return self._durations.remainder(remaining.expected(edge), age) + ways[remaining.graph.groups[edge]]
 
     def _rule_of_three(self, others: int, now: float) -> float:
         """The seconds that are left if jobs go on to end as they did; 0 while none has."""
@@ -375,6 +392,12 @@ class Forecast:
                 if stated is None or (stated.by == "prior" and remaining.stated(edge).by == "log"):
                     stated = remaining.stated(edge)
                 remaining.state(edge, stated, held)
+
+
+def _by_scheduler(ways: Sequence[float], firsts: Mapping[int, int]) -> dict[int, Sequence[float]]:
+    """The parts of one sequence; `firsts` says where each scheduler's begins, in this order."""
+    ends = [*list(firsts.values())[1:], len(ways)]
+    return {sid: ways[first:end] for (sid, first), end in zip(firsts.items(), ends, strict=True)}
 
 
 def _argv(graph: PlanGraph, edge: int) -> tuple[str, ...]:

@@ -179,9 +179,11 @@ class Engine:
         """The time left, every few seconds."""
         if 0 <= now - self._estimated_at < ESTIMATE_EVERY:
             return []
-        self._estimated_at = now
         estimate = self._parts.forecast.look(self._state, now)
-        return [estimate] if estimate is not None else []
+        if estimate is None:  # until there is a plan, which says at once what is to start first
+            return []
+        self._estimated_at = now
+        return [estimate]
 
     def _pulse(self) -> None:
         """What needs an answer within milliseconds: the exits, births and records since the last turn."""

@@ -82,7 +82,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     jobserver = None
     with contextlib.suppress(OSError):  # no jobserver: tools inside jobs keep to one slot each
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
-    governor = Governor(jobs, expectations, level, memory, gate, jobserver)
+    governor = Governor(jobs, expectations, level, memory, gate, forecast, jobserver)
     schedulers = SchedulerTable(jobs, state)
     output = OutputWatch(paths.output, state)
     parts = Parts(
