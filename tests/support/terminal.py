@@ -23,7 +23,7 @@ from support.program import PATIENCE
 HARMLESS = re.compile(
     r"\x1b\[[0-9;]*[mHC]"  # colours, and moves of the cursor
     r"|\x1b\[6n"  # the question where the cursor is
-    r"|\x1b\[\?(?:25|1004|2004|2026|2048|1049|7)[hl]"  # cursor, focus, paste, sync, resize, screen, wrap
+    r"|\x1b\[\?(?:25|1000|1003|1004|1006|1015|2004|2026|2048|1049|7)[hl]"  # cursor, mouse, focus, paste, sync and so on
     r"|\x1b\[\?(?:2026|2048)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\]22;[a-z-]+\x07"  # what the terminal can do; the pointer
     r"|\x1b\[2[23];2t|\x1b\]2;[^\x00-\x1f\x7f-\x9f]*\x07|\x07"  # the title, kept and set; the bell
     r"|[^\x00-\x1f\x7f-\x9f]+"
