@@ -250,8 +250,10 @@ def test_the_doctor_starts_the_container_first(podman: Podman, stoker: Stoker, t
     assert checks["container (podman)"]["remedy"] == f"podman pull {IMAGE.replace('stoker-test', 'not-there')}"
 
 
-def test_attach_shows_a_build_inside_a_container(podman: Podman, stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_ninja(tmp_path / "w", [("slow.o", "until test -e go; do sleep 0.2; done; touch slow.o")])
+def test_a_build_inside_a_container_is_shown_and_stopped_from_outside(
+    podman: Podman, stoker: Stoker, tmp_path: Path
+) -> None:
+    folder = write_ninja(tmp_path / "w", [("slow.o", "sleep 600")])
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "stoker"
     program.write_text(f'#!/bin/sh\nexec {Path(sys.executable).resolve()} -P -m stoker "$@"\n')
@@ -262,12 +264,11 @@ def test_attach_shows_a_build_inside_a_container(podman: Podman, stoker: Stoker,
     assert (absent.returncode, absent.stderr.count(b"\n")) == (1, 1)
     assert b"there is no container 'builder'" in absent.stderr
     with subprocess.Popen([*words, "stoker", "run", "--plain", "--", "ninja"], env=podman.env) as build:
-        try:
-            seen = until(lambda: json.loads(stoker.run("ls", "--json").stdout or b"[]"), "the build")[0]["id"]
-            until(lambda: (stoker.folder(seen) / "supervisor.json").exists(), "its supervisor")
-            status = stoker.start("attach", "--json", f"podman://builder/{seen}")
-            assert status.stdout is not None
-            assert json.loads(status.stdout.readline())["id"] == seen
-        finally:
-            (folder / "go").touch()
-        assert build.wait(PATIENCE) == 0
+        seen = until(lambda: json.loads(stoker.run("ls", "--json").stdout or b"[]"), "the build")[0]["id"]
+        until(lambda: (stoker.folder(seen) / "supervisor.json").exists(), "its supervisor")
+        status = stoker.start("attach", "--json", f"podman://builder/{seen}")
+        assert status.stdout is not None
+        assert json.loads(status.stdout.readline())["id"] == seen
+        assert stoker.run("stop", seen).returncode == 0
+        assert build.wait(PATIENCE) != 0
+    assert json.loads(stoker.run("ls", "--json").stdout)[0]["state"] == "stopped"

@@ -48,6 +48,6 @@ def start_stopping(container: ContainerCommand, seconds: int) -> int:
 
 
 def monitors(processes: Processes, root: int) -> list[int]:
-    """Return the pids below `root` of podman's monitors, and of what they call to tidy up."""
-    found = [pid for pid in processes.below(root) if command_name(pid) == MONITOR]
+    """Return the pids of podman's monitors, which come to `root` as orphans, and of what they call to tidy up."""
+    found = [pid for pid in processes.children(root) if command_name(pid) == MONITOR]
     return [*found, *(pid for top in found for pid in processes.children(top) if command_name(pid) in HELPERS)]
