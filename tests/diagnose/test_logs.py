@@ -15,7 +15,7 @@ WORDED_LOGS = Path(__file__).parent / "worded"
 FIRST_CAUSE = {
     "abi-extension": ("abi-undefined-symbol", 3),
     "abi-link": ("abi-undefined-reference", 2),
-    "apt-not-root": ("apt-failed", 1),
+    "apt-not-root": ("apt-not-root", 1),
     "apt-unknown": ("apt-package-unknown", 4),
     "argument-list-make": ("argument-list-too-long", 1),
     "argument-list": ("argument-list-too-long", 1),
@@ -232,7 +232,7 @@ FIRST_CAUSE = {
     "proxy": ("proxy-failed", 1),
     "ptxas-target": ("ptxas-error", 1),
     "ptxas-version": ("two-cuda-versions", 1),
-    "ptxas": ("ptxas-error", 1),
+    "ptxas": ("shared-memory-exceeded", 1),
     "python-attribute": ("python-too-new", 3),
     "python-export": ("module-export-missing", 3),
     "python-headers": ("python-headers-missing", 1),
