@@ -241,7 +241,7 @@ FIRST_CAUSE = {
     "python-syntax": ("python-too-new", 4),
     "python-version": ("python-version", 6),
     "read-only": ("read-only", 1),
-    "relocation": ("relocation-truncated", 2),
+    "relocation": ("static-data-too-large", 2),
     "rpath-link": ("linker-libraries-order", 1),
     "rust-missing": ("rust-missing", 1),
     "rust-too-old": ("rust-too-old", 1),

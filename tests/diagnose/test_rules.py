@@ -28,8 +28,10 @@ def rules_in(text: str) -> list[str]:
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.beside], ids=lambda rule: rule.id)
 def test_evidence_says_nothing_without_what_it_decides(rule: Rule) -> None:
     assert set(rule.beside) <= {other.id for other in RULES}
+    decided = [other for other in RULES if other.id in rule.beside]
     for example in rule.examples:
-        assert rule.id not in rules_in(example)
+        if not scan(io.BytesIO(example.encode()), decided):  # it may be of the same line
+            assert rule.id not in rules_in(example)
 
 
 def test_there_are_many_rules_each_with_its_own_name() -> None:
