@@ -35,6 +35,11 @@ def judged(said: str, status: int = 126, limits: tuple[int, int] = (20000, 30000
             "nofile=20000:20000",
         ),
         (
+            "Error: runc: runc create failed: error setting rlimit type 7: operation not permitted",
+            "ulimit -Hn: 20000",
+            "nproc=30000:30000",
+        ),
+        (
             "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. ",
             "does not run",
             "systemctl start docker",

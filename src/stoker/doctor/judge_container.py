@@ -10,7 +10,9 @@ from stoker.doctor.check import Check, fail, ok, warn
 from stoker.doctor.facts import ContainerTrial
 from stoker.doctor.need import Need
 
-CONF = "/etc/containers/containers.conf"
+CONF = "/etc/containers/containers.conf.d"
+"""Where podman takes settings from files of their own as well (containers.conf(5))."""
+
 MOST_FILES, MOST_PROCESSES = 1_048_576, 4_194_304
 """What podman asks for unless its settings say less: more than the kernel's own bounds is of no use to anybody."""
 
@@ -27,13 +29,14 @@ _OBSTACLES = (
     _Obstacle(
         ("hybrid mode not supported",),
         "crun refuses control groups of both versions; runc takes them",
-        f"apt-get install runc && printf '[engine]\\nruntime = \"runc\"\\n' >> {CONF}",
+        f"apt-get install runc && mkdir -p {CONF} && printf '[engine]\\nruntime = \"runc\"\\n' > {CONF}/runc.conf",
     ),
     _Obstacle(
-        ("setrlimit", "not permitted"),
+        ("rlimit", "not permitted"),
         "the engine asks for higher limits than this user may have (ulimit -Hn: {files})",
+        f"mkdir -p {CONF} && "
         'printf \'[containers]\\ndefault_ulimits = ["nofile={files}:{files}", "nproc={processes}:{processes}"]\\n\' '
-        f">> {CONF}",
+        f"> {CONF}/limits.conf",
     ),
     _Obstacle(("Cannot connect to the Docker daemon",), "docker's daemon does not run", "systemctl start docker"),
     _Obstacle(

@@ -63,6 +63,7 @@ LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket goes; they find it in the journal as well."""
 
 
+OUT_OF_REACH = "the container's processes are root's: its jobs can be neither seen nor held; use podman, or run as root"
 REPLACED = "the supervisor was killed; a standby has taken its place, and nothing is lost"
 LOST = "the supervisor was killed; the build goes on, but its exit status will be lost"
 
@@ -76,7 +77,7 @@ class Engine:
         self._wired: Wired = wire(paths, self._wakeup.wake)
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
-        self._containers = ContainerRoots(self._parts.senses.include)
+        self._containers = ContainerRoots(self._see_container)
         self._server = Server(paths.socket, self._command, lambda: self._state)
         self._hook = NotifyHook(paths, self._wired.spec)
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
@@ -318,6 +319,16 @@ class Engine:
             self._parts.governor.step()  # offers slots: a plain ninja asks for some at its start, then not for a while
             with contextlib.suppress(OSError, ValueError):
                 os.close(int(ready))
+
+    def _see_container(self, pid: int) -> None:
+        """The first process of a container that is not below the build: what is below it is of the build too."""
+        self._parts.senses.include(pid)
+        try:
+            os.stat(f"/proc/{pid}/root/")
+        except PermissionError:
+            self._write([ev.Noticed("warning", OUT_OF_REACH)])
+        except OSError:  # it has ended already
+            return
 
     def _look_after_supervisor(self, now: float) -> None:
         if self._supervisor.was_killed():
