@@ -96,6 +96,14 @@ def test_a_good_file_is_said_to_be_good(own: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.endswith("desk.yaml: 1 good\n")
 
 
+def test_evidence_is_tried_beside_what_it_decides(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = RULE.replace("  patterns:\n", "  beside: [undefined-reference]\n  patterns:\n")
+    assert evidence != RULE
+    (own / "desk.yaml").write_text(evidence)
+    assert main(["rules", "check"]) == 0
+    assert capsys.readouterr().out.endswith("desk.yaml: 1 good\n")
+
+
 def test_without_rules_of_ones_own_it_is_said_where_they_go(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "check"]) == 0
     assert "~/.config/stoker/rules/" in capsys.readouterr().err

@@ -69,7 +69,8 @@ def _faults(rule: Rule) -> list[str]:
     faults = []
     for example in rule.examples:
         shipped = [other for other in shipped_rules() if other.id != rule.id]
-        found = [match.rule.id for match in scan(BytesIO(example.encode()), [rule, *shipped])]
+        beside = next((other.examples[0] for other in shipped if other.id in rule.beside), "")
+        found = [match.rule.id for match in scan(BytesIO(f"{example}\n{beside}".encode()), [rule, *shipped])]
         others = [name for name in found if name != rule.id]
         if rule.id not in found:
             instead = f", but {' and '.join(others)} does" if others else ""
