@@ -91,6 +91,13 @@ BENCHES = (
         timed=False,
     ),
     Bench(
+        "pace",
+        "who starts what first, on paper: stoker beside both ninjas on the graphs of real projects",
+        (10, 0.2),
+        ("--builds", "flac", "tiff", "--cores", "8"),
+        timed=False,
+    ),
+    Bench(
         "trust",
         "totals, counts, memory and ends that stoker tells, beside ninja, processes and kernel, on others' projects",
         (40, 4),
