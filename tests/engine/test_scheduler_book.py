@@ -132,6 +132,25 @@ def test_a_job_that_vanished_without_a_record_has_failed_but_not_at_once() -> No
     assert (failed.jid, failed.outcome, failed.seconds) == (1, "failed", 4.0)
 
 
+def test_a_renewed_manifest_whose_record_is_lost_has_not_failed_once_ninja_goes_on() -> None:
+    """CMake calls a ninja of its own in it; one of another version begins the log anew."""
+    b = book()
+    b.runs(1, use("build.ninja"))
+    b.vanished(1, START + 2, START + 2)
+    b.runs(2, use("a.o", START + 3))
+    for _ in range(PATIENCE_TICKS - 1):
+        assert b.settle(at_once=False) == []
+    (renewed,) = b.settle(at_once=False)
+    assert (renewed.outcome, renewed.counted) == ("unknown", False)
+
+
+def test_a_manifest_whose_renewal_failed_has_failed() -> None:
+    b = book()
+    b.runs(1, use("build.ninja"))
+    b.vanished(1, START + 2, START + 2)
+    assert [f.outcome for f in b.settle(at_once=True)] == ["failed"]
+
+
 def test_a_nameless_job_is_known_by_its_start_once_it_has_vanished() -> None:
     b = book()
     first, second = use("", START + 1.01, tool="other"), use("", START + 9.01, tool="other")

@@ -218,6 +218,9 @@ class SchedulerBook:
             job.waited += 1
             if not at_once and (job.waited < PATIENCE_TICKS or is_left(job)):
                 continue
+            if self._has_renewed(job):
+                ended.append(replace(self._lose(job, "unknown"), counted=False))
+                continue
             spare = self._spare_of(job)
             if spare is not None:
                 self._spare.remove(spare)
@@ -226,6 +229,15 @@ class SchedulerBook:
                 end = self._lose(job, "unknown" if complete else unrecorded)
                 ended.append(replace(end, counted=False) if complete else end)
         return ended
+
+    def _has_renewed(self, job: ManagedJob) -> bool:
+        """Whether a job without a record has renewed the manifest: ninja starts others after it only if that went well.
+
+        CMake calls a ninja in it, and one of another version begins the log anew: the record is lost.
+        """
+        if not is_manifest(job.name, self.scheduler.manifest):
+            return False
+        return any(other.job.started > job.job.started for other in self._jobs.open_jobs(self.sid))
 
     def _spare_of(self, job: ManagedJob) -> Entry | None:
         """A record that was counted without a job, and may be this one's."""
