@@ -28,6 +28,13 @@ def test_where_all_places_are_taken_that_is_the_reason() -> None:
     assert reason(view(busy[:1], [candidate(9, light())], level=1), 9).why == "the only place is taken"
 
 
+def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
+    """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it."""
+    busy = [live(n, kernel(peak=14), 50) for n in range(2)]
+    scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
+    assert reason(scarce, 9).why == "2 at once while memory is short"
+
+
 def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
     running = [live(n, kernel(peak=6), 50) for n in range(4)]
     for held in (False, True):

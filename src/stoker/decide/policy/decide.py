@@ -110,9 +110,11 @@ def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
 
 def _full(view: View, level: int) -> Wait:
     """Say that as many run as may."""
-    places = "the only place is" if level == 1 else f"all {level} places are"
+    places = "the only place is taken" if level == 1 else f"all {level} places are taken"
+    if level < level_of(view):
+        places = f"{level} at once while memory is short"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
-    return Wait("place", f"{places} taken{tokens}", key=f"{level} {view.tokens}")
+    return Wait("place", f"{places}{tokens}", key=f"{level} {view.tokens}")
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:

@@ -131,7 +131,8 @@ class UserCommands:
             raise CommandRefused(f"{job.job.label} runs alone already")
         freed = self._jobs.let_join(self._wanted_alone())
         others = self._running() - (job.life is Life.RUNNING)
-        why = f"asked for; {others} others wait until it has ended"
+        wait = "1 other waits" if others == 1 else f"{others} others wait" if others else "nothing starts"
+        why = f"asked for; {wait} until it has ended"
         return [ev.Decided(who, f"run {job.job.label} alone", why), *freed, self._jobs.set_alone(job, who)]
 
     def _together(self, job: ManagedJob, who: str) -> list[ev.Event]:

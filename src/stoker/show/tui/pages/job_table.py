@@ -191,10 +191,14 @@ def _job_line(
 
 
 def _reason(job: Job, width: int, g: Glyphs) -> Part:
-    """Why a job waits, after a blank. What it needs stands in its row already: then the rest of the reason counts."""
-    why = reason_text(job)
-    if why.startswith("needs ~") and ", " in why:
-        why = why.partition(", ")[2]
+    """Why a job waits, after a blank, as short as a row is: its box says it in full.
+
+    What it needs or holds stands in its row already: then the rest of the reason counts.
+    """
+    why = reason_text(job).replace(" above the reserve", "")
+    if why.startswith(("needs ~", "holds ")) and ", " in why:
+        needs, _, why = why.partition(", ")
+        why = f"only {why}" if needs.startswith("needs") else why
     return Part(" " + pad(elide_end(why, width - 1, g.ellipsis), width - 1), "text_dim")
 
 
