@@ -59,6 +59,10 @@ def three_of_seven(screen: str) -> bool:
     return "3/7" in lines[1] and all(f"src/slow{n}.o" in screen for n in range(4))
 
 
+TAKEN = ("stop the build?", "only what has these words", "yes yes yes yes")
+"""What is on a screen that has taken a text for an answer or for a filter."""
+
+
 def escape(terminal: Terminal, box: str) -> None:
     """Press Escape and wait for a box to go; the next key would otherwise be taken for one with Alt."""
     terminal.send(ESCAPE)
@@ -441,8 +445,10 @@ def test_a_text_typed_into_the_wrong_window_stops_nothing(
         for letter in f"{page}/task: yes, stop and kill, yes yes yes yes":
             terminal.send(letter)
             time.sleep(gap)
-        screen = terminal.wait_for(lambda s: "stop the build?" in s or "and kill, yes yes yes yes" in s)
-        escape(terminal, "stop the build?" if "stop the build?" in screen else "/ task")
+        # Where a page has a filter, the words go there; all in one piece, some are dropped.
+        terminal.wait_for(lambda s: any(line in s for line in TAKEN))
+        terminal.send(ESCAPE)
+        terminal.wait_for(lambda s: not any(line in s for line in TAKEN))
         status = stoker.status()
         assert (status["state"], status["progress"]["running"], status["progress"]["failed"]) == ("running", 4, 0)
 
