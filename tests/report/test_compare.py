@@ -64,16 +64,40 @@ def test_jobs_of_one_side_are_named() -> None:
     assert (found.gone, found.new) == (("a.o",), ("b.o",))
 
 
+def _journal(folder: Path, name: str, exit_code: int | None = 0, *, over: bool = True) -> str:
+    """A recorded build, ended otherwise and with another ID."""
+    changed = {"build_started": {"id": name}, "build_ended": {"exit_code": exit_code, "reason": ""}}
+    records = [json.loads(line) for line in KILLED.read_text().splitlines()]
+    file = folder / f"{name}.jsonl"
+    kept = [{**r, **changed.get(r["type"], {})} for r in records if over or r["type"] != "build_ended"]
+    file.write_text("".join(json.dumps(record) + "\n" for record in kept))
+    return str(file)
+
+
 def test_ci_needs_more_than_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(KILLED), str(KILLED), "--fail-above", "5%"]) == 2
+    one, another = _journal(tmp_path, "one"), _journal(tmp_path, "another")
+    assert main(["compare", one, another, "--fail-above", "5%"]) == 2
     assert "A1,A2 B1,B2" in capsys.readouterr().err
-    assert main(["compare", str(KILLED), f"{KILLED},{KILLED}", "--fail-above", "x"]) == 2
+    assert main(["compare", one, another, "--fail-above", "x"]) == 2
     assert "write it as 5%" in capsys.readouterr().err
-    both = f"{KILLED},{KILLED}"
+    both = f"{one},{another}"
     assert main(["compare", both, both, "--fail-above", "0%", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["regressed"] == []
-    assert main(["compare", str(KILLED), str(KILLED)]) == 0
+    assert main(["compare", one, another]) == 0
     assert "one run of a side shows no noise" in capsys.readouterr().out
+
+
+def test_a_run_counts_once_and_only_if_it_ended_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What failed took less time and memory; what is named twice has no spread."""
+    good = _journal(tmp_path, "good")
+    for side, why in (
+        (f"{good},{good}", "good is named twice; a run counts once"),
+        (_journal(tmp_path, "bad", 1), "bad ended with status 1; only builds that ended well can be compared"),
+        (_journal(tmp_path, "lost", None), "lost has no exit status; only builds that ended well can be compared"),
+        (_journal(tmp_path, "lives", over=False), "lives has no exit status; only builds that ended well"),
+    ):
+        assert main(["compare", side, good]) == 2
+        assert why in capsys.readouterr().err
 
 
 SOURCE = "#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n" + "\n".join(

@@ -12,6 +12,7 @@ from stoker.cli.recorded_build import load
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.report.comparison import FIGURES, LEAST_RUNS, Change, Comparison, compare
+from stoker.report.recorded import RecordedBuild
 
 MOST_RUNS, MOST_JOBS = 50, 20
 """Runs of one side that are read, and jobs that are listed."""
@@ -36,12 +37,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print; 1 if something became worse and that was asked."""
-    sides = [[load(one) for one in _runs(words)] for words in (args.before, args.after)]
+    sides = [_side(words) for words in (args.before, args.after)]
     found = compare(sides[0], sides[1], USUAL if args.fail_above is None else args.fail_above)
     if args.fail_above is not None and min(found.runs) < LEAST_RUNS:
         raise CliError("one run shows no noise; give two or more of each side, as A1,A2 B1,B2")
     print(json.dumps(_as_json(found)) if args.json else "\n".join(_lines(found)))
     return FAILURE if args.fail_above is not None and found.regressed else 0
+
+
+def _side(words: str) -> list[RecordedBuild]:
+    """The runs of a side, each once and ended well: what failed took less of everything."""
+    builds = [load(one) for one in _runs(words)]
+    seen: set[str] = set()
+    for build in builds:
+        name = clean(build.state.id, 80)
+        if build.state.exit_code != 0:
+            how = (
+                "has no exit status" if build.state.exit_code is None else f"ended with status {build.state.exit_code}"
+            )
+            raise CliError(f"{name} {how}; only builds that ended well can be compared")
+        if name in seen:
+            raise CliError(f"{name} is named twice; a run counts once")
+        seen.add(name)
+    return builds
 
 
 def _runs(words: str) -> list[str]:
