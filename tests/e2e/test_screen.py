@@ -13,7 +13,7 @@ import pytest
 
 from stoker.act.tree import descendants, signal_tree
 from stoker.contract.process import start_ticks
-from support.program import Stoker, stop_supervisors, supervisors_in, until, write_ninja, write_project
+from support.program import PYPI_NINJA, Stoker, stop_supervisors, supervisors_in, until, write_ninja, write_project
 from support.terminal import Terminal, harmful
 
 Open = Callable[..., Terminal]
@@ -92,6 +92,20 @@ def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal
     assert terminal.wait() == 0
     assert b"stoker: gated done, " in terminal.raw
     assert harmful(terminal.raw) == []
+
+
+def test_with_its_messages_in_a_file_plain_lines_go_there(stoker: Stoker, tmp_path: Path) -> None:
+    """The full screen is drawn on stderr: in a file it would be of use to nobody."""
+    folder, messages = write_ninja(tmp_path / "short", [("o", "touch o")]), tmp_path / "messages"
+    command = stoker.argv("run", "--", PYPI_NINJA, "-C", str(folder))
+    terminal = Terminal(["sh", "-c", 'exec "$@" 2>"$0"', str(messages), *command], stoker.env, stoker.root)
+    try:
+        assert terminal.wait() == 0
+    finally:
+        terminal.close()
+    text = messages.read_bytes()
+    assert b"stoker: done" in text
+    assert b"\x1b" not in text + terminal.raw
 
 
 def test_leaving_gives_the_terminal_back_as_it_was(open_terminal: Open, gated: Path) -> None:

@@ -31,7 +31,8 @@ def pick_screen(args: argparse.Namespace) -> Screen:
 
 def running_in_terminal() -> bool:
     """Say whether a full-screen program makes sense here."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on stderr, and asks the size of stdout.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         return False
     return os.environ.get("TERM", "dumb") not in ("", "dumb") and not os.environ.get("CI")
 

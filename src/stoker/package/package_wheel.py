@@ -5,6 +5,7 @@ Unaware of how that is shown. The input is only read; the output is there as a w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -84,14 +85,30 @@ def package_wheel(request: PackageRequest, progress: Progress) -> Packaged:
     """Make the wheel that is asked for, and verify it. Raises PackagingError and OSError."""
     patchelf()
     try:
-        with Wheel(request.wheel) as wheel:
-            request.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".stoker-package-", dir=request.folder) as scratch:
-                return _Packaging(request, wheel, Path(scratch), progress).run()
+        with (
+            Wheel(request.wheel) as wheel,
+            _output_folder(request.folder),
+            tempfile.TemporaryDirectory(prefix=".stoker-package-", dir=request.folder) as scratch,
+        ):
+            return _Packaging(request, wheel, Path(scratch), progress).run()
     except UnreadableError as err:
         raise PackagingError(f"{request.wheel.name}: {err}; build or copy it again") from err
     except PackagingError as err:
         raise PackagingError(f"{request.wheel.name}: {err}") from err
+
+
+@contextlib.contextmanager
+def _output_folder(folder: Path) -> Iterator[None]:
+    """Make the folder of the new wheel, and remove it again if nothing came of that."""
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if new:
+            with contextlib.suppress(OSError):  # somebody else uses it by now
+                folder.rmdir()
+        raise
 
 
 class _Packaging:
