@@ -66,7 +66,10 @@ def test_jobs_of_one_side_are_named() -> None:
 
 def _journal(folder: Path, name: str, exit_code: int | None = 0, *, over: bool = True) -> str:
     """A recorded build, ended otherwise and with another ID."""
-    changed = {"build_started": {"id": name}, "build_ended": {"exit_code": exit_code, "reason": ""}}
+    changed: dict[str, dict[str, object]] = {
+        "build_started": {"id": name},
+        "build_ended": {"exit_code": exit_code, "reason": ""},
+    }
     records = [json.loads(line) for line in KILLED.read_text().splitlines()]
     file = folder / f"{name}.jsonl"
     kept = [{**r, **changed.get(r["type"], {})} for r in records if over or r["type"] != "build_ended"]

@@ -144,7 +144,8 @@ async def run_lines(source: UpdateSource, screen: Screen) -> None:
         return
     from stoker.show.plain import run_plain
 
-    await run_plain(source, sys.stdout, sys.stderr, colour=in_colour(), attention=_attention())
+    colour = in_colour() and sys.stderr.isatty()  # the output goes to one of them, what is said of it to the other
+    await run_plain(source, sys.stdout, sys.stderr, colour=colour, attention=_attention())
 
 
 def _attention() -> Attention | None:
