@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,6 +128,7 @@ def carried_out(seen: View, decisions: tuple[Decision, ...], now: float) -> View
     return replace(seen, running=tuple(running), frozen=tuple(frozen.values()), candidates=tuple(waiting.values()))
 
 
+@pytest.mark.long
 @settings(max_examples=500)
 @given(views())
 def test_nobody_is_let_go_whom_the_next_look_stops_by_the_same_numbers(seen: View) -> None:
@@ -206,6 +208,7 @@ def test_something_always_runs(seen: View) -> None:
         assert [d for d in decide(idle, 100.0) if d.action in ("admit", "thaw")]
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(views())
 def test_whoever_a_persons_word_stopped_goes_on_before_new_ones(seen: View) -> None:

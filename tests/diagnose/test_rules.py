@@ -44,6 +44,7 @@ def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rule: Rul
         assert rules_in(log_of(rule, example)) == [rule.id], example
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrapped",
     [

@@ -53,6 +53,7 @@ def test_a_killed_compiler_is_found_in_every_form(form: str) -> None:
             assert rules_in(form.format(example.strip())) == [rule.id], example
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_other_failures_are_found_too(form: str) -> None:
     missed = [(r.id, e) for r in shipped_rules() for e in r.examples if rules_in(log_of(r, e, form)) != [r.id]]

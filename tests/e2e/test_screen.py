@@ -449,6 +449,7 @@ def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_term
     assert stoker.status()["state"] == "running"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gap", [0.0, 0.05], ids=["at once", "letter by letter"])
 def test_a_text_typed_into_the_wrong_window_stops_nothing(
     stoker: Stoker, open_terminal: Open, gated: Path, gap: float

@@ -116,8 +116,12 @@ def set_back(journal: Path, seconds: float) -> None:
 def test_a_sick_engine_says_where_it_is_and_goes_on(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach(PYPI_NINJA, "-C", str(slow), jobs=2)
     engine = stoker.engine_pid(build)
-    os.kill(engine, signal.SIGQUIT)
-    until(lambda: "asyncio" in (stoker.folder(build) / "engine.log").read_text(), "where its threads are")
+
+    def asked() -> bool:
+        os.kill(engine, signal.SIGQUIT)
+        return "asyncio" in (stoker.folder(build) / "engine.log").read_text()
+
+    until(asked, "where its threads are")
     assert stoker.engine_pid(build) == engine
     let_go(slow)
     assert stoker.ended(build)["state"] == "done"
@@ -175,6 +179,7 @@ def test_jobs_that_end_while_no_engine_looks_have_ended_well_and_run_no_more(sto
     assert sorted(ends) == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j8")
     engine = stoker.engine_pid(build)

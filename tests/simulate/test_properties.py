@@ -84,6 +84,7 @@ def test_whatever_is_predicted_every_one_of_thousands_ends(
     run(build, prediction, seed, cores=8)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(jobs(), st.sampled_from(["noisy", "absent"]), st.integers(0, 5))
 def test_whatever_is_predicted_every_job_ends(build: list[TraceJob], prediction: Prediction, seed: int) -> None:

@@ -231,9 +231,12 @@ def test_supervisor_and_watchdog_start_from_the_standard_library_alone() -> None
         [
             "stoker.act",
             "stoker.act.held",
+            "stoker.act.notify_hook",
             "stoker.act.ramdisk",
+            "stoker.act.stop_container",
             "stoker.act.tree",
             "stoker.contract",
+            "stoker.contract.container_words",
             "stoker.contract.gate_file",
             "stoker.contract.process",
             "stoker.contract.reserved_file",

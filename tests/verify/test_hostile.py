@@ -260,6 +260,7 @@ def test_damaged_binaries_are_reported(
     assert all(p.what for p in binary.report.problems)
 
 
+@pytest.mark.long
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_damaged_wheels_are_reported(corpus: str, wheel: Callable[..., Path], seed: int) -> None:
