@@ -157,6 +157,7 @@ def test_level_pause_and_the_oldest_are_respected(seen: View) -> None:
         assert min(seen.running, key=age_order).jid not in frozen
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(views())
 def test_who_must_be_alone_is_alone(seen: View) -> None:
@@ -175,6 +176,7 @@ def test_who_must_be_alone_is_alone(seen: View) -> None:
         assert not thawed
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(views(), st.floats(0, 64), st.floats(0, 100))
 def test_where_memory_is_ignored_it_plays_no_role(seen: View, available: float, pressure: float) -> None:
@@ -199,6 +201,7 @@ def test_pressure_stops_nobody_and_starts_nobody(*, seen: View, pressure: float 
     assert admitted <= {d.jid for d in decisions if d.action == "admit"}
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(views())
 def test_something_always_runs(seen: View) -> None:

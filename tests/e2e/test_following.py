@@ -14,7 +14,7 @@ import pytest
 
 from support.program import Stoker, until, write_ninja
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
 
 COUNT = 6
 MIB = 2**20

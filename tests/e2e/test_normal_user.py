@@ -18,6 +18,7 @@ from support.program import PYPI_NINJA, until
 from support.somebody import NOBODY, as_somebody, own
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="this is a normal user already: the other tests are about that"),
 ]

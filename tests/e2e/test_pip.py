@@ -13,6 +13,8 @@ import pytest
 from support.program import PATIENCE, UNIT, Stoker, until, write_ninja
 from support.setuplike import write_setuplike
 
+pytestmark = pytest.mark.long
+
 PACKAGE = "levenshtein==0.27.3"
 """Built by scikit-build-core with Cython, CMake and ninja: two compiles and a link, half a minute in all."""
 

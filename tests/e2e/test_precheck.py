@@ -14,6 +14,8 @@ import pytest
 from support.memory_group import MIB, MemoryGroup
 from support.program import Stoker
 
+pytestmark = pytest.mark.long
+
 NOT_STARTED = 125
 
 

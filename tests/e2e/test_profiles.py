@@ -14,6 +14,8 @@ from support.profiled import last, run
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 from support.torchlike import write_torchlike
 
+pytestmark = pytest.mark.long
+
 PYTHON = f"python={sys.executable}"
 
 CHECKED = f"""\

@@ -16,6 +16,8 @@ from support.profiled import last, names, run
 from support.program import Stoker, kill_supervisors, until
 from support.torchlike import mend, spoil, write_torchlike
 
+pytestmark = pytest.mark.long
+
 PYTORCH = f"""\
 extends: pytorch-32gb
 cache: none

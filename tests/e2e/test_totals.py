@@ -83,6 +83,7 @@ def outputs(stoker: Stoker, build: str) -> list[str]:
     return [e["output"] for e in stoker.events(build) if e["type"] == "job_finished"]
 
 
+@pytest.mark.long
 def test_what_make_reads_says_and_tries_is_no_job(stoker: Stoker, tmp_path: Path) -> None:
     """As in configure scripts' makefiles: a probe before the build, and helpers around the one thing that is made."""
     (tmp_path / "Makefile").write_text(
@@ -106,6 +107,7 @@ def test_what_make_reads_says_and_tries_is_no_job(stoker: Stoker, tmp_path: Path
     assert not [name for name in outputs(stoker, build) if "gcc" in name or "printf" in name or "echo 1" in name]
 
 
+@pytest.mark.long
 def test_cmakes_percentage_does_not_count_what_waits_or_runs(stoker: Stoker, tmp_path: Path) -> None:
     """Its makefiles print it when a recipe starts, and stoker lets many start that then wait on deck."""
     units = 9

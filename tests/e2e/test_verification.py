@@ -10,6 +10,8 @@ import pytest
 
 from support.program import PYPI_NINJA, Stoker, write_ninja, write_project
 
+pytestmark = pytest.mark.long
+
 KERNEL = """
 __global__ void fill(int *p) { p[threadIdx.x] = 7; }
 extern "C" int start(int *p) { fill<<<1, 32>>>(p); return 0; }

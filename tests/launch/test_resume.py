@@ -12,6 +12,8 @@ import pytest
 from support.gitrepo import ENV, with_submodules
 from support.program import PYPI_NINJA, Stoker, until
 
+pytestmark = pytest.mark.long
+
 MEND = "test -e mended && echo $FLAVOUR $A_TOKEN > out"
 """Fails until somebody has made `mended`."""
 

@@ -49,6 +49,7 @@ def test_all_policies_as_json_are_one_object(trace: str, capsys: pytest.CaptureF
     assert {"stoker", "psi"} <= {other["policy"] for other in result["compared"]}
 
 
+@pytest.mark.long
 def test_a_long_trace_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "long.jsonl"
     assert main(["simulate", "--synthetic", "pytorch", "--jobs", "100000", "--write", str(path)]) == 0

@@ -13,6 +13,7 @@ from stoker.simulate.trace import TraceJob
 GIB = 2**30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "prediction", [*(pytest.param(name, marks=pytest.mark.long) for name in ("exact", "noisy")), "absent"]
 )

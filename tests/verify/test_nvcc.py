@@ -12,6 +12,8 @@ import pytest
 from stoker.model.report import FileReport
 from stoker.verify.pipeline import VerifyRequest, verify
 
+pytestmark = pytest.mark.long
+
 Compile = Callable[..., Path]
 PLAIN = {"PATH": "/usr/bin:/bin"}
 
