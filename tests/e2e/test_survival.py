@@ -552,14 +552,14 @@ def all_stopped(jobs: list[Process]) -> bool:
 
 @pytest.mark.long
 def test_a_screen_that_is_open_heals_the_build_too(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_burns(tmp_path / "watched", burns(6, 0.3))
+    folder = write_burns(tmp_path / "watched", burns(12, 1.0))
     viewer = stoker.start("run", "--plain", "-j", "1", "--", "ninja", "-C", str(folder))
     until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
     build = stoker.status()["id"]
     until(lambda: stoker.status(build)["progress"]["on_deck"], "jobs on deck")
     stoker.kill_supervisors_and_engine(build)
     _, said = viewer.communicate(timeout=60)
-    assert len(recorded(folder)) == 6
+    assert len(recorded(folder)) == 12
     assert b"status is lost" in said
 
 
