@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker compare`."""
     help_text = "a build's ID, or a journal; several runs of it as A1,A2,A3"
     parser.add_argument("before", metavar="A", help=help_text)
-    parser.add_argument("after", metavar="B", help="the same, of what it is held against A")
+    parser.add_argument("after", metavar="B", help="the same, for what is compared with A")
     parser.add_argument(
         "--fail-above",
         type=_share,
@@ -50,11 +50,9 @@ def _side(words: str) -> list[RecordedBuild]:
     builds = [load(one) for one in _runs(words)]
     seen: set[str] = set()
     for build in builds:
-        name = clean(build.state.id, 80)
-        if build.state.exit_code != 0:
-            how = (
-                "has no exit status" if build.state.exit_code is None else f"ended with status {build.state.exit_code}"
-            )
+        name, code = clean(build.state.id, 80), build.state.exit_code
+        if code != 0:
+            how = "has no exit status" if code is None else f"ended with status {code}"
             raise CliError(f"{name} {how}; only builds that ended well can be compared")
         if name in seen:
             raise CliError(f"{name} is named twice; a run counts once")
