@@ -23,6 +23,7 @@ from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.user_commands import UserCommands
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.engine.jobs.newborn import Birth, Clocks, by_age, managed
+from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobTable
 from stoker.engine.learn.forecast import Forecast
 from stoker.model import events as ev
@@ -57,7 +58,9 @@ class World:
         memory = MemoryWatch(self.jobs, self.level, lambda _held: self.memory)
         self.gate = GateDriver(self.jobs, lambda job, by: self.killed.append((job.job.output, by)), time.monotonic)
         slots = Jobserver(jobserver, self.jobs.living_by_scheduler) if jobserver else None
-        self.governor = Governor(self.jobs, self.expected, self.level, memory, self.gate, Forecast(), slots)
+        self.governor = Governor(
+            self.jobs, self.expected, self.level, memory, self.gate, Forecast(), RemoteWatch([]), slots
+        )
         self.commands = UserCommands(self.jobs, self.level, self.gate, self.governor)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.events: list[ev.Event] = []

@@ -27,13 +27,15 @@ ROUNDS = 5
 class Target:
     """A job's first process. `leads` says that it leads a process group of its own, as ninja's jobs do.
 
-    `hosted` are processes elsewhere that work for it, below a server that must never be stopped itself.
+    `hosted` are processes elsewhere that work for it, below a server that must never be stopped itself. `spared` are
+    processes of it that talk to another machine, and must not be stopped either.
     """
 
     pid: int
     start_ticks: int
     leads: bool
     hosted: tuple[Key, ...] = ()
+    spared: tuple[Key, ...] = ()
 
     @property
     def lives(self) -> bool:
@@ -50,17 +52,24 @@ def freeze(targets: Sequence[Target]) -> list[bool]:
     """Stop whole trees; for each, whether there was anything to stop.
 
     A group is stopped at one stroke: the kernel lets nobody fork out of a group that has a signal pending. What left
-    the group, or never had one (make's jobs), is looked for until all of it is stopped.
+    the group, or never had one (make's jobs), is looked for until all of it is stopped. So is all of a job of which
+    something is spared.
     """
-    stopped = [hold(target) for target in targets]
+    stopped = [target.lives if target.spared else hold(target) for target in targets]
     there = [target for target, was in zip(targets, stopped, strict=True) if was]
     for _ in range(ROUNDS if there else 0):
         processes = Processes()
-        strays = [pid for target in there for pid in processes.strays(target.pid) if processes.goes(pid)]
+        strays = [pid for target in there for pid in _to_stop(processes, target) if processes.goes(pid)]
         if not strays:
             break
         _each(strays, signal.SIGSTOP)
     return stopped
+
+
+def _to_stop(processes: Processes, target: Target) -> list[int]:
+    if not target.spared:
+        return processes.strays(target.pid)
+    return [pid for pid in processes.job((target.pid, target.start_ticks)) if processes.key(pid) not in target.spared]
 
 
 def release(target: Target) -> bool:

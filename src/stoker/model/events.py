@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, get_args
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.lessons import Lesson, Stated
+from stoker.model.remote import RemoteEngine
 from stoker.model.report import Report, Severity
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.tool import Tool
@@ -27,19 +28,22 @@ JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
 
-MovedBy = Literal["", "person", "word"]
-"""person: asked for this very job; word: a person's pause or level holds it; empty: the governor's own decision."""
+MovedBy = Literal["", "person", "word", "fallback"]
+"""person: asked for this very job; word: a person's pause or level holds it; fallback: it compiles here after all,
+and waits for its turn as a newborn does; empty: the governor's own decision."""
 
 KilledBy = Literal["memory", "unknown", "shed", "person"]
 """memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
 knows where; shed: stoker, to save the others; person: somebody through stoker."""
 
-WaitCause = Literal["", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest", "unknown"]
+WaitCause = Literal[
+    "", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest", "unknown", "host"
+]
 """What a job that is on deck or frozen waits for. place: another to end, since as many run as may; memory: room for
 itself; room: the room that is kept for a job before it; pressure: the build's own group to stall less on memory;
 level, paused: a person's number, or pause, to be taken back; alone: a job that runs alone; person: to be thawed by
-hand; rest: the effect of the last freeze to be seen; unknown: the first job of an unknown kind to show what it needs.
-Empty: not known yet."""
+hand; rest: the effect of the last freeze to be seen; unknown: the first job of an unknown kind to show what it needs;
+host: a slot of another machine. Empty: not known yet."""
 
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
@@ -244,7 +248,7 @@ class JobFinished:
     the job, None where it learnt nothing; `stated` is how long the job was expected to take. `counted` is False where
     the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
     was recognised as this job's. `group` is its group in the scheduler's graph (SchedulerPlanned.after), None where no
-    plan knows it.
+    plan knows it. `host` is the other machine that compiled it, empty where this one did.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -261,6 +265,7 @@ class JobFinished:
     stated: Stated | None = None
     counted: bool = True
     group: int | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +307,14 @@ class Sampled:
     log_read: int = 0
     ungoverned: Mapping[str, int] = field(default_factory=dict)
     outlook: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSeen:
+    """The engines that have other machines compile for this build, with their hosts; the last one counts."""
+
+    kind: ClassVar[str] = "remote_seen"
+    engines: tuple[RemoteEngine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +466,7 @@ Event = (
     | JobFinished
     | JobsUncounted
     | Sampled
+    | RemoteSeen
     | CacheUsed
     | Estimated
     | FailureFound

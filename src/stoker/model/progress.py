@@ -28,8 +28,15 @@ class Progress:
     failed: int
     total_known: bool
     percent: float | None
+    remote: int = 0
+    """Those of the running ones that another machine compiles."""
     killed: int = 0
     """Jobs that did not fail but were killed, and are to run again if the step does."""
+
+    @property
+    def local(self) -> int:
+        """Those that run on this machine: as many as the level allows, at most."""
+        return self.running - self.remote
 
     @property
     def share(self) -> float | None:
@@ -43,7 +50,7 @@ class Progress:
 
 def progress_of(state: BuildState) -> Progress:
     """The counts of a build, over all its schedulers."""
-    running = on_deck = frozen = 0
+    running = on_deck = frozen = remote = 0
     per_scheduler: dict[int, int] = {}
     for job in state.leaving.values():
         per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
@@ -52,6 +59,7 @@ def progress_of(state: BuildState) -> Progress:
         on_deck += job.state == "on_deck"
         frozen += job.state == "frozen"
         running += job.state == "running"
+        remote += job.state == "running" and job.host != ""
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     # Of jobs too short to be seen running, only the output shows that they failed.
@@ -64,7 +72,7 @@ def progress_of(state: BuildState) -> Progress:
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
-    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, _killed(state))
+    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, remote, _killed(state))
 
 
 def _killed(state: BuildState) -> int:

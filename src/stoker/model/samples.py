@@ -97,3 +97,5 @@ class JobSample:
     phase: str
     state: Literal["running", "frozen"] = "running"
     """By the process's own state: somebody else may have stopped it."""
+    host: str = ""
+    """The other machine that compiles it now; empty while this one does."""

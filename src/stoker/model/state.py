@@ -6,6 +6,7 @@ that a build of 100,000 jobs and ten hours costs no more than a short one. Times
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -14,6 +15,7 @@ from stoker.model.cache_use import CacheUse
 from stoker.model.course import Course
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
+from stoker.model.remote import RemoteEngine
 from stoker.model.report import Report, Severity
 from stoker.model.samples import MachineSample
 from stoker.model.timeline import RECENT_SPACING, Timeline
@@ -148,6 +150,8 @@ class Job:
     course: Course = field(default_factory=Course)
     held: bool = False
     """Whether it has waited for memory before it began."""
+    host: str = ""
+    """The other machine that compiles it now; empty while this one does."""
 
     def age(self, now: float) -> float:
         """Seconds for which it has run at Unix time `now`, without those on deck and frozen."""
@@ -287,6 +291,19 @@ class Restraint:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteUse:
+    """The engines that have other machines compile, and how many jobs these have finished, by host."""
+
+    engines: tuple[RemoteEngine, ...] = ()
+    finished: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> int:
+        """How many jobs can be elsewhere at once."""
+        return sum(engine.slots for engine in self.engines)
+
+
+@dataclass(frozen=True, slots=True)
 class RamDiskUse:
     """The most that the RAM disk held, and by how much it is expected to grow, in bytes."""
 
@@ -353,6 +370,7 @@ class BuildState:
     memory: MemoryUse = field(default_factory=MemoryUse)
     restraint: Restraint = field(default_factory=Restraint)
     ramdisk: RamDiskUse = field(default_factory=RamDiskUse)
+    remote: RemoteUse = field(default_factory=RemoteUse)
     disk_written: int = 0
     """Bytes that the build wrote to disks, less what was deleted before it got there."""
     output: OutputUse = field(default_factory=OutputUse)
@@ -374,6 +392,11 @@ class BuildState:
     verification: Report | None = None
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""
+
+    @property
+    def used_hosts(self) -> Mapping[str, int]:
+        """How many jobs each other machine compiles now."""
+        return Counter(job.host for job in self.jobs.values() if job.host and job.state == "running")
 
     @property
     def governed(self) -> bool:

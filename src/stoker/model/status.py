@@ -32,14 +32,16 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         "progress": _progress(progress),
         "level": _keys(
             state.level,
-            "mode target running window paused guarded governed ungoverned",
+            "mode target running local window paused guarded governed ungoverned",
             running=progress.running,
+            local=progress.local,
             governed=state.governed and not state.over,
         ),
         "memory": _memory(state),
         "disk": _disk(state),
         "ramdisk": _ramdisk(state),
         "eta": _eta(state, now),
+        "remote": _remote(state) if state.remote.engines else None,
         "cache": None if state.cache is None else _cache(state.cache),
         "schedulers": [
             _keys(s, "tool directory version running", running=s.ended is None) for s in state.schedulers.values()
@@ -66,7 +68,9 @@ def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
 
 def _progress(progress: Progress) -> dict[str, Any]:
     percent = None if progress.share is None else round(100 * progress.share, 1)
-    return _keys(progress, "finished total total_known percent running on_deck frozen failed killed", percent=percent)
+    return _keys(
+        progress, "finished total total_known percent running remote on_deck frozen failed killed", percent=percent
+    )
 
 
 def _memory(state: BuildState) -> dict[str, Any]:
@@ -120,6 +124,26 @@ def _eta(state: BuildState, now: float) -> dict[str, float | None]:
     return {name: None if s is None else round(s, 1) for name, s in zip(names, seconds, strict=True)}
 
 
+def _remote(state: BuildState) -> dict[str, Any]:
+    used, finished = state.used_hosts, state.remote.finished
+    host = "name slots taken errors fallbacks why_unused"
+    return {
+        "slots": state.remote.slots,
+        "used": sum(used.values()),
+        "finished": sum(finished.values()),
+        "engines": [
+            {
+                **_keys(engine, "kind slots note"),
+                "hosts": [
+                    {**_keys(h, host), "used": used.get(h.name, 0), "finished": finished.get(h.name, 0)}
+                    for h in engine.hosts
+                ],
+            }
+            for engine in state.remote.engines
+        ],
+    }
+
+
 def _cache(use: CacheUse) -> dict[str, Any]:
     return _keys(
         use,
@@ -160,7 +184,7 @@ def _killed(death: KilledJob, state: BuildState) -> dict[str, Any]:
 def _job(job: Job, now: float) -> dict[str, Any]:
     return _keys(
         job,
-        "pid output tool phase state seconds waited rss peak_rss cpu expected waits waits_for",
+        "pid output tool phase state host seconds waited rss peak_rss cpu expected waits waits_for",
         seconds=0.0 if job.running_since is None else round(max(0.0, now - job.running_since), 1),
         waited=round(max(0.0, (job.running_since or now) - job.started), 1),
         waits=job.reason or None,

@@ -57,7 +57,7 @@ class Candidate:
     `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
     that its hold was announced already. `rss` is what it holds: next to nothing, unless it was stopped only after its
     compiler had begun. `chain` is the seconds from its start to the end of the longest chain of jobs that begins with
-    it, None where no graph says so.
+    it, None where no graph says so. `remote`: its launcher will have another machine compile it.
     """
 
     jid: int
@@ -71,6 +71,7 @@ class Candidate:
     first: bool = False
     rss: float = 0.0
     chain: float | None = None
+    remote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class View:
     `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
     (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
     False where a person said that memory is to be ignored. `costly`: ending a job costs the work of others as well.
+    `remote_slots` is how many jobs other machines take at once; `remote_jobs` are those that they compile, which are
+    not among `running`, and those of `running` that are about to go there.
     """
 
     budget: float
@@ -109,6 +112,8 @@ class View:
     spare: int = 0
     tokens: int = 0
     costly: bool = False
+    remote_slots: int = 0
+    remote_jobs: int = 0
 
     @property
     def kept(self) -> float:

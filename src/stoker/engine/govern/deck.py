@@ -10,6 +10,7 @@ from typing import Protocol
 
 from stoker.decide.policy.snapshot import Candidate, LiveJob
 from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
 
 SHOWN_JOBS = 64
@@ -32,9 +33,10 @@ class Chains(Protocol):
 class DeckView:
     """What the policy is asked about."""
 
-    def __init__(self, jobs: JobTable, expected: JobExpectations, chains: Chains) -> None:
+    def __init__(self, jobs: JobTable, expected: JobExpectations, chains: Chains, remote: RemoteWatch) -> None:
         self._jobs = jobs
         self._expected = expected
+        self._remote = remote
         self._chains = chains
         self._chains_version = chains.chains_version
 
@@ -52,7 +54,10 @@ class DeckView:
         return tuple(
             [
                 known
-                if (known := job.candidate) is not None and known.curve is job.curve and job.curve_version == version
+                if (known := job.candidate) is not None
+                and known.curve is job.curve
+                and job.curve_version == version
+                and known.remote is self._remote.has_engine(job.job.sends)
                 else self._candidate(job)
                 for job in self._jobs.on_deck()
             ]
@@ -74,8 +79,14 @@ class DeckView:
             job.first,
             rss,
             job.chain,
+            self._remote.has_engine(job.job.sends),
         )
         return job.candidate
+
+    def remote_jobs(self) -> int:
+        """How many jobs other machines compile, or are about to."""
+        leaving = sum([self._remote.may_leave(job) for job in self._jobs.having(Life.RUNNING)])
+        return len(self._jobs.away()) + leaving
 
     def live(self, life: Life) -> tuple[LiveJob, ...]:
         """Running or frozen jobs."""

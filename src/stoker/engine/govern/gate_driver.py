@@ -6,6 +6,7 @@ Also sets right what others have stopped or let go. Does not decide who; unaware
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from stoker.act import gate
 from stoker.act.tree import Processes, shows_stop
@@ -125,6 +126,31 @@ class GateDriver:
         if stopped:
             gate.thaw([job.target for job in stopped])
         return [self.moved(job, Life.RUNNING) for job in stopped]
+
+    def take_back(self, jobs: Mapping[ManagedJob, tuple[Key, ...]]) -> list[ev.Event]:
+        """Jobs that were away work here again: they are stopped as newborns are, until it is decided about them.
+
+        Their launchers, given with them, go on: they may have something to say to another machine yet.
+        """
+        events: list[ev.Event] = []
+        for job, launchers in jobs.items():
+            why = f"{job.host} has not compiled it; it compiles here, and waits for its turn"
+            events.append(ev.Decided("governor", f"take back {job.job.label}", why))
+            self.spare(job, launchers)
+            self._jobs.take_back(job)
+        if self.open:
+            return events
+        self.freeze(list(jobs))
+        for job in jobs:
+            if job.lives:
+                job.moved_by = "fallback"
+                events.append(self.moved(job, Life.FROZEN))
+        return events
+
+    def spare(self, job: ManagedJob, launchers: tuple[Key, ...]) -> None:
+        """Never stop these processes of a job that has begun."""
+        if job.life in (Life.RUNNING, Life.FROZEN) and job.target.spared != launchers:
+            job.target = replace(job.target, spared=launchers)
 
     def correct(self, uses: Mapping[ManagedJob, JobUse]) -> list[ev.Event]:
         """Take up what the jobs use now, and see to each that is not in the state it was put into.

@@ -21,6 +21,7 @@ from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.waiting import new_reasons
 from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
 from stoker.model import events as ev
 
@@ -51,13 +52,15 @@ class Governor:
         memory: MemoryWatch,
         gate: GateDriver,
         chains: Chains,
+        remote: RemoteWatch,
         jobserver: Jobserver | None = None,
     ) -> None:
-        self.deck = DeckView(jobs, expected, chains)
+        self.deck = DeckView(jobs, expected, chains, remote)
         self._jobs = jobs
         self._level = level
         self._memory = memory
         self._gate = gate
+        self._remote = remote
         self._jobserver = jobserver
         self._precautions = Precautions()
         self._costly = False
@@ -128,6 +131,8 @@ class Governor:
             spare=level.spare,
             tokens=taken,
             costly=self._costly,
+            remote_slots=self._remote.slots,
+            remote_jobs=self.deck.remote_jobs() if self._remote.slots else 0,
         )
 
     def step(self) -> list[ev.Event]:
@@ -189,11 +194,11 @@ class Governor:
         return [_decided(job, decision), self._gate.moved(job, Life.FROZEN)]
 
     def _thaw(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
-        by_word = job.moved_by == "word"
-        if by_word:
+        by_word, returned = job.moved_by == "word", job.moved_by == "fallback"
+        if by_word or returned:
             job.moved_by = ""
         moved = self._gate.moved(job, Life.RUNNING)
-        return [moved] if by_word else [_decided(job, decision), moved]
+        return [moved] if by_word or returned else [_decided(job, decision), moved]
 
     def _shed(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         self._last_shed = time.monotonic()

@@ -97,6 +97,8 @@ class UserCommands:
             raise CommandRefused(f"{job.job.label} may own the terminal or be waited for; it is never stopped")
         if job.carrier and act in ("freeze", "alone"):
             raise CommandRefused(f"{job.job.label} runs a build of its own; pick one of that build's jobs")
+        if job.host and act in ("freeze", "alone"):
+            raise CommandRefused(f"{job.host} compiles {job.job.label}; nothing of it runs here")
         acts = {
             "freeze": self._freeze,
             "thaw": self._thaw,

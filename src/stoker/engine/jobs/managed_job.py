@@ -72,7 +72,8 @@ class ManagedJob:
     `last_seen` and `noticed` are the Unix seconds between which its process ended, `exited_at` that moment by the
     monotonic clock, `waited` how many readings of ninja's log have had no record of it since. `known_as` is the state
     in the journal of an engine before this one; not `watched`: it ended before this one came. `announced_peak` and
-    `wait` are what viewers know of it.
+    `wait` are what viewers know of it. `host` is the other machine that compiles it now, and `was_away` the last one
+    that did; `returned`: it is compiled here after all.
     """
 
     jid: int
@@ -100,6 +101,9 @@ class ManagedJob:
     held: bool = False
     early: bool = False
     passed_over: int = 0
+    host: str = ""
+    was_away: str = ""
+    returned: bool = False
     # What it uses.
     width: float = 1.0
     rss: int = 0
@@ -130,7 +134,7 @@ class ManagedJob:
     @property
     def counts(self) -> bool:
         """Whether it takes one of the level's places and may be decided about."""
-        return self.lives and not (self.fixed or self.carrier)
+        return self.lives and not (self.fixed or self.carrier or self.host)
 
     @property
     def ended(self) -> bool:
@@ -162,6 +166,10 @@ class ManagedJob:
     def stopped_for(self, clock: float) -> float:
         """Seconds of its life, up to `clock`, in which it was held or frozen."""
         return self.idle + (clock - self.since if self.is_stopped else 0.0)
+
+    def begin_here(self) -> None:
+        """It is compiled here after all: what it held before says nothing of that."""
+        self.peak_rss, self.peak_age, self.growth = self.rss, self.age, GrowthRate()
 
     def measure(self, use: JobUse) -> None:
         """Note what its process tree uses now."""

@@ -129,7 +129,9 @@ def target_of(birth: Birth) -> Target:
 
 def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
     """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
-    process = birth.process
+    process, before = birth.process, birth.before
+    if before is not None and before.state == "frozen" and birth.use.state == "frozen":
+        return "frozen"  # its launcher, which may be its first process, goes on
     # A shell that vforked as it was stopped waits in the kernel (D) for its child, which shows the stop.
     if process.state in "Tt" or (process.state == "D" and shows_stop(birth.job.key)):
         used = (process.cpu_ticks + process.child_ticks) / CLK_TCK

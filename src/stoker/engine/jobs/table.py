@@ -109,6 +109,10 @@ class JobTable:
         """Those that wait to be let go, newborn ones among them."""
         return [j for j in self._jobs.values() if j.life in (Life.ON_DECK, Life.NEWBORN) and j.counts]
 
+    def away(self) -> list[ManagedJob]:
+        """Those that another machine compiles."""
+        return [j for j in self._jobs.values() if j.host and j.lives]
+
     def open_jobs(self, sid: int) -> Collection[ManagedJob]:
         """A scheduler's jobs whose end has not been announced; valid until the table changes."""
         return self._open.get(sid, {}).values()
@@ -127,7 +131,8 @@ class JobTable:
 
     def counts(self) -> str:
         """How many jobs run and how many wait, in words."""
-        return f"{len(self.having(Life.RUNNING))} run, {len(self.on_deck())} on deck"
+        away = f" here, {n} on other machines" if (n := len(self.away())) else ""
+        return f"{len(self.having(Life.RUNNING))} run{away}, {len(self.on_deck())} on deck"
 
     def held_bytes(self) -> int:
         """What all jobs hold, as measured last."""
@@ -284,6 +289,8 @@ class JobTable:
         _require(event.jid == job.jid, f"job {job.jid} ends as {event.jid}")
         if event.outcome != "ok" and job.doom == "dropped":
             event = replace(event, outcome="dropped")
+        if job.was_away and not job.returned:
+            event = replace(event, host=job.was_away)
         life = _END_OF[event.outcome]
         killed = life is Life.FAILED and job.doom == "killed"
         self._enter(job, Life.KILLED if killed else life, time.monotonic())
@@ -293,7 +300,7 @@ class JobTable:
         if not job.watched:
             return event
         seconds = round(max(0.0, event.seconds - job.idle), 3)
-        if life is Life.DROPPED:
+        if life is Life.DROPPED or job.was_away:  # what it held and used was another machine's
             self._expected.lost(job.jid)
             return replace(event, seconds=seconds)
         well = event.outcome != "failed"
@@ -304,6 +311,21 @@ class JobTable:
         _require(life in NEXT[job.life], f"job {job.jid} cannot be {life.value}: it is {job.life.value}")
         job.idle = job.stopped_for(clock)
         job.life, job.since, job.candidate, job.wait = life, clock, None, None
+        self.version += 1
+
+    # -- other machines ----------------------------------------------------------------------------------------
+
+    def send_away(self, job: ManagedJob, host: str) -> None:
+        """Another machine compiles a running job from now on: it takes no place here."""
+        _require(job.life is Life.RUNNING, f"job {job.jid} cannot be away: it is {job.life.value}")
+        job.host = job.was_away = host
+        self.version += 1
+
+    def take_back(self, job: ManagedJob) -> None:
+        """A job that was away works here again."""
+        _require(bool(job.host), f"job {job.jid} was not away")
+        job.host, job.returned = "", True
+        job.begin_here()
         self.version += 1
 
     # -- orders that outlive a decision ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ others after each turn. Unaware of the journal, of sockets, and of steps and att
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.newborn import Birth, Clocks, by_age, managed
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.planner import Planner
+from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.engine.jobs.scheduler_table import SchedulerTable
 from stoker.engine.jobs.table import JobExpectations, JobTable
@@ -55,6 +57,11 @@ class Parts:
     memory: MemoryWatch
     gate: GateDriver
     governor: Governor
+    remote: RemoteWatch
+
+
+REMOTE_SECONDS = 0.05
+"""Between two looks whether a job has gone to another machine, and freed its place, or compiles here after all."""
 
 
 class BuildLoop:
@@ -64,7 +71,7 @@ class BuildLoop:
         """`last_tick` is when an engine looked at the build last, in Unix seconds."""
         self._parts = parts
         self._jobs, self._schedulers, self._senses = parts.jobs, parts.schedulers, parts.senses
-        self._gate, self._governor = parts.gate, parts.governor
+        self._gate, self._governor, self._remote = parts.gate, parts.governor, parts.remote
         self.roots = roots
         """The command that runs."""
         self._last_tick = last_tick
@@ -86,7 +93,7 @@ class BuildLoop:
         # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
         born = self._receive(_newborns(scan, report), now)
         events = [*plans, *[await self._started(book, parent) for book, parent in met], *born, *self.births(now)]
-        events += self._measure(report)
+        events += self._measure(report, now)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
         events += self._parts.output.percent(self._schedulers.books())
@@ -95,6 +102,7 @@ class BuildLoop:
         events += self._schedulers_ended(scan.schedulers, now)
         events += self._notes()
         if whole:
+            events += self._remote.news(now)
             events.append(self._sample(scan, report, now))
         self._last_tick = now
         return events
@@ -104,6 +112,35 @@ class BuildLoop:
         events = self._receive(self._senses.newborns(self._schedulers.by_pid(), now), now)
         self._parts.failures.note(events, now)
         return events
+
+    def follow_remote(self, now: float) -> list[ev.Event]:
+        """At Unix time `now`, between two turns: who is compiled elsewhere by now, who works here after all, and what
+        follows."""
+        if self.remote_pause() == math.inf:
+            return []
+        left = self._remote.glance(self._may_leave(), now)
+        for job, host in left.items():
+            self._jobs.send_away(job, host)
+        away = {pid: job for job in self._jobs.away() for pid in (job.job.pid, *job.seen.pids)}
+        born = self._senses.born_below(away)
+        back = {away[p.ppid]: away[p.ppid].seen.launchers or ((p.ppid, start),) for p, start in born}
+        events = self._take_back(back)
+        return [*events, *self._governor.step()] if left or back else []
+
+    def remote_pause(self) -> float:
+        """Seconds to the next such look; infinite where no job is elsewhere, nor frees a place by going there."""
+        if not self._remote.engaged:
+            return math.inf
+        waiting = self._jobs.on_deck() or self._jobs.having(Life.FROZEN)
+        return REMOTE_SECONDS if self._jobs.away() or (waiting and self._may_leave()) else math.inf
+
+    def _may_leave(self) -> list[ManagedJob]:
+        return [job for job in self._jobs.having(Life.RUNNING) if self._remote.may_leave(job)]
+
+    def _take_back(self, jobs: Mapping[ManagedJob, tuple[Key, ...]]) -> list[ev.Event]:
+        for job in jobs:
+            self._remote.fell_back(job.host)
+        return self._gate.take_back(jobs) if jobs else []
 
     def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:
         """Note who has exited, `vanished` from a scan or noticed since; whether somebody has."""
@@ -246,10 +283,24 @@ class BuildLoop:
                 self._governor.name(job)
         return events
 
-    def _measure(self, report: JobReport) -> list[ev.Event]:
-        """Take up what the jobs use now; set right what is not where it was put."""
+    def _measure(self, report: JobReport, now: float) -> list[ev.Event]:
+        """Take up what the jobs use now, and where; set right what is not where it was put."""
         uses = {job: use for use in report.running if (job := self._jobs.by_key(use.job.key)) is not None}
-        return [*self._gate.carry(report.nested), *self._gate.correct(uses)]
+        return [*self._gate.carry(report.nested), *self._locate(uses, now), *self._gate.correct(uses)]
+
+    def _locate(self, uses: Mapping[ManagedJob, JobUse], now: float) -> list[ev.Event]:
+        """Note which jobs another machine compiles at Unix time `now`; stop those that work here after all."""
+        hosts = self._remote.look(uses.values(), now)
+        back: dict[ManagedJob, tuple[Key, ...]] = {}
+        for job, use in uses.items():
+            if self._remote.has_engine(use.sends):
+                self._gate.spare(job, use.launchers)
+            host = hosts.get(use.job.key, "")
+            if host and job.life is Life.RUNNING and (job.counts or job.host not in ("", host)):
+                self._jobs.send_away(job, host)
+            elif job.host and job.lives and use.works_here:
+                back[job] = use.launchers
+        return self._take_back(back)
 
     def _ends(self, scan: Scan, now: float) -> list[ev.Event]:
         """How jobs ended: by ninja's records, or because there is none although ninja only waits."""
@@ -301,7 +352,7 @@ class BuildLoop:
         """Those on deck are left out: nothing changes there, and there may be hundreds."""
         known = ((use, self._jobs.by_key(use.job.key)) for use in report.running)
         return tuple(
-            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state)
+            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state, job.host)
             for use, job in known
             if job is not None and not (job.counts and job.life is Life.ON_DECK)
         )

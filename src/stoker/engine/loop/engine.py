@@ -122,6 +122,7 @@ class Engine:
         await self._parts.planner.close()
         self._parts.senses.close()
         self._parts.machine.close()
+        self._parts.remote.close()
         await self._wired.expectations.close()
         self._recovery.close()
         shutil.rmtree(self._wired.scratch, ignore_errors=True)
@@ -197,6 +198,7 @@ class Engine:
             events += self._parts.governor.step()
         if time.monotonic() < self._listen_until:
             events += self._loop.read_output()
+        events += self._loop.follow_remote(now)
         births = self._loop.births(now)
         if births:
             self._pace.hurry()
@@ -241,7 +243,7 @@ class Engine:
         """Until newborns, or ninja's records of jobs that have ended, are looked for again."""
         due = self._parts.schedulers.births_due()
         newborn = self._pace.next(unready=self._parts.senses.expecting, due=due)
-        return min(newborn, self._logs_pace.next(time.monotonic()))
+        return min(newborn, self._logs_pace.next(time.monotonic()), self._loop.remote_pause())
 
     def _tick_seconds(self) -> float:
         if not self._parts.schedulers.books():

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from stoker.contract.process import Key
+from stoker.contract.process import Key, start_ticks
 from stoker.sense.commands.frontends import builds_packages
 from stoker.sense.proc.births import BirthWatch
 from stoker.sense.proc.exits import ExitWatch
@@ -69,6 +69,7 @@ class Senses:
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=resolve)
         self._births = BirthWatch()
+        self._births_below = BirthWatch(by_pid=True)
         self._unready: dict[int, Process] = {}
         self._exit_watch = ExitWatch(self._exited)
         self._exits: list[Exit] = []
@@ -124,6 +125,11 @@ class Senses:
             if use is not None:
                 newborns.append(Newborn(use, process, scheduler))
         return newborns
+
+    def born_below(self, parents: Collection[int]) -> list[tuple[Process, int]]:
+        """Children of these processes that were born since the last call, each with when its parent started."""
+        born = self._births_below.look(parents)
+        return [(p, start) for p in born if (start := start_ticks(p.ppid)) is not None]
 
     @property
     def expecting(self) -> bool:

@@ -23,6 +23,7 @@ from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.user_commands import UserCommands
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.planner import Planner
+from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.scheduler_table import SchedulerTable
 from stoker.engine.jobs.table import JobTable
 from stoker.engine.learn.cache_meter import CacheMeter
@@ -40,6 +41,7 @@ from stoker.record.history import History
 from stoker.sense.machine.gpu import GpuReader
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.machine.tmpfs_use import RamDiskReader
+from stoker.sense.remote.readers import all_readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     jobserver = None
     with contextlib.suppress(OSError):  # no jobserver: tools inside jobs keep to one slot each
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
-    governor = Governor(jobs, expectations, level, memory, gate, forecast, jobserver)
+    remote = RemoteWatch(all_readers())
+    governor = Governor(jobs, expectations, level, memory, gate, forecast, remote, jobserver)
     schedulers = SchedulerTable(jobs, state)
     output = OutputWatch(paths.output, state)
     parts = Parts(
@@ -100,6 +103,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
         memory,
         gate,
         governor,
+        remote,
     )
     return Wired(
         spec,

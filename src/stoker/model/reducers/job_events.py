@@ -14,6 +14,9 @@ from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, J
 SHORT_OF_MEMORY = ("memory", "room", "unknown")
 """Causes of waiting (events.WaitCause) that say that memory is short."""
 
+MAX_HOSTS = 1000
+"""Other machines of which it is kept how many jobs they finished."""
+
 MAX_RANKED = 10
 """How many of the largest and of the slowest jobs are kept."""
 
@@ -59,6 +62,8 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         lasts=e.lasts or job.lasts,
     )
     restraint = state.restraint
+    if e.state != "running":
+        moved = evolve(moved, host="")
     if e.state != job.state:
         if e.state == "frozen" and not e.by:
             restraint = evolve(restraint, frozen=restraint.frozen + 1)
@@ -113,11 +118,21 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     by = None if death is None else death.by
     job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by)
     state = evolve(state, history=_with_finished(state.history, job))
+    if e.host and fate == "ok":
+        state = _with_host(state, e.host)
     if scheduler is None:
         return state
     counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping")
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
     return evolve(state, schedulers={**state.schedulers, e.sid: evolve(counted, log_offset=offset)})
+
+
+def _with_host(state: BuildState, host: str) -> BuildState:
+    """One more job that another machine has finished."""
+    finished = state.remote.finished
+    if host not in finished and len(finished) >= MAX_HOSTS:
+        return state
+    return evolve(state, remote=evolve(state.remote, finished={**finished, host: finished.get(host, 0) + 1}))
 
 
 def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool) -> Scheduler:

@@ -59,6 +59,7 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time:
                 expected=at_least(job.expected, peak),
                 cpu=s.cpu,
                 phase=s.phase,
+                host=s.host,
                 course=job.course.with_sample(time, s.rss, s.cpu),
                 state="on_deck" if job.state == "on_deck" else s.state,
             )
@@ -72,4 +73,8 @@ def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> Machi
     return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))
 
 
-REDUCERS: Reducers = {ev.Sampled: _sampled}
+def _remote_seen(state: BuildState, e: ev.RemoteSeen, _time: float) -> BuildState:
+    return evolve(state, remote=evolve(state.remote, engines=e.engines))
+
+
+REDUCERS: Reducers = {ev.Sampled: _sampled, ev.RemoteSeen: _remote_seen}

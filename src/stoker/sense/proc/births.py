@@ -24,10 +24,11 @@ class BirthWatch:
     container's own /proc), /proc is listed.
     """
 
-    def __init__(self, proc_root: Path = PROC) -> None:
+    def __init__(self, proc_root: Path = PROC, *, by_pid: bool = False) -> None:
+        """`by_pid`: never by the lists of children, of which there is one for each parent: there are many parents."""
         self._proc = str(proc_root)
         me = os.getpid()
-        self._lists_children = read_once(f"{self._proc}/{me}/task/{me}/children") is not None
+        self._lists_children = not by_pid and read_once(f"{self._proc}/{me}/task/{me}/children") is not None
         self._seen: dict[int, set[int]] = {}
         self._last = self._last_pid()
         self._trusts_last_pid = self._last is not None and self._last >= me

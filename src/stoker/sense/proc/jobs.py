@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from stoker.contract.process import Key
+from stoker.model.remote import RemoteKind
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
+from stoker.sense.commands.remote_launchers import LAUNCHERS, sent_by
 from stoker.sense.proc.containers import root_of
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted, HostedFinder, starts_server
 from stoker.sense.proc.phase import phase_of
@@ -27,6 +29,7 @@ from stoker.sense.proc.processes import (
     children_of,
     read_cmdline,
     read_cwd,
+    read_exe,
     start_wall,
 )
 from stoker.sense.proc.procfs import read_link
@@ -52,6 +55,8 @@ class JobProcess:
     argv: tuple[str, ...]
     output: str
     tool: Tool
+    sends: RemoteKind | None = None
+    """The engine that its launcher asks to have it compiled elsewhere, as far as its command line says."""
 
     @property
     def key(self) -> Key:
@@ -86,6 +91,12 @@ class JobUse:
     """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
     pids: tuple[int, ...] = ()
     """Its processes, hosted ones included."""
+    sends: RemoteKind | None = None
+    """The engine that it asks to have it compiled elsewhere, as its command line or its processes say."""
+    launchers: tuple[Key, ...] = ()
+    """Processes of it that ask another machine to compile: they must not be stopped while they do."""
+    works_here: bool = True
+    """Whether anything of it works on this machine: all but such launchers, and what waits for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,9 @@ class JobTracker:
         job = self._job(key, argv, scheduler, start_wall(key[1], now))
         if job is None:
             return None
-        use = self._uses[key] = JobUse(job, process.held, process.held, 0.0, 0.0, process.comm, "running")
+        use = self._uses[key] = JobUse(
+            job, process.held, process.held, 0.0, 0.0, process.comm, "running", sends=job.sends
+        )
         return use
 
     def update(
@@ -217,7 +230,7 @@ class JobTracker:
             script = link_script(argv)
             if script:
                 tool, output = self._linked(key[0], script)
-        return JobProcess(*key, scheduler.key, started, argv, output or "", tool)
+        return JobProcess(*key, scheduler.key, started, argv, output or "", tool, sent_by(argv))
 
     def _is_read(self, pid: int, make: int) -> bool:
         """Whether it writes into a pipe that is not make's own output: then that make reads it."""
@@ -264,7 +277,10 @@ class JobTracker:
         self._ticks[job.key] = (now, ticks)
         both = [*tree, *(p for each in hosted for p in each.tree)]
         rss = sum(p.held for p in both)
-        states = {p.state for p in tree} - {"Z"}
+        launchers = [p for p in tree if self._launches(job, p)]
+        works = bool(hosted) or _works_here(tree, launchers)
+        # A launcher goes on when its job is stopped.
+        states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
         stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
         return JobUse(
@@ -278,7 +294,16 @@ class JobTracker:
             tuple(tuple((p.pid, p.start_ticks) for p in each.tree) for each in hosted),
             starts_server(tree, now),
             tuple(p.pid for p in both),
+            next((LAUNCHERS[p.comm] for p in launchers if p.comm in LAUNCHERS), job.sends),
+            tuple((p.pid, p.start_ticks) for p in launchers),
+            works,
         )
+
+    def _launches(self, job: JobProcess, process: Process) -> bool:
+        """Whether a process asks another machine to compile; a launcher may bear a compiler's name."""
+        if process.comm in LAUNCHERS or job.sends is None or process.state == "Z":
+            return process.comm in LAUNCHERS and process.state != "Z"
+        return os.path.basename(read_exe(process.pid, self._proc) or "") in LAUNCHERS
 
     def _forget_dead(self, processes: Mapping[int, Process]) -> None:
         alive = {(p.pid, p.start_ticks) for p in processes.values()}
@@ -306,6 +331,18 @@ def _tree(
         else:
             stack += children.get(process.pid, ())
     return tree, inner
+
+
+def _works_here(tree: Sequence[Process], launchers: Sequence[Process]) -> bool:
+    """Whether a job does anything on this machine beside launchers, which wait, and what waits for these."""
+    parents = {p.pid: p.ppid for p in tree}
+    waiting: set[int] = set()
+    for launcher in launchers:
+        pid = launcher.pid
+        while pid in parents and pid not in waiting:
+            waiting.add(pid)
+            pid = parents[pid]
+    return any(p.pid not in waiting and p.state != "Z" for p in tree) if waiting else True
 
 
 def _are_same(tree: Sequence[Process], before: Sequence[Process]) -> bool:

@@ -1,0 +1,113 @@
+"""Which jobs another machine compiles, by the readers of the engines that the build's launchers belong to.
+
+Reads nothing where no job has a launcher. Moves no job and stops nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from stoker.contract.process import Key
+from stoker.engine.jobs.managed_job import ManagedJob
+from stoker.model import events as ev
+from stoker.model.remote import RemoteEngine, RemoteKind
+from stoker.sense.proc.jobs import JobUse
+from stoker.sense.remote.remote_reader import RemoteReader
+
+NEWS_SECONDS = 5.0
+"""Least time between two events about hosts: what other builds take there changes all the time."""
+
+
+class RemoteWatch:
+    """The engines of one build."""
+
+    def __init__(self, readers: Sequence[RemoteReader]) -> None:
+        self._readers = {reader.kind: reader for reader in readers}
+        self._engines: dict[RemoteKind, RemoteEngine] = {}
+        self._here: frozenset[Key] = frozenset()
+        self._fallbacks: Counter[str] = Counter()
+        self._announced: tuple[RemoteEngine, ...] = ()
+        self._announced_at = 0.0
+
+    @property
+    def slots(self) -> int:
+        """How many jobs can be elsewhere at once, as far as is known."""
+        return sum(engine.slots for engine in self._engines.values())
+
+    @property
+    def engaged(self) -> bool:
+        """Whether any job of this build had a launcher."""
+        return bool(self._engines)
+
+    def has_engine(self, kind: RemoteKind | None) -> bool:
+        """Whether jobs with that launcher may go elsewhere."""
+        return kind in self._engines
+
+    def may_leave(self, job: ManagedJob) -> bool:
+        """Whether a job that works here has its way to another machine before it still."""
+        launches_here = any(key in self._here for key in job.seen.launchers)
+        return self.has_engine(job.seen.sends) and not (job.returned or launches_here)
+
+    def look(self, uses: Iterable[JobUse], now: float) -> dict[Key, str]:
+        """At Unix time `now`: the jobs, by their first process, that another machine compiles, and its name."""
+        by_kind: dict[RemoteKind, list[JobUse]] = {}
+        for use in uses:
+            if use.sends is not None:
+                by_kind.setdefault(use.sends, []).append(use)
+        hosts: dict[Key, str] = {}
+        here: set[Key] = set()
+        for kind, reader in self._readers.items():
+            jobs = by_kind.get(kind)
+            if not jobs:
+                continue
+            look = reader.look(jobs, now)
+            if look.engine is not None:
+                self._engines[kind] = look.engine
+            here |= look.here
+            hosts.update(_away(jobs, look.waits, kind))
+        self._here = frozenset(here)
+        return hosts
+
+    def glance(self, jobs: Iterable[ManagedJob], now: float) -> dict[ManagedJob, str]:
+        """Which of these jobs, which worked here at the last look, another machine compiles by now."""
+        found: dict[ManagedJob, str] = {}
+        for job in jobs:
+            reader = self._readers.get(job.seen.sends) if job.seen.sends is not None else None
+            if reader is None:
+                continue
+            for host in reader.glance(job.seen.launchers or (job.job.key,), now).values():
+                found[job] = host or reader.kind
+        return found
+
+    def fell_back(self, host: str) -> None:
+        """Count a job that this host had, and that is compiled here after all."""
+        self._fallbacks[host] += 1
+
+    def news(self, now: float) -> list[ev.Event]:
+        """The engines and their hosts, if they are not what was announced last."""
+        engines = tuple(self._counted(engine) for engine in self._engines.values())
+        if engines == self._announced or 0 <= now - self._announced_at < NEWS_SECONDS:
+            return []
+        self._announced, self._announced_at = engines, now
+        return [ev.RemoteSeen(engines)]
+
+    def _counted(self, engine: RemoteEngine) -> RemoteEngine:
+        hosts = tuple(replace(h, fallbacks=self._fallbacks[h.name]) for h in engine.hosts)
+        return replace(engine, hosts=hosts)
+
+    def close(self) -> None:
+        """Let go of what the readers have begun."""
+        for reader in self._readers.values():
+            reader.close()
+
+
+def _away(jobs: Iterable[JobUse], waits: Mapping[Key, str], kind: RemoteKind) -> dict[Key, str]:
+    """Those that wait and do nothing here."""
+    found = {}
+    for use in jobs:
+        host = next((waits[key] or kind for key in use.launchers if key in waits), None)
+        if host is not None and not use.works_here:
+            found[use.job.key] = host
+    return found

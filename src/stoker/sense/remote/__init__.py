@@ -1,0 +1,1 @@
+"""Engines that compile on other machines: which hosts they have, and which jobs wait for one of these."""

@@ -1,0 +1,79 @@
+"""A program that is asked now and then, off the loop: started, read bit by bit at each look, ended when it is late.
+
+Unaware of what it is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+
+MAX_ANSWER = 256 * 1024
+"""Bytes of an answer that are taken: a thousand hosts of 256 characters each."""
+
+LATE_SECONDS = 10.0
+"""A program that takes longer is ended: one that looks for hosts by multicast DNS takes up to some seconds."""
+
+
+class BackgroundQuestion:
+    """Asks the same thing every `every` seconds. Nothing of it waits."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked_at = 0.0
+        self._data = bytearray()
+
+    def look(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
+        """What the program has printed, once it has ended well; None while there is no new answer.
+
+        Starts it where that is due. A program that cannot be started, fails or is late answers with nothing.
+        """
+        if self._process is None:
+            if self._asked_at and time.monotonic() - self._asked_at < self._every:
+                return None
+            self._asked_at = time.monotonic()
+            return self._start(command, env)
+        return self._read(self._process)
+
+    def _start(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
+        self._data.clear()
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=dict(env),
+                cwd="/",
+            )
+        except (OSError, ValueError):
+            return ""
+        if self._process.stdout is not None:
+            os.set_blocking(self._process.stdout.fileno(), False)
+        return None
+
+    def _read(self, process: subprocess.Popen[bytes]) -> str | None:
+        ended = process.poll() is not None
+        with contextlib.suppress(OSError):
+            while process.stdout and len(self._data) < MAX_ANSWER and (more := process.stdout.read(MAX_ANSWER)):
+                self._data += more
+        if not ended and time.monotonic() - self._asked_at < LATE_SECONDS and len(self._data) < MAX_ANSWER:
+            return None
+        well = ended and process.returncode == 0
+        self.close()
+        return self._data[:MAX_ANSWER].decode(errors="replace") if well else ""
+
+    def close(self) -> None:
+        """End the program if it still runs."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()

@@ -1,0 +1,257 @@
+"""distcc: which clients wait for a host, by the files in which each says what it does, and which hosts there are.
+
+A client writes $DISTCC_DIR/state/binstate_PID at each change (state.c of distcc 3.4). The hosts are asked of the
+program itself, which knows its environment, its files and its zeroconf. A host that has failed is left alone for a
+while, which a file in $DISTCC_DIR/lock says (backoff.c). Unaware of jobs' outputs and of decisions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.contract.process import Key
+from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.text import clean
+from stoker.sense.proc.jobs import JobUse
+from stoker.sense.proc.processes import MAX_CMDLINE, PROC, start_wall
+from stoker.sense.proc.procfs import read_all
+from stoker.sense.remote.background_question import BackgroundQuestion
+from stoker.sense.remote.remote_reader import RemoteLook
+
+STATE = struct.Struct("<QI4xQ128s128sii8x")
+"""struct dcc_task_state of state.h, as a 64-bit distcc writes it: its size, a magic number, the pid, file, host, slot,
+phase, and a pointer that means nothing to others."""
+
+MAGIC = 0x44494800
+SEND, COMPILE, RECEIVE = 4, 5, 6
+"""Phases in which a client waits for its host: send, compile, receive. Before them it asks for a host, connects and
+preprocesses; enum dcc_phase of state.h."""
+
+HERE = ("localhost", "")
+"""What the host is called where a client compiles by itself."""
+
+ASK_SECONDS = 20.0
+"""Between two questions for the hosts: a file of theirs, or zeroconf, may change at any time."""
+
+BACKOFF_SECONDS = 60.0
+"""For how long distcc leaves a host alone that failed, unless DISTCC_BACKOFF_PERIOD says otherwise (distcc(1))."""
+
+MAX_HOSTS, MAX_SLOTS, MAX_NAME = 1000, 4096, 128
+MAX_PLACES = 16
+"""Environments in which clients of one build look for hosts; scripts that give each job one of its own are not read."""
+
+EARLY = 2.0
+"""Seconds by which a state file may seem older than its client: clocks of file systems are coarse."""
+
+_KEPT = re.compile(r"(?:DISTCC_\w+|PATH|HOME|USER|LOGNAME)")
+_HOST = re.compile(
+    r"(?:[^@/\s]*@)?(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>\d{0,5}|[^/,\s]*))?(?:/(?P<slots>\d+))?(?:,\S*)?"
+)
+_BACKOFF = re.compile(r"backoff_(?:tcp_(?P<tcp>.+)_\d+|ssh_(?P<ssh>.+))_\d+")
+
+
+class ClientState(NamedTuple):
+    """What a client says of itself."""
+
+    phase: int
+    host: str
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the clients of one scheduler look: their folder, and the environment that matters to distcc."""
+
+    folder: str
+    env: Mapping[str, str]
+    question: BackgroundQuestion
+    hosts: tuple[RemoteHost, ...] | None = None
+    """None while nobody has answered."""
+
+
+class DistccReader:
+    """Reads the clients of one build."""
+
+    kind: RemoteKind = "distcc"
+
+    def __init__(self, proc_root: Path = PROC) -> None:
+        self._proc = proc_root
+        self._places: dict[Key, _Place] = {}
+        self._folders: dict[Key, str] = {}
+        self._errors: dict[str, int] = {}
+        self._failed_at: dict[str, float] = {}
+        self._since: float | None = None
+
+    def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
+        """What the clients of these jobs wait for, and the hosts."""
+        self._folders = {}
+        self._since = now if self._since is None else self._since
+        for use in jobs:
+            place = self._place(use)
+            if place is not None:
+                self._folders.update(dict.fromkeys(use.launchers, place.folder))
+        for place in self._places.values():
+            self._ask(place)
+        known = [place.hosts for place in self._places.values() if place.hosts is not None]
+        engine = None
+        if known:
+            hosts = self._with_failures(_merged(known), now)
+            note = "" if hosts else "distcc knows no host: DISTCC_HOSTS is not set, and no hosts file names one"
+            engine = RemoteEngine("distcc", hosts, note)
+        states = self._states(tuple(self._folders), now)
+        here = frozenset(key for key, state in states.items() if state.phase == COMPILE and state.host in HERE)
+        return RemoteLook(engine, _waiting(states), here)
+
+    def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
+        """Which of these wait for a host."""
+        return _waiting(self._states(launchers, now))
+
+    def close(self) -> None:
+        """End what was asked."""
+        for place in self._places.values():
+            place.question.close()
+
+    def _states(self, launchers: Sequence[Key], now: float) -> dict[Key, ClientState]:
+        found = ((key, self._folders.get(key) or self._only_folder()) for key in launchers)
+        states = ((key, client_state(folder, key, now)) for key, folder in found if folder)
+        return {key: state for key, state in states if state is not None}
+
+    def _only_folder(self) -> str:
+        """The folder of clients that no look has met yet."""
+        return next(iter(self._places.values())).folder if len(self._places) == 1 else ""
+
+    # -- where clients look ------------------------------------------------------------------------------------
+
+    def _place(self, use: JobUse) -> _Place | None:
+        known = self._places.get(use.job.scheduler)
+        if known is not None or len(self._places) >= MAX_PLACES:
+            return known
+        env = _environment(use.job.pid, self._proc)
+        home = env.get("HOME", "")
+        folder = env.get("DISTCC_DIR") or (os.path.join(home, ".distcc") if home else "")
+        if not os.path.isabs(folder):
+            return None
+        place = next((p for p in self._places.values() if (p.folder, p.env) == (folder, env)), None)
+        place = place or _Place(folder, env, BackgroundQuestion(ASK_SECONDS))
+        self._places[use.job.scheduler] = place
+        return place
+
+    def _ask(self, place: _Place) -> None:
+        program = shutil.which("distcc", path=place.env.get("PATH"))
+        if program is None:
+            return
+        answer = place.question.look((program, "--show-hosts"), place.env)
+        if answer is not None:
+            place.hosts = parse_hosts(answer)
+
+    # -- hosts that fail ---------------------------------------------------------------------------------------
+
+    def _with_failures(self, hosts: Iterable[RemoteHost], now: float) -> tuple[RemoteHost, ...]:
+        left_alone: dict[str, str] = {}
+        for place in {id(p): p for p in self._places.values()}.values():
+            period = _seconds(place.env.get("DISTCC_BACKOFF_PERIOD", ""))
+            for name, failed_at in _failures(place.folder):
+                if failed_at > self._failed_at.get(name, self._since or now):
+                    self._failed_at[name] = failed_at
+                    self._errors[name] = self._errors.get(name, 0) + 1
+                if now < failed_at + period:
+                    left_alone[name] = f"it failed; distcc leaves it alone for {period:.0f} s"
+        return tuple(
+            replace(host, errors=self._errors.get(host.name, 0), why_unused=left_alone.get(host.name, ""))
+            for host in hosts
+        )
+
+
+def _waiting(states: Mapping[Key, ClientState]) -> dict[Key, str]:
+    return {key: s.host for key, s in states.items() if SEND <= s.phase <= RECEIVE and s.host not in HERE}
+
+
+def client_state(folder: str, key: Key, now: float) -> ClientState | None:
+    """Read what the client `key` says of itself at Unix time `now`; None if it says nothing that can be believed.
+
+    The file must be this user's own, of exactly the size and form that distcc writes, about this very process.
+    """
+    try:
+        fd = os.open(os.path.join(folder, "state", f"binstate_{key[0]}"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size != STATE.size or found.st_uid != os.geteuid():
+            return None
+        if found.st_mtime < start_wall(key[1], now) - EARLY:
+            return None  # of a client that had this pid before
+        data = os.read(fd, STATE.size)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return parse_state(data, key[0])
+
+
+def parse_state(data: bytes, pid: int) -> ClientState | None:
+    """Take a state file apart; None if it is not of that form, or not about that process."""
+    if len(data) != STATE.size:
+        return None
+    size, magic, about, _file, host, _slot, phase = STATE.unpack(data)
+    if (size, magic, about) != (STATE.size, MAGIC, pid):
+        return None
+    return ClientState(phase, clean(host.split(b"\0", 1)[0].decode(errors="replace"), MAX_NAME))
+
+
+def parse_hosts(text: str) -> tuple[RemoteHost, ...]:
+    """Read the list that `distcc --show-hosts` prints, without this machine itself; what is no host is passed over."""
+    slots: dict[str, int] = {}
+    for line in text.splitlines()[:MAX_HOSTS]:
+        match = _HOST.fullmatch(line.strip())
+        if match is None or match["name"] in HERE or match["name"].startswith("--"):
+            continue
+        name = clean(match["name"].strip("[]"), MAX_NAME)
+        number = int(match["slots"][:6]) if match["slots"] else DEFAULT_SLOTS
+        slots[name] = min(MAX_SLOTS, slots.get(name, 0) + number)
+    return tuple(RemoteHost(name, number) for name, number in slots.items())
+
+
+DEFAULT_SLOTS = 4
+"""Jobs that distcc sends to a host for which no number is given (hosts.c)."""
+
+
+def _merged(lists: Iterable[tuple[RemoteHost, ...]]) -> tuple[RemoteHost, ...]:
+    """The hosts of several lists, each once: a lock for each slot keeps all clients of one folder within its number."""
+    hosts: dict[str, RemoteHost] = {}
+    for listed in lists:
+        for host in listed:
+            before = hosts.get(host.name)
+            hosts[host.name] = host if before is None or before.slots < host.slots else before
+    return tuple(hosts.values())
+
+
+def _failures(folder: str) -> list[tuple[str, float]]:
+    """Hosts that have failed, and when, in Unix seconds."""
+    try:
+        with os.scandir(os.path.join(folder, "lock")) as entries:
+            named = [(match, e) for e in entries if (match := _BACKOFF.fullmatch(e.name)) is not None]
+            return [
+                ((match["tcp"] or match["ssh"])[:MAX_NAME], entry.stat(follow_symlinks=False).st_mtime)
+                for match, entry in named[:MAX_HOSTS]
+            ]
+    except OSError:
+        return []
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 7 else BACKOFF_SECONDS
+
+
+def _environment(pid: int, proc_root: Path) -> dict[str, str]:
+    """What matters to distcc of the environment of a job."""
+    data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
+    pairs = (os.fsdecode(part).partition("=") for part in data.split(b"\0"))
+    return {name: value for name, _, value in pairs if _KEPT.fullmatch(name)}
