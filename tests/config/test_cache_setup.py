@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.config.profiles.cache import LAUNCHERS, cache_setup
+from stoker.config.profiles.launchers import LAUNCHERS, Setup, launcher_setup
 from stoker.config.profiles.profile import Cache, Profile
 from support import caches
 
@@ -16,6 +16,10 @@ MIB, GIB = 2**20, 2**30
 
 def profile(cache: Cache, size: int | None = 700 * MIB) -> Profile:
     return Profile("mine", Path("mine.yaml"), cache=cache, cache_size=size)
+
+
+def cache_setup(profile: Profile, environ: dict[str, str]) -> Setup:
+    return launcher_setup(profile, environ, environ["HOME"])
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from stoker.config.profiles.profile import Profile
 
 def flags(*, wanted: bool = True, env: dict[str, str] | None = None, **environ: str) -> str | None:
     profile = Profile("mine", Path("mine.yaml"), device_time=wanted, env=env or {})
-    return added_by(profile, environ).to(environ).get("NVCC_APPEND_FLAGS")
+    return added_by(profile, environ, "/").to(environ).get("NVCC_APPEND_FLAGS")
 
 
 def test_the_flag_stands_behind_those_that_are_there_and_once() -> None:

@@ -82,7 +82,8 @@ def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
     said = ProfileChoices(profile.memory, steps, profile.priors)
     rest = [
         profile.env,
-        profile.cache,
+        (profile.cache, profile.remote_cache, profile.compilers),
+        (profile.dist, profile.distcc, profile.icecream),
         profile.device_time,
         profile.tmp,
         profile.container,

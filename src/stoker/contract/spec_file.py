@@ -37,6 +37,13 @@ class RamDiskPlace(NamedTuple):
     folder: str = ""
 
 
+class DistScheduler(NamedTuple):
+    """sccache-dist's scheduler, and the variable of the environment that holds its token."""
+
+    url: str
+    token_from: str = ""
+
+
 class Origin(NamedTuple):
     """The profile that a build comes from: its name and file, a person's values, and the words behind `--`.
 
@@ -70,10 +77,10 @@ class BuildSpec(NamedTuple):
     built. `alone` are outputs that the first step makes first and alone. `decided` is what a person decided before it
     began. `earlier` is the ID of the build that this one resumes. One `apart` neither knows the history nor adds to it.
 
-    `cache` is the compiler cache that was set up. `cache_log` is a person's own log of ccache, empty for the build's,
-    None where this ccache writes none; what it holds before byte `cache_log_start` is of earlier builds. `notify` is a
-    shell command of the person's that is called at occasions. `engine` is the engine's command line, without the
-    build's folder. `created` is in Unix seconds.
+    `cache` is the compiler cache that was set up, `dist` the scheduler that its server is to know. `cache_log` is a
+    person's own log of ccache, empty for the build's, None where this ccache writes none; what it holds before byte
+    `cache_log_start` is of earlier builds. `notify` is a shell command of the person's that is called at occasions.
+    `engine` is the engine's command line, without the build's folder. `created` is in Unix seconds.
     """
 
     name: str
@@ -96,6 +103,7 @@ class BuildSpec(NamedTuple):
     apart: bool = False
     ramdisk: RamDiskPlace | None = None
     cache: str = ""
+    dist: DistScheduler | None = None
     cache_log: str | None = ""
     cache_log_start: int = 0
     notify: str = ""

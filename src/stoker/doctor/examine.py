@@ -18,6 +18,7 @@ from stoker.doctor.facts import Environment, Surroundings
 from stoker.doctor.find_cache import find_caches
 from stoker.doctor.find_container import find_container
 from stoker.doctor.find_cuda import find_cuda, include_folders
+from stoker.doctor.find_fleet import find_fleet
 from stoker.doctor.find_machine import read_limits, read_memory, read_volumes
 from stoker.doctor.find_source import look_at_source, read_cache, read_text
 from stoker.doctor.find_tools import find_tools, which
@@ -26,6 +27,7 @@ from stoker.doctor.judge_archs import judge_archs
 from stoker.doctor.judge_caches import judge_caches
 from stoker.doctor.judge_container import judge_container
 from stoker.doctor.judge_cuda import judge_cuda
+from stoker.doctor.judge_fleet import judge_fleet
 from stoker.doctor.judge_machine import judge_limits, judge_memory, judge_volumes
 from stoker.doctor.judge_source import judge_source
 from stoker.doctor.judge_switches import THROTTLES, judge_switches, launcher_names, launcher_program
@@ -123,6 +125,7 @@ _PARTS = (
     _Part("limits", lambda here: judge_limits(read_limits(), here.need)),
     _Part("source", lambda here: judge_source(look_at_source(here), here.need, here.env)),
     _Part("compiler cache", lambda here: judge_caches(find_caches(here), here.need, here.manager)),
+    _Part("fleet", lambda here: judge_fleet(find_fleet(here), here)),
     _Part("container", lambda here: judge_container(find_container(here), here.need)),
     _Part("switches", lambda here: judge_switches(find_environment(here), here.need)),
 )

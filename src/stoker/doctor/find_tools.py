@@ -25,6 +25,9 @@ NINJA_NAMES = ("ninja-build", "ninja", "samu")
 
 CACHES = ("ccache", "sccache")
 
+NO_LAUNCHER = "STOKER_LAUNCHER"
+"""Empty, it has the scripts in launchers/ call their compiler alone: sccache would start its server."""
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
 _GNU_VERSION = re.compile(r"\) (\d+(?:\.\d+)+)", re.ASCII)
 """`g++ (Debian 12.2.0-14) 12.2.0`: what is in brackets is the package's."""
@@ -130,11 +133,12 @@ def find_compiler(names: Sequence[str], variable: str, here: Surroundings, folde
     label = os.path.basename(program) or names[1]
     if not path:
         return Compiler(Program(label), asked=asked)
-    version = Later(lambda: ask([*words, "--version"], here.env, here.patience))
+    env = {**here.env, NO_LAUNCHER: ""}
+    version = Later(lambda: ask([*words, "--version"], env, here.patience))
     language = "c++" if names == CXX_NAMES else "c"
     source = _trial(language, here.need.headers if language == "c++" else ())
     include = [f"-I{folder}" for folder in folders if folder]
-    trial = ask([*words, "-x", language, "-E", "-P", *include, "-"], here.env, here.patience, source)
+    trial = ask([*words, "-x", language, "-E", "-P", *include, "-"], env, here.patience, source)
     answer = version.result(2 * here.patience)
     family = _family(answer.text)
     late = answer.late or trial.late

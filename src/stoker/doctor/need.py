@@ -109,6 +109,10 @@ class Need:
     arch_default: str = ""
     """The words that it knows there, and what it takes without any; empty where these are PyTorch's."""
     cost: Cost = Cost()
+    dist: str = ""
+    """sccache-dist's scheduler, which has other machines compile; empty for none but that of sccache's own file."""
+    secrets: tuple[str, ...] = ()
+    """Variables that hold secrets without which others refuse to work for it."""
     container: tuple[str, ...] = ()
     """The command that runs `true` in the container in which it is built; empty where it is built in none."""
     gcc: Version = ()

@@ -16,7 +16,7 @@ from stoker.config.profiles.conditions import obstacle
 from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
 from stoker.contract.container_words import labelled
-from stoker.contract.spec_file import BuildSpec, Origin, StepSpec
+from stoker.contract.spec_file import BuildSpec, DistScheduler, Origin, StepSpec
 from stoker.launch.from_command import window_of
 from stoker.launch.in_container import run_words
 from stoker.launch.refusals import CommandNotFoundError, RequestError
@@ -71,7 +71,7 @@ def profile_build(
     plan: ProfilePlan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
 ) -> BuildRequest:
     """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
-    profile, added = plan.profile, added_by(plan.profile, environ)
+    profile, added = plan.profile, added_by(plan.profile, environ, cwd)
     limit = memory or profile.memory
     window = window_of(cwd, jobs, min((n for n in (limit, profile.container.memory) if n), default=None))
     known, notes = added.to(environ), list(added.notes)
@@ -104,8 +104,9 @@ def profile_build(
         earlier=plan.earlier,
         ramdisk=disk.wish,
         cache=added.cache,
+        dist=DistScheduler(profile.dist.scheduler, profile.dist.token_from) if profile.dist.scheduler else None,
     )
-    return BuildRequest(spec, window, added.variables)
+    return BuildRequest(spec, window, added.variables, secrets=added.secrets)
 
 
 def _contained(run: Prepared, profile: Profile, step: profiles.ProfileStep, folder: str) -> Prepared:

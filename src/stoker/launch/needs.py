@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stoker.config.paths import UnsafeFolderError, history_path
+from stoker.config.profiles.fleet_variables import secret_names
 from stoker.config.profiles.profile import Profile
 from stoker.doctor.need import HeaviestJob, Knobs, Need, Version, Want
 from stoker.doctor.switches import switch
@@ -83,6 +84,8 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         cmake_tool="must" if checks.cmake else need.cmake_tool,
         gpu_or=checks.gpu_or,
         knobs=_knobs(need, profile),
+        dist=profile.dist.scheduler,
+        secrets=secret_names(profile),
         job=job,
     )
 

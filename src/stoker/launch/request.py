@@ -15,7 +15,8 @@ class BuildRequest:
     """What to run, with `environment` added to the environment of all steps; `window` is how wide schedulers are made.
 
     `environ` is the environment to which theirs is added (None: ours), `missing` names secrets that it lacks and an
-    earlier build had. Neither belongs into the specification, which is written down.
+    earlier build had. `secrets` are names of variables whose values are never written down, whatever they look like.
+    None of these belongs into the specification, which is written down.
     """
 
     spec: BuildSpec
@@ -23,6 +24,7 @@ class BuildRequest:
     environment: Mapping[str, str] = field(default_factory=dict)
     environ: Mapping[str, str] | None = None
     missing: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @property
     def base(self) -> Mapping[str, str]:

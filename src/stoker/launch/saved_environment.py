@@ -7,7 +7,7 @@ best effort. Unaware of builds' contents.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +50,14 @@ class Kept:
     missing: tuple[str, ...]
 
 
-def save_environment(path: Path, environ: Mapping[str, str], missing: Iterable[str] = ()) -> None:
-    """Write down what is kept of it, and the names of the secrets in it and of those `missing`. Raises OSError."""
-    kept = {name: value for name, value in environ.items() if is_kept(name, value)}
+def save_environment(
+    path: Path, environ: Mapping[str, str], missing: Iterable[str] = (), named: Collection[str] = ()
+) -> None:
+    """Write down what is kept of it, and the names of the secrets in it and of those `missing`. Raises OSError.
+
+    `named` are variables that a person has named for secrets, whatever they look like.
+    """
+    kept = {name: value for name, value in environ.items() if is_kept(name, value) and name not in named}
     secrets = {name for name in environ if name not in kept and not _OF_LOGIN.fullmatch(name)}
     with open(path, "wb", opener=private_opener) as file:
         file.write(dump(SavedEnvironment(kept, tuple(sorted(secrets.union(missing))))))

@@ -94,7 +94,7 @@ def launch(request: BuildRequest) -> BuildPaths:
         with open(paths.socket_note, "wb", opener=private_opener) as file:
             file.write(os.fsencode(socket_folder() / f"{paths.id}.sock"))
         _reserve(paths)
-        save_environment(paths.environment, request.base, request.missing)
+        save_environment(paths.environment, request.base, request.missing, request.secrets)
         slots = make_jobserver_fifo(paths.jobserver, request.window, request.base)
         environment = {**request.base, **slots, **request.environment, **log.environment(paths.cache_log)}
     except OSError as err:

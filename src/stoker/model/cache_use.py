@@ -7,6 +7,24 @@ from typing import Literal
 
 CacheTool = Literal["ccache", "sccache"]
 
+Reached = Literal["answers", "slow", "silent"]
+"""slow: each answer takes so long that compilations do as well; silent: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCache:
+    """Where a cache keeps what several machines share, and whether it answers there.
+
+    `endpoint` is an address without names and passwords; `seconds` is how long the last question took, and `problem`
+    says why it had no answer.
+    """
+
+    tool: CacheTool
+    endpoint: str
+    state: Reached
+    seconds: float
+    problem: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from stoker.model.cache_use import CacheUse
+from stoker.model.cache_use import CacheUse, SharedCache
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.lessons import Lesson, Stated
 from stoker.model.remote import RemoteEngine
@@ -326,6 +326,14 @@ class CacheUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheReached:
+    """Whether a cache that several machines share answers, when that changes."""
+
+    kind: ClassVar[str] = "cache_reached"
+    found: SharedCache
+
+
+@dataclass(frozen=True, slots=True)
 class Estimated:
     """The remaining time in seconds: a middle and a band. `critical` is the running job (jid) from which the longest
     chain of jobs leads to the end, None where no plan says so."""
@@ -468,6 +476,7 @@ Event = (
     | Sampled
     | RemoteSeen
     | CacheUsed
+    | CacheReached
     | Estimated
     | FailureFound
     | JobKilled

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stoker.model.cache_use import CacheUse
+from stoker.model.cache_use import CacheUse, SharedCache
 from stoker.model.course import Course
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
@@ -389,6 +389,8 @@ class BuildState:
     """The occasions for which the person's notify command was called."""
     cache: CacheUse | None = None
     """What a compiler cache did; None while none was seen at work."""
+    shared_caches: Mapping[str, SharedCache] = field(default_factory=dict)
+    """Those of which there was something to say, by their addresses."""
     verification: Report | None = None
     diagnosis: Diagnosis | None = None
     """Why it failed; None while it has not, and where no engine lived to find out."""

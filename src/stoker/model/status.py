@@ -43,6 +43,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         "eta": _eta(state, now),
         "remote": _remote(state) if state.remote.engines else None,
         "cache": None if state.cache is None else _cache(state.cache),
+        "shared_caches": [_keys(c, "tool endpoint state seconds problem") for c in state.shared_caches.values()],
         "schedulers": [
             _keys(s, "tool directory version running", running=s.ended is None) for s in state.schedulers.values()
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stoker.model.cache_use import CacheUse
+from stoker.model.state import BuildState
 from stoker.model.units import format_bytes, format_rough
 
 
@@ -33,6 +34,16 @@ def saved_text(use: CacheUse) -> str:
         return ""
     known = "they" if use.saved_jobs >= use.hits else f"{use.saved_jobs} of the hits"
     return f"about {format_rough(use.saved_seconds)} of compiling, by what {known} took before"
+
+
+def trouble_text(state: BuildState) -> str:
+    """Which shared cache does not answer, or slowly; empty if all do."""
+    for shared in state.shared_caches.values():
+        if shared.state == "silent":
+            return f"{shared.endpoint} does not answer; {shared.tool} waits for it at each compilation"
+        if shared.state == "slow":
+            return f"{shared.endpoint} takes {shared.seconds:.1f} s for an answer"
+    return ""
 
 
 def use_text(use: CacheUse) -> str:

@@ -36,8 +36,9 @@ def run(args: argparse.Namespace) -> int:
     if args.set and args.profile is None:
         raise CliError("--set goes with a profile, as in: stoker doctor -p pytorch --set arch=9.0")
     profile = load_or_fail(args.profile, dict(args.set), faulty=USAGE) if args.profile is not None else None
-    env = dict(os.environ) if profile is None else added_by(profile, os.environ).to(os.environ)
-    tree = recognise(_here(), env)
+    here = _here()
+    env = dict(os.environ) if profile is None else added_by(profile, os.environ, here).to(os.environ)
+    tree = recognise(here, env)
     need = with_history(tree if profile is None else with_profile(tree, profile, env))
     found = examine(with_cost(need, env), env)
     if profile is None and not tree.knobs and not tree.cmake:

@@ -142,10 +142,21 @@ def _limits(profile: Profile) -> dict[str, str]:
         "level": str(profile.level or ""),
         "memory": format_bytes(profile.memory) if profile.memory else "",
         "cache": profile.cache + size if profile.cache != "none" else "",
+        "shared": profile.remote_cache.url,
+        "fleet": _fleet(profile),
         "tmp": profile.tmp.kind if profile.tmp.kind != "none" else "",
         "container": f"{profile.container.image} ({profile.container.engine})" if profile.container.image else "",
     }
     return {name: value for name, value in limits.items() if value}
+
+
+def _fleet(profile: Profile) -> str:
+    """Return who compiles elsewhere; empty for nobody."""
+    if profile.distcc.words:
+        return f"distcc: {' '.join(profile.distcc.words)}"
+    if profile.icecream.scheduler:
+        return f"icecream: {profile.icecream.scheduler}"
+    return f"sccache: {profile.dist.scheduler}" if profile.dist.scheduler else ""
 
 
 def _table(title: str, values: Mapping[str, str]) -> Iterator[str]:

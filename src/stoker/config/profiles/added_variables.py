@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stoker.config.profiles.cache import cache_setup
+from stoker.config.profiles.fleet_variables import secret_names
+from stoker.config.profiles.launchers import launcher_setup
 from stoker.config.profiles.profile import Profile
 
 NVCC_FLAGS = "NVCC_APPEND_FLAGS"
@@ -26,21 +27,23 @@ class Added:
     notes: tuple[str, ...]
     cache: str = ""
     """The compiler cache that was set up, empty for none."""
+    secrets: tuple[str, ...] = ()
+    """Variables of the person's environment that the profile names for secrets."""
 
     def to(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the environment that all steps of a build have."""
         return {**environ, **self.variables}
 
 
-def added_by(profile: Profile, environ: Mapping[str, str]) -> Added:
-    """Return what `profile` adds for all steps; `environ` is the person's own environment."""
+def added_by(profile: Profile, environ: Mapping[str, str], folder: str) -> Added:
+    """Return what `profile` adds for all steps of a build in `folder`; `environ` is the person's own environment."""
     notes: list[str] = []
     own = _own(profile, environ, notes)
     if profile.device_time:
         before = own.get(NVCC_FLAGS, environ.get(NVCC_FLAGS, ""))
         own[NVCC_FLAGS] = before if DEVICE_TIME in before else f"{before} {DEVICE_TIME}".strip()
-    cache = cache_setup(profile, {**environ, **own})
-    return Added({**(cache.variables or {}), **own}, (*notes, *cache.notes), cache.tool)
+    setup = launcher_setup(profile, {**environ, **own}, folder)
+    return Added({**own, **(setup.variables or {})}, (*notes, *setup.notes), setup.tool, secret_names(profile))
 
 
 def _own(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Sets up the compiler cache that a profile asks for: CMake's launchers, and a size where nobody has chosen one.
+"""Finds the compiler cache that a profile asks for, and gives it a size where nobody has chosen one.
 
 What a person has set for a cache stays. Nothing is set that changes what is compiled or what counts as the same:
 `base_dir` and a missing `hash_dir` put other paths into debug information. Unaware of builds.
@@ -10,17 +10,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from stoker.config.profiles.fleet import engine_of
 from stoker.config.profiles.profile import Profile
 from stoker.model.units import format_bytes
 
 CACHES = ("ccache", "sccache")
 """Compiler caches that are looked for, in this order: ccache needs no daemon."""
-
-LAUNCHERS = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
-"""Where CMake learns of a compiler cache when it configures (cmake-env-variables(7))."""
 
 ASK_SECONDS = 2.0
 """How long ccache may take to print its configuration; it takes 5 ms."""
@@ -32,33 +29,29 @@ _CONFIG = re.compile(r"^\((?P<origin>.*)\) (?P<name>max_size|cache_dir) = (?P<va
 _MIB = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """The cache's name (empty: none), variables to add, and what the person should know."""
-
-    tool: str = ""
-    variables: Mapping[str, str] | None = None
-    notes: tuple[str, ...] = ()
-
-
-def cache_setup(profile: Profile, environ: Mapping[str, str]) -> Setup:
-    """Set up what the profile's `cache` means on this machine; `environ` is the build's environment so far."""
+def found_cache(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> str:
+    """Return the cache that the profile's `cache` means here, empty for none, and note where it is nowhere."""
     if profile.cache == "none":
-        return Setup()
-    wanted = CACHES if profile.cache == "auto" else (profile.cache,)
-    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), None)
-    if tool is None:
+        return ""
+    wanted: tuple[str, ...] = CACHES if profile.cache == "auto" else (profile.cache,)
+    if engine_of(profile.distcc, profile.icecream):
+        wanted = tuple(tool for tool in wanted if tool != "sccache")
+    tool = next((tool for tool in wanted if shutil.which(tool, path=environ.get("PATH"))), "")
+    if not tool:
         names = " nor ".join(wanted)
         said = f"neither {names} is on PATH" if len(wanted) > 1 else f"{names} is not on PATH"
-        return Setup(notes=(f"{said}: nothing is cached",))
-    launchers = {name: tool for name in LAUNCHERS if name not in environ}
-    notes: list[str] = []
-    size = _size(tool, profile.cache_size, environ, notes) if profile.cache_size else {}
-    return Setup(tool if launchers else "", {**launchers, **size}, tuple(notes))
+        notes.append(f"{said}: nothing is cached")
+    return tool
+
+
+def size_variables(tool: str, wanted: int | None, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
+    """Return the variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
+    if wanted is None:
+        return {}
+    return _size(tool, wanted, environ, notes)
 
 
 def _size(tool: str, wanted: int, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """Return the variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
     if tool == "ccache":
         return _size_of_ccache(wanted, environ, notes)
     if any(name in environ for name in ("SCCACHE_CACHE_SIZE", "SCCACHE_CONF")):

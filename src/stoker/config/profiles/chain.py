@@ -24,7 +24,10 @@ MAX_PROFILES = 500
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What a profile or a step may be called."""
 
-_MIXED = ("variables", "env", "checks", "container", "tmp", "priors")
+_MIXED = (
+    *("variables", "env", "checks", "container", "tmp", "priors"),
+    *("remote_cache", "dist", "distcc", "icecream"),
+)
 """Mappings in which each key counts for itself."""
 
 

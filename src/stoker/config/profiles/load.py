@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stoker.config.config_error import ConfigError, did_you_mean
 from stoker.config.profiles.chain import NAME, find_profile, read_chain
+from stoker.config.profiles.check_fleet import faults
 from stoker.config.profiles.form import read
 from stoker.config.profiles.profile import Profile
 from stoker.config.profiles.variables import NAME as VARIABLE
@@ -73,6 +74,7 @@ def read_profile(
     profile = read(filled, Profile, name=path.stem, path=path, chosen=chosen)
     _check_environment(filled, profile)
     _check_container(filled, profile)
+    _check_fleet(filled, profile)
     _check_steps(filled, profile)
     return profile, errors
 
@@ -182,6 +184,21 @@ def _check_container(filled: Section, profile: Profile) -> None:
             section.fail(key, f"{key!r} cannot begin with '-'; options of the engine go into 'options'")
     if container.image and profile.tmp.kind != "none":
         filled.fail("tmp", "'tmp' does not reach into the container; write container.tmpfs: [/tmp:size=32g,exec]")
+
+
+_NEEDED = {"distcc": "hosts", "icecream": "scheduler", "dist": "scheduler", "remote_cache": "url"}
+"""The key without which a section means nothing."""
+
+
+def _check_fleet(filled: Section, profile: Profile) -> None:
+    for name, key in _NEEDED.items():
+        if name in filled and key not in filled.section(name):
+            filled.fail(name, f"{name!r} needs {key!r}; write it, or leave {name!r} out")
+    for fault in faults(profile):
+        if fault.key:
+            filled.section(fault.section).fail(fault.key, fault.text)
+        else:
+            filled.fail(fault.section, fault.text)
 
 
 def _check_steps(filled: Section, profile: Profile) -> None:

@@ -8,23 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from stoker.config.profiles.fleet import Dist, Distcc, Icecream, RemoteCache
+from stoker.config.profiles.key import key as _key
+from stoker.config.profiles.key import mapping as _mapping
 from stoker.config.profiles.kinds import MAX_RETRIES, Cores, Deflation, Dotted, Level, Memory, Retries, Size
 from stoker.decide.memory.prior_classes import Prior
 
 Cache = Literal["none", "auto", "ccache", "sccache"]
 Scheduler = Literal["any", "ninja", "make", "none"]
-
-
-def _key(doc: str, default: Any = None) -> Any:
-    """Declare a key with what the schema says of it, and its value where it is left out."""
-    return field(default=default, metadata={"doc": doc})
-
-
-def _mapping(doc: str) -> Any:
-    """Declare a key with a mapping below it, by default an empty one."""
-    return field(default_factory=dict, metadata={"doc": doc})
+Compilers = Literal["auto", "cmake", "environment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +128,17 @@ class Profile:
     level: Level | None = _key("at most so many jobs at once while the level is automatic")
     memory: Memory | None = _key("what the jobs may hold together, unless --memory says else")
     heavy: tuple[str, ...] = _key("targets that need much memory: ${heavy} in a command", ())
-    cache: Cache = _key("compiler cache for CMake projects; auto: the one on PATH", "none")
+    cache: Cache = _key("compiler cache; auto: the one on PATH", "none")
     cache_size: Size | None = _key("how much it may hold where nobody has chosen a size for it")
+    compilers: Compilers = _key(
+        "how the build learns of cache and engine: cmake by CMAKE_*_COMPILER_LAUNCHER, environment by CC and CXX; "
+        "auto: environment where the folder has a setup.py or Makefile, and no CMakeLists.txt",
+        "auto",
+    )
+    remote_cache: RemoteCache = _key("a cache that several machines share; see fleet.md", RemoteCache())
+    dist: Dist = _key("sccache's scheduler, which has other machines compile; see fleet.md", Dist())
+    distcc: Distcc = _key("machines that compile by distcc; see fleet.md", Distcc())
+    icecream: Icecream = _key("machines that compile by icecream; see fleet.md", Icecream())
     device_time: bool = _key(
         "nvcc (from CUDA 13 on) writes beside each object how long it took for what", default=False
     )

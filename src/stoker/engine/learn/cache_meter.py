@@ -18,12 +18,15 @@ from pathlib import Path
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec
+from stoker.engine.learn.cache_watch import CacheWatch
 from stoker.engine.learn.expectations import Expectations
 from stoker.model import events as ev
 from stoker.model.cache_use import CacheTool, CacheUse
 from stoker.model.state import BuildState
 from stoker.sense.caches.cache_figures import Figures, StatsLog, ccache_figures, ccache_size, sccache_figures
 from stoker.sense.caches.cache_server import ASK, answers, ask, is_called, start
+from stoker.sense.caches.endpoints import CachePlace, endpoints
+from stoker.sense.caches.sccache_config import SccacheConfigError, knows_scheduler, with_scheduler
 
 ASK_EVERY, ASK_SHARE = 2.0, 0.01
 """Seconds between two questions at least, and the share of the time that asking may take: a question to sccache is a
@@ -78,11 +81,15 @@ class CacheMeter:
     def __init__(self, spec: BuildSpec, paths: BuildPaths, state: BuildState, known: Expectations) -> None:
         self._env = {name: value for name, value in os.environ.items() if name not in NOT_FOR_A_SERVER}
         self._cwd = spec.cwd
+        self._dist = spec.dist
         self._start_server = spec.cache == "sccache" or is_called(self._env, _folders(spec))
         own = spec.cache_log
         self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.cache_log_start)
         self._own_log = own == ""
         self._known = known
+        self._watch = CacheWatch()
+        self._shared = state.shared_caches
+        self._set_up = spec.cache
         self._announced = state.cache
         self._before = state.cache
         self._bases = paths.cache_bases
@@ -90,6 +97,7 @@ class CacheMeter:
         self._asked: dict[CacheTool, _Asked] = {}
         self._asking: asyncio.Task[None] | None = None
         self._ask_at = 0.0
+        self._endpoints: tuple[CachePlace, ...] = ()
         self._size_at = 0.0
         self._size: tuple[int | None, int | None] = (None, None)
 
@@ -100,16 +108,49 @@ class CacheMeter:
         notes: list[ev.Event] = []
         program = self._program("sccache") if self._start_server else None
         # Else the first clients would start it, all at once, and none of them may be held meanwhile.
-        if program is not None and not await answers(self._env) and not await start(program, self._env):
-            text = "sccache's server does not start; see: sccache --start-server"
-            notes.append(ev.Noticed("warning", text))
+        if program is not None:
+            notes += await self._start(program)
         known = self._read_bases()
         for tool in self._to_ask():
             asked = self._asked[tool] = _Asked(known.get(tool, ()))
             if tool not in known and (figures := await self._figures(tool)) is not None:
                 asked.begin(figures)
         self._write_bases()
+        await self._watch_shared()
         return notes
+
+    async def _watch_shared(self) -> None:
+        """Look after the shared caches of those that this build calls."""
+        said, program = "", self._program("ccache")
+        if program is not None and not self._env.get("CCACHE_REMOTE_STORAGE"):
+            said = await ask((program, "--get-config", "remote_storage"), self._env, self._cwd) or ""
+        self._endpoints = endpoints(self._env, said)
+        self._watch_used()
+
+    def _watch_used(self) -> None:
+        used = {self._set_up, *self._known.launchers, *(["sccache"] if self._start_server else [])}
+        used |= {"ccache"} if self._log_counts() else set()
+        self._watch.start([e for e in self._endpoints if e.tool in used], self._shared.values())
+
+    async def _start(self, program: str) -> list[ev.Event]:
+        """Have a server run; one that runs already knows the scheduler that it was started with, or none."""
+        if await answers(self._env):
+            if self._dist is None or knows_scheduler(await ask((program, "--dist-status"), self._env, self._cwd)):
+                return []
+            text = "sccache's server runs already and knows no scheduler: all is compiled here; sccache --stop-server"
+            return [ev.Noticed("warning", text)]
+        try:
+            config = self._with_scheduler()
+        except SccacheConfigError as err:
+            return [ev.Noticed("warning", str(err))]
+        if await start(program, self._env, config):
+            return []
+        return [ev.Noticed("warning", "sccache's server does not start; see: sccache --start-server")]
+
+    def _with_scheduler(self) -> str:
+        if self._dist is None:
+            return ""
+        return with_scheduler(self._env, self._dist.url, self._env.get(self._dist.token_from, ""))
 
     def _read_bases(self) -> dict[str, tuple[int, ...]]:
         """What an engine before this one wrote down of what was counted before the build."""
@@ -155,14 +196,16 @@ class CacheMeter:
         """What is new; never waits: what has to be asked is asked in the background."""
         if self._log is not None:
             self._log.read()
+        self._watch_used()
         if self._asking is None and self._due():
             self._asking = asyncio.create_task(self._ask())
         elif self._asking is not None and self._asking.done():
             self._asking = None
-        return self._news()
+        return [*self._news(), *self._watch.look()]
 
     async def finish(self) -> list[ev.Event]:
         """The last figures."""
+        self._watch.close()
         if self._asking is not None:
             await asyncio.wait([self._asking])
         if self._log is not None:

@@ -93,6 +93,10 @@ def _cache_used(state: BuildState, e: ev.CacheUsed, _time: float) -> BuildState:
     return evolve(state, cache=e.found)
 
 
+def _cache_reached(state: BuildState, e: ev.CacheReached, _time: float) -> BuildState:
+    return evolve(state, shared_caches={**state.shared_caches, e.found.endpoint: e.found})
+
+
 def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
     return evolve(state, estimate=Estimate(e.seconds, e.low, e.high, time, e.critical))
 
@@ -158,6 +162,7 @@ REDUCERS: Reducers = {
     ev.StepEnded: _step_ended,
     ev.LevelSet: _level_set,
     ev.CacheUsed: _cache_used,
+    ev.CacheReached: _cache_reached,
     ev.Estimated: _estimated,
     ev.Decided: _decided,
     ev.Noticed: _noticed,

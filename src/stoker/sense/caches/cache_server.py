@@ -105,8 +105,23 @@ async def _answer(process: asyncio.subprocess.Process) -> str | None:
     return data.decode(errors="replace") if await process.wait() == 0 else None
 
 
-async def start(program: str, env: Mapping[str, str]) -> bool:
-    """Start sccache's server, in the background and for all who ask it later; whether it says that it runs."""
+async def start(program: str, env: Mapping[str, str], config: str = "") -> bool:
+    """Start sccache's server, in the background and for all who ask it later; whether it says that it runs.
+
+    `config` is its configuration in the place of a person's own file. It may hold a secret: it is handed over in
+    memory that has no name, and goes with the server.
+    """
+    if not config:
+        return await _start(program, env)
+    memory = os.memfd_create("sccache-config")
+    try:
+        os.write(memory, config.encode())
+        return await _start(program, {**env, "SCCACHE_CONF": f"/proc/self/fd/{memory}"}, memory)
+    finally:
+        os.close(memory)
+
+
+async def _start(program: str, env: Mapping[str, str], *kept_open: int) -> bool:
     try:
         process = await asyncio.create_subprocess_exec(
             program,
@@ -118,6 +133,7 @@ async def start(program: str, env: Mapping[str, str]) -> bool:
             env=env,
             cwd="/",
             start_new_session=True,
+            pass_fds=kept_open,
         )
     except OSError:
         return False

@@ -15,7 +15,7 @@ from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
-from stoker.show.cache_text import counts_text, rate_text
+from stoker.show.cache_text import counts_text, rate_text, trouble_text
 from stoker.show.level_text import MODES, compilers
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
 from stoker.show.tui.pages.moment import Moment
@@ -59,7 +59,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     bar = bar_width(width)
     gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
     legend = explained(state, rows)
-    cache = [_cache(state.cache, width, bar, g)] if state.cache is not None and rows > LEAST_ROWS + legend else []
+    cache = _cache_line(state, width, bar, g) if rows > LEAST_ROWS + legend else []
     apart = machine.ramdisk is not None and rows >= 5 + legend + len(cache) + (len(gpus) or bool(machine.gpu_note))
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g, explained_below=legend)]
@@ -79,7 +79,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
 def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
     """What a build has taken that has ended: what was measured last is nobody's any more."""
     facts = (("memory", most_memory(state)), ("written", written(state)))
-    cache = [_cache(state.cache, width, bar_width(width), g)] if state.cache is not None else []
+    cache = _cache_line(state, width, bar_width(width), g)
     return [*(_row(label, (Part(text),), width) for label, text in facts), *cache]
 
 
@@ -102,7 +102,7 @@ def meter_rows(state: BuildState, height: int) -> int:
     gpus = 0 if machine is None else len(machine.gpus) or (bool(machine.gpu_note) and height >= 30)
     wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
-    cache = state.cache is not None and machine is not None and height >= 22
+    cache = (state.cache is not None or bool(trouble_text(state))) and machine is not None and height >= 22
     return max(3, min(wanted, most)) + cache + (is_governed(state) and machine is not None and height >= 22)
 
 
@@ -327,6 +327,14 @@ def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyph
     if state.disk_written:
         parts += [Part(format_bytes(state.disk_written), "text"), Part(" by the build", "text_dim")]
     return _row("disk", parts or [Part("unknown", "text_dim")], width)
+
+
+def _cache_line(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
+    """What the compiler cache does; while a shared one does not answer, that alone."""
+    trouble = trouble_text(state)
+    if trouble and not state.over:
+        return [_row("cache", (Part(trouble, "warn"),), width)]
+    return [_cache(state.cache, width, bar, g)] if state.cache is not None else []
 
 
 def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:

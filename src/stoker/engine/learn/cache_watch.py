@@ -1,0 +1,119 @@
+"""Looks after the shared cache that a build uses: one that no longer answers costs each compilation a minute.
+
+A thread of its own asks every few seconds, so that nothing here ever waits. Unaware of what the cache holds.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from stoker.model import events as ev
+from stoker.model.cache_use import Reached, SharedCache
+from stoker.model.report import Severity
+from stoker.sense.caches.endpoints import CachePlace
+from stoker.sense.caches.probe import Answered, probe
+
+ASK_EVERY, ASK_AGAIN = 3.0, 1.0
+"""Seconds between two questions, and after one that had no answer."""
+
+PATIENCE = 2.0
+"""Seconds that an answer may take; on a network of one's own it takes a few ms. With these three a cache that dies is
+known to be dead 8 s later at most: one question, another one, and what lies between."""
+
+DEAD_AFTER = 2
+"""Questions in a row without an answer: one may be lost when a server saves what it holds."""
+
+SLOW = 0.5
+"""Seconds. sccache asks and stores one after the other: of a compilation of 5 s a fifth."""
+
+HANGS = 2 * PATIENCE
+"""Seconds after which a question itself is taken for lost: a name server may take longer than any limit of ours."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of one endpoint: questions in a row without answer, and what was said of it last."""
+
+    failed: int = 0
+    slow: int = 0
+    reported: Reached = "answers"
+
+
+class CacheWatch:
+    """Begins to look when `start` is called; `look` says what is new, and never waits."""
+
+    def __init__(self, ask: Callable[[CachePlace, float], Answered] = probe) -> None:
+        self._ask = ask
+        self._endpoints: tuple[CachePlace, ...] = ()
+        self._watched: dict[CachePlace, _Watched] = {}
+        self._answers: queue.SimpleQueue[tuple[CachePlace, Answered]] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._asking: tuple[CachePlace, float] | None = None
+
+    def start(self, endpoints: Sequence[CachePlace], known: Iterable[SharedCache] = ()) -> None:
+        """Look after these from now on; `known` is what an engine before this one has said of them."""
+        if self._endpoints or not endpoints:
+            return
+        self._endpoints = tuple(endpoints)
+        said = {each.endpoint: each.state for each in known}
+        self._watched = {e: _Watched(reported=said.get(e.name, "answers")) for e in self._endpoints}
+        threading.Thread(target=self._work, name="cache-watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        self._stopped.set()
+
+    def look(self) -> list[ev.Event]:
+        """What is new since the last look."""
+        events: list[ev.Event] = []
+        while not self._answers.empty():
+            events += self._take(*self._answers.get())
+        if self._asking is not None and time.monotonic() - self._asking[1] > HANGS:
+            events += self._report(self._asking[0], "silent", Answered(HANGS, "its name is not resolved"))
+        return events
+
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            all_answer = True
+            for endpoint in self._endpoints:
+                self._asking = endpoint, time.monotonic()
+                answered = self._ask(endpoint, PATIENCE)
+                self._asking = None
+                self._answers.put((endpoint, answered))
+                all_answer = all_answer and not answered.problem
+            self._stopped.wait(ASK_EVERY if all_answer else ASK_AGAIN)
+
+    def _take(self, endpoint: CachePlace, answered: Answered) -> list[ev.Event]:
+        watched = self._watched[endpoint]
+        watched.failed = watched.failed + 1 if answered.problem else 0
+        watched.slow = watched.slow + 1 if not answered.problem and answered.seconds > SLOW else 0
+        if watched.failed >= DEAD_AFTER:
+            return self._report(endpoint, "silent", answered)
+        if watched.slow >= DEAD_AFTER:
+            return self._report(endpoint, "slow", answered)
+        return [] if watched.failed or watched.slow else self._report(endpoint, "answers", answered)
+
+    def _report(self, endpoint: CachePlace, state: Reached, answered: Answered) -> list[ev.Event]:
+        watched = self._watched[endpoint]
+        if watched.reported == state:
+            return []
+        watched.reported = state
+        found = SharedCache(endpoint.tool, endpoint.name, state, round(answered.seconds, 3), answered.problem)
+        severity: Severity = "info" if state == "answers" else "warning"
+        return [ev.CacheReached(found), ev.Noticed(severity, _sentence(endpoint, state, answered))]
+
+
+def _sentence(endpoint: CachePlace, state: Reached, answered: Answered) -> str:
+    """Return what is the matter and what helps."""
+    where = f"{endpoint.tool}'s cache at {endpoint.name}"
+    if state == "answers":
+        return f"{where} answers again"
+    if state == "slow":
+        return f"{where} takes {answered.seconds:.1f} s for an answer, and each compilation waits for several"
+    costs = "each compilation may wait a minute for it" if endpoint.tool == "sccache" else "nothing is taken from it"
+    remedy = "start it again, or stop the build, run it without"
+    return f"{where} does not answer ({answered.problem}): {costs}; {remedy} ({endpoint.origin}), and resume"

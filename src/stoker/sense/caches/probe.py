@@ -1,0 +1,94 @@
+"""Asks a shared cache whether it answers, in the least words of its protocol, within a time. Waits; for a thread.
+
+A server that is stopped still accepts connections, as the kernel does that for it: only an answer counts. No secret is
+sent, and nothing is read or written there. Unaware of what follows from the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import time
+from typing import NamedTuple
+
+from stoker.sense.caches.endpoints import CachePlace
+
+MAX_ANSWER = 512
+"""Bytes that are read: the first line says enough."""
+
+_WORDS = {"redis": b"*1\r\n$4\r\nPING\r\n", "memcached": b"version\r\n"}
+_BEGINS = {"redis": (b"+", b"-"), "memcached": (b"VERSION", b"ERROR"), "http": (b"HTTP/",)}
+"""How an answer begins, a refusal for want of a password among them: somebody is there."""
+
+
+class Answered(NamedTuple):
+    """How long the answer took in seconds; `problem` says in a few words why there was none, empty if there was."""
+
+    seconds: float
+    problem: str = ""
+
+
+def probe(endpoint: CachePlace, seconds: float) -> Answered:
+    """Ask once. Never raises; a name server that hangs may take longer than `seconds`."""
+    began = time.monotonic()
+    try:
+        with _connected(endpoint, seconds) as connection:
+            connection.sendall(_words(endpoint))
+            problem = _judged(_first(connection, began + seconds), endpoint)
+    except TimeoutError:
+        problem = f"no answer in {seconds:g} s"
+    except (OSError, ValueError) as err:
+        problem = (getattr(err, "strerror", None) or str(err) or type(err).__name__).lower()
+    return Answered(time.monotonic() - began, problem)
+
+
+def _connected(endpoint: CachePlace, seconds: float) -> socket.socket:
+    """Return a connection, each operation on which is limited to so many seconds."""
+    if endpoint.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(seconds)
+        try:
+            connection.connect(endpoint.socket)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+    plain = socket.create_connection((endpoint.host, endpoint.port), seconds)
+    if not endpoint.tls:
+        return plain
+    context = ssl.create_default_context()
+    # Nothing is entrusted to it: whether its certificate is good is for the cache to judge, by its own rules.
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        return context.wrap_socket(plain, server_hostname=endpoint.host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _words(endpoint: CachePlace) -> bytes:
+    if endpoint.protocol != "http":
+        return _WORDS[endpoint.protocol]
+    host = f"{endpoint.host}:{endpoint.port}"
+    return f"HEAD {endpoint.path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode("ascii", "replace")
+
+
+def _first(connection: socket.socket, deadline: float) -> bytes:
+    """Return the beginning of the answer, at least a line of it unless it ends before. Raises TimeoutError."""
+    said = b""
+    while b"\n" not in said and len(said) < MAX_ANSWER:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        data = connection.recv(MAX_ANSWER)
+        if not data:
+            break
+        said += data
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    return said
+
+
+def _judged(said: bytes, endpoint: CachePlace) -> str:
+    if not said:
+        return "it hangs up without an answer"
+    return "" if said.startswith(_BEGINS[endpoint.protocol]) else f"what listens there is no {endpoint.protocol} server"
