@@ -31,7 +31,8 @@ LEAST_STEM = 3
 STARTING_SECONDS = 15.0
 """A client that has started a server waits for it for ten seconds, and fails then (sccache 0.16)."""
 
-_SOURCE = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".m", ".mm", ".i", ".ii", ".s", ".S")
+SOURCE_ENDS = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".m", ".mm", ".i", ".ii", ".s", ".S")
+"""How the names of sources end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class HostedFinder:
         if len(argv) < 2:
             return None
         words = argv[2:]
-        sources = tuple(w for w in words if w.endswith(_SOURCE) and not w.startswith("-"))
+        sources = tuple(w for w in words if w.endswith(SOURCE_ENDS) and not w.startswith("-"))
         return Client(job, _output(words), sources, read_cwd(process.pid, self._proc) or "")
 
     def _job(self, process: Process) -> Key | None:

@@ -1,0 +1,159 @@
+"""icecream: which of its clients wait for another machine, by what its scheduler lists, and which hosts there are.
+
+The scheduler names a job by its client's machine and the end of its source's path; that is how a job here is recognised
+among all that it lists. Unaware of the scheduler's lines and of decisions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from stoker.contract.process import Key
+from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.sense.proc.hosted_compilers import SOURCE_ENDS
+from stoker.sense.proc.jobs import JobUse
+from stoker.sense.proc.processes import MAX_CMDLINE, PROC, read_cmdline, read_cwd
+from stoker.sense.proc.procfs import read_all, read_once
+from stoker.sense.remote.icecream_scheduler import SchedulerAddress, SchedulerLink, find_scheduler, own_names
+from stoker.sense.remote.icecream_text import IcecreamJob, Listing
+from stoker.sense.remote.remote_reader import RemoteLook
+
+ASK_SECONDS, ASK_SHARE = 0.25, 0.005
+"""Seconds between two questions at least, and the share of one core that reading the answers may take."""
+
+LOST_SECONDS = 10.0
+"""Between two attempts to reach a scheduler that does not answer, or is not known."""
+
+STALE_SECONDS = 15.0
+"""After which nothing of an answer is believed any more: a question is given up long before that."""
+
+_NAMES = ("ICECC_SCHEDULER", "USE_SCHEDULER")
+
+
+class IcecreamReader:
+    """Reads the clients of one build. Its questions run on the loop that it is called from."""
+
+    kind: RemoteKind = "icecream"
+
+    def __init__(
+        self, proc_root: Path = PROC, find: Callable[[Mapping[str, str]], SchedulerAddress | None] = find_scheduler
+    ) -> None:
+        self._proc = proc_root
+        self._find = find
+        self._files: dict[Key, str] = {}
+        self._link: SchedulerLink | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._ask_at = 0.0
+        self._listing: Listing | None = None
+        self._listed_at = 0.0
+        self._note = ""
+        self._hosts: dict[Key, str] = {}
+        self._own: frozenset[str] = frozenset()
+
+    def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
+        """What the clients of these jobs wait for, and the hosts."""
+        self._meet(jobs)
+        self._ask_when_due(jobs)
+        self._match()
+        here = frozenset(key for key, host in self._hosts.items() if host in self._own)
+        return RemoteLook(self._engine(), self.glance(tuple(self._files), now), here)
+
+    def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
+        """Which of these another machine compiles, as listed last: they have nobody preprocess any more."""
+        if now - self._listed_at > STALE_SECONDS:
+            return {}
+        return {
+            key: host
+            for key in launchers
+            if (host := self._hosts.get(key, "")) and host not in self._own and not self._has_child(key)
+        }
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._asking is not None:
+            self._asking.cancel()
+        if self._link is not None:
+            self._link.close()
+
+    def _has_child(self, key: Key) -> bool:
+        pid = key[0]
+        return bool(read_once(f"{self._proc}/{pid}/task/{pid}/children", 64))
+
+    # -- who compiles what -------------------------------------------------------------------------------------
+
+    def _meet(self, jobs: Iterable[JobUse]) -> None:
+        """Learn once of each client which source it has compiled."""
+        launchers = {key for use in jobs for key in use.launchers}
+        self._files = {key: file for key, file in self._files.items() if key in launchers}
+        for key in launchers - self._files.keys():
+            self._files[key] = self._source(key[0])
+
+    def _source(self, pid: int) -> str:
+        """The absolute path of what a client compiles; empty if its command line does not show it."""
+        words = read_cmdline(pid, self._proc)[1:]
+        named = next((w for w in words if w.endswith(SOURCE_ENDS) and not w.startswith("-")), "")
+        return os.path.normpath(os.path.join(read_cwd(pid, self._proc) or "/", named)) if named else ""
+
+    def _match(self) -> None:
+        """Find the clients among the scheduler's jobs, each of these once."""
+        by_name: dict[str, list[IcecreamJob]] = {}
+        for job in self._listing.jobs if self._listing is not None else ():
+            if not self._own or job.client in self._own:
+                by_name.setdefault(os.path.basename(job.file), []).append(job)
+        self._hosts = {}
+        for key, path in self._files.items():
+            listed = by_name.get(os.path.basename(path), []) if path else []
+            found = next((job for job in listed if path.endswith("/" + job.file.lstrip("/"))), None)
+            if found is not None:
+                listed.remove(found)
+                self._hosts[key] = found.host
+
+    def _engine(self) -> RemoteEngine | None:
+        """The hosts but this machine, with what others use of them."""
+        if self._listing is None:
+            return RemoteEngine("icecream", note=self._note) if self._note else None
+        mine = Counter(self._hosts.values())
+        hosts = tuple(
+            RemoteHost(h.name, h.places, max(0, h.used - mine[h.name]), why_unused=h.obstacle)
+            for h in self._listing.hosts
+            if h.name not in self._own
+        )
+        return RemoteEngine("icecream", hosts, "" if hosts else "icecream's scheduler knows no other machine")
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def _ask_when_due(self, jobs: Sequence[JobUse]) -> None:
+        if time.monotonic() < self._ask_at or (self._asking is not None and not self._asking.done()):
+            return
+        if self._link is None:
+            address = self._find(_environment(jobs[0].job.pid, self._proc)) if jobs else None
+            if address is None:
+                self._lose("icecream's scheduler is not known here; USE_SCHEDULER=HOST names it")
+                return
+            self._link = SchedulerLink(address)
+        self._asking = asyncio.get_running_loop().create_task(self._ask(self._link))
+
+    async def _ask(self, link: SchedulerLink) -> None:
+        listing = await link.ask()
+        if listing is None:
+            self._link = None
+            self._lose(f"icecream's scheduler at {link.address} does not answer")
+            return
+        self._listing, self._note, self._listed_at = listing, "", time.time()
+        self._own = own_names(((h.name, h.address) for h in listing.hosts), link.own_address)
+        self._ask_at = time.monotonic() + max(ASK_SECONDS, link.took / ASK_SHARE)
+
+    def _lose(self, note: str) -> None:
+        self._listing, self._note, self._ask_at = None, note, time.monotonic() + LOST_SECONDS
+
+
+def _environment(pid: int, proc_root: Path) -> dict[str, str]:
+    """What names the scheduler in the environment of a job."""
+    data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
+    pairs = (os.fsdecode(part).partition("=") for part in data.split(b"\0"))
+    return {name: value for name, _, value in pairs if name in _NAMES}
