@@ -38,13 +38,13 @@ def test_without_a_name_the_newest_build_is_meant_or_what_is_piped_in(stoker: St
 
 
 def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: Stoker, tmp_path: Path) -> None:
-    (tmp_path / "a.cpp").write_text("#include <mpi.h>\n")
+    (tmp_path / "a.cpp").write_text("#include <ofnobody.h>\n")
     (tmp_path / "build.ninja").write_text("rule cc\n  command = g++ -c a.cpp -o a.o\nbuild a.o: cc a.cpp\n")
     ran = stoker.run("run", "--plain", "--name", "mpi", "--", "ninja")
     assert ran.returncode == 1
     said = ran.stderr.decode()
     assert "stoker: Likely place: A header is missing; what to do: stoker diagnose mpi-" in said, said
-    assert " of the output: a.cpp:1:10: fatal error: mpi.h: No such file or directory\n" in said, said
+    assert " of the output: a.cpp:1:10: fatal error: ofnobody.h: No such file or directory\n" in said, said
     assert said.count("exit status 1") == 1, said
     told = stoker.run("diagnose", "mpi")
     assert told.stdout.startswith(b"Likely place: A header is missing  [missing-header]\n  line ")

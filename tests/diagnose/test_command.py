@@ -31,9 +31,24 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     (first,) = found["matches"]
     assert set(first) >= {"rule", "title", "line", "text", "why", "remedy", "context", "context_line"}
-    assert (first["rule"], first["line"]) == ("cmake-package-missing", 22)
+    assert (first["rule"], first["line"]) == ("cmake-package-of-table", 22)
     assert first["context"][0].startswith("CMake Error at "), "the whole message is shown"
     assert (found["verdict"], found["likely"]) == ("known", None)
+
+
+def test_of_a_likely_place_the_verdict_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    log.write_text("main.cpp:1:10: fatal error: ofnobody.h: No such file or directory\n")
+    assert main(["diagnose", "--json", str(log)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["matches"][0]["general"]) == ("general", True)
+
+
+def test_the_remedy_stands_before_the_lines_around_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(LOGS / "cmake-package.log")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("  remedy  ") < printed.index("  the lines around it\n") < printed.index("CMake Error at ")
+    assert printed.index("Could NOT find") < printed.index("  why  "), "the line itself stands first"
 
 
 def test_where_nothing_looks_like_an_error_the_last_lines_are_shown(
@@ -156,7 +171,7 @@ def test_what_else_is_seen_is_said_to_be_earlier_or_later(tmp_path: Path, capsys
     log = tmp_path / "log"
     at = "2026-01-02T03:04:05.6789012Z "
     lines = ["curl: (6) Could not resolve host: git.invalid", "a.cpp:3:5: error: no x", "[2/9] CXX b.o", "b.h: y"]
-    lines.append("/usr/bin/ld: cannot find -ltbb")
+    lines.append("/usr/bin/ld: cannot find -lofnobody")
     log.write_text("".join(f"{at}{line}\n" for line in lines))
     assert main(["diagnose", str(log)]) == 0
     printed = capsys.readouterr().out

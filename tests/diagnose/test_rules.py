@@ -74,7 +74,7 @@ def test_a_rule_says_all_that_a_person_needs(rule: Rule) -> None:
     assert rule.title
     assert not rule.title.endswith(".")
     assert rule.why.endswith(".")
-    assert rule.remedy.endswith((".", "?"))
+    assert rule.remedy.endswith((".", "?", "{install}"))
     assert rule.source
 
 

@@ -109,14 +109,14 @@ CMAKE = "CMake {} at CMakeLists.txt:9 (find_package):\n  By the way:\n\n  Could 
 
 def test_the_body_of_a_cmake_warning_is_no_error() -> None:
     assert found(CMAKE.format("Warning")) == []
-    assert found(CMAKE.format("Error")) == [("cmake-package-missing", 4)]
+    assert found(CMAKE.format("Error")) == [("cmake-package-of-table", 4)]
 
 
 def test_a_cmake_warning_is_known_across_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in range(1, 120):
         monkeypatch.setattr(blocks, "PORTION", size)
         assert found(CMAKE.format("Warning")) == []
-        assert found(CMAKE.format("Error"))[0] == ("cmake-package-missing", 4)
+        assert found(CMAKE.format("Error"))[0] == ("cmake-package-of-table", 4)
 
 
 def test_escapes_carriage_returns_and_junk_around_an_error() -> None:
@@ -214,7 +214,7 @@ def test_what_a_build_may_survive_stands_behind_what_came_later(tmp_path: Path) 
 
 
 ERROR = "a.cpp:3:12: error: 'x' was not declared in this scope"
-MISSING = "b.cpp:1:10: fatal error: mpi.h: No such file or directory"
+MISSING = "b.cpp:1:10: fatal error: ofnobody.h: No such file or directory"
 
 
 def test_what_an_attempt_before_the_last_died_of_was_survived() -> None:

@@ -8,4 +8,5 @@ from stoker.diagnose.rule import Rule, shipped_rules
 def log_of(rule: Rule, example: str, form: str = "{}") -> str:
     """Return the example, each line in that form; evidence has beside it what it decides."""
     decided = next((other.examples[0] for other in shipped_rules() if other.id in rule.beside), "")
-    return "\n".join(form.format(line.strip()) for line in (example, decided) if line)
+    lines = f"{example.strip()}\n{decided.strip()}".splitlines()
+    return "\n".join(form.format(line.rstrip()) for line in lines if line)

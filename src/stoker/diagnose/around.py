@@ -100,6 +100,13 @@ class Neighbours:
         lines = [*before, self._here, *behind[:below]]
         return Around(self.line - len(before), tuple(plain(shortened(line), LINE_SHOWN) for line in lines))
 
+    def message(self) -> str:
+        """Return the body of the message of CMake's whose head the line is, without the calls that led there."""
+        behind = self._below.splitlines()
+        body = behind[: min(_body_length(behind, _indent(self._here)), MESSAGE_LINES)]
+        text = " ".join(unwrapped(line).strip() for line in body)
+        return text.partition("Call Stack (most recent call first)")[0]
+
     def in_cmake_warning(self) -> bool:
         """Return whether the line is the indented body of a CMake warning."""
         if not _indent(self._here):

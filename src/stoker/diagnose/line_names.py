@@ -34,14 +34,17 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 """What a name of each kind looks like, as a whole: nothing that a shell takes for more than a word, no option but where
 one is meant, no `..` and nothing hidden."""
 
-PLACE = re.compile(rf"\{{({'|'.join(KINDS)})\}}")
+OWN = ("provider", "install")
+"""What a name is part of, and what brings it: words of our own (provider.py), for rules that look names up."""
+
+PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN))})\}}")
 """Where a name stands in a remedy: `{header}`."""
 
 
 def names_in(match: re.Match[str]) -> dict[str, str]:
     """Return the names that a pattern found, by their kinds: of those groups that hold what they should."""
     found = match.groupdict()
-    return {kind: name for kind, name in found.items() if name and KINDS[kind].fullmatch(name)}
+    return {kind: name for kind, name in found.items() if name and kind in KINDS and KINDS[kind].fullmatch(name)}
 
 
 def filled(text: str, names: Mapping[str, str]) -> str:

@@ -28,8 +28,8 @@ _NO_TEXT = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\f\r\x1b"))
 _MOST_CONTROLS = 0.02
 """Share of them up to which it is text: programs and archives have 10 % and more, junk in logs far less."""
 
-Verdict = Literal["known", "unknown", "begins-late", "ended-well", "nothing"]
-"""`nothing`: there is nothing in it."""
+Verdict = Literal["known", "general", "unknown", "begins-late", "ended-well", "nothing"]
+"""`general`: a rule knows it, and the line leaves the cause open. `nothing`: there is nothing in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class LogReading:
             return "nothing"
         if self.causes[0].is_guess:
             return "begins-late" if self.causes[0].rule == LOG_BEGINS_LATE else "unknown"
-        return "known"
+        return "general" if self.causes[0].general else "known"
 
 
 def read_log(

@@ -39,6 +39,11 @@ class Match:
     count: int = 1
 
     @property
+    def title(self) -> str:
+        """What failed, with the names of this line."""
+        return filled(self.rule.title, self.names)
+
+    @property
     def why(self) -> str:
         """Why it happens, with the names of this line."""
         return filled(self.rule.why, self.names)
@@ -133,7 +138,7 @@ def cause_of(match: Match) -> Cause:
     """Return the match as the journal records it."""
     return Cause(
         match.rule.id,
-        match.rule.title,
+        match.title,
         match.why,
         match.remedy,
         match.line,

@@ -14,18 +14,19 @@ from pathlib import Path
 
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
-from stoker.diagnose.line_names import KINDS, PLACE
+from stoker.diagnose.line_names import KINDS, OWN, PLACE
+from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
-RANKS = ("specific", "general", "last")
-"""About one step a specific rule stands before a general one (a missing header, a killed step), and both before one
-that knows no more than that something is wrong (a compile error)."""
+RANKS = ("specific", "table", "general", "last")
+"""About one step a specific rule stands before one that looks a name up in tables, that before a general one (a missing
+header, a killed step), and all before one that knows no more than that something is wrong (a compile error)."""
 
 ACTIONS = ("none", *ACTION_KINDS)
 """What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
 
 _KEYS = (
-    *("title", "why", "remedy", "rank", "general", "beside", "survivable", "action", "variable", "warning"),
+    *("title", "why", "remedy", "rank", "general", "beside", "survivable", "action", "variable", "warning", "provided"),
     *("patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
@@ -34,6 +35,9 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
 
 _NEVER_SET = ("PATH", "HOME", "SHELL", "PYTHON", "LD_", "DYLD_", "GIT_", "BASH_", "STOKER_")
 """Beginnings of names that say which programs and libraries are run: no rule may touch them."""
+
+LINE_END = " ⏎"
+"""In an example of several lines: the next one begins."""
 
 _ID = re.compile(r"[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+")
 
@@ -63,6 +67,8 @@ class Rule:
     are real lines that it must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to
     set it, else empty. `general`: the line alone does not decide the cause, so it is shown as the likely place.
     `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
+    `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
+    `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
     """
 
     id: str
@@ -79,6 +85,7 @@ class Rule:
     survivable: bool = False
     general: bool = False
     beside: tuple[str, ...] = ()
+    provided: str = ""
 
 
 @functools.cache
@@ -105,21 +112,23 @@ def _rule(name: str, section: Section) -> Rule:
     if not _ID.fullmatch(name):
         section.errors.append(ConfigError(section.path, section.line, f"{name!r}: names are like 'no-space-left'"))
     patterns = _patterns(section.section("patterns"))
+    provided = section.choice("provided", ("", *LOOKUPS), "")
     return Rule(
         id=name,
-        title=section.text("title"),
+        title=_with_names(section, "title", patterns),
         why=_with_names(section, "why", patterns),
         remedy=_with_names(section, "remedy", patterns),
         patterns=patterns,
-        examples=tuple(line for line in section.text("examples").splitlines() if line.strip()),
+        examples=tuple(line.replace(LINE_END, "\n") for line in section.text("examples").splitlines() if line.strip()),
         source=_prose(section, "source"),
-        rank=RANKS.index(section.choice("rank", RANKS, RANKS[0])),
+        rank=RANKS.index(section.choice("rank", RANKS, "table" if provided else RANKS[0])),
         survivable=section.flag("survivable", default=False),
         warning=section.flag("warning", default=False),
         action=section.choice("action", ACTIONS, "none"),
         variable=_variable(section),
         general=section.flag("general", default=False),
         beside=section.words("beside"),
+        provided=provided,
     )
 
 
@@ -143,7 +152,10 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
     """Return a paragraph; a fault where it holds the place of a name that no pattern finds."""
     text = _prose(section, key)
     for kind in PLACE.findall(text):
-        if patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
+        if kind in OWN:
+            if not section.text("provided"):
+                section.fail(key, f"{{{kind}}} stands for what the tables say of a name: 'provided: headers'")
+        elif patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
             section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
     return text
 
@@ -169,5 +181,5 @@ def _fault(words: str, pattern: str) -> str:
         groups = re.compile(pattern).groupindex
     except re.error as err:
         return f"{pattern!r}: {err}"
-    unknown = groups.keys() - KINDS.keys()
+    unknown = groups.keys() - KINDS.keys() - {MESSAGE}
     return f"{pattern!r}: a group is called after what it finds: {', '.join(KINDS)}" if unknown else ""

@@ -10,7 +10,7 @@ import bisect
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shor
 from stoker.diagnose.likely import NONE, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
+from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
 from stoker.diagnose.rule import RANKS, Pattern, Rule
 from stoker.diagnose.wrappers import is_wrapper, unwrapped
 from stoker.model.text import clean
@@ -81,6 +82,14 @@ class _Found:
     last: int = 0
 
 
+class _InLine(NamedTuple):
+    """A rule that a line matches, where, and the names for its words."""
+
+    rule: Rule
+    match: re.Match[str]
+    names: Mapping[str, str]
+
+
 class _Plan(NamedTuple):
     """What lines with certain words are asked: rules, the best first; marks of attempts; if they look like errors."""
 
@@ -107,6 +116,7 @@ class Scanner:
         self._words = _automaton(words)
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()
         self._plans: dict[frozenset[int], _Plan] = {}
         self._is_known = False
         self._step = 0
@@ -160,9 +170,9 @@ class Scanner:
                 (hit for word in words for hit in self._hits[word]),
                 key=lambda hit: (hit.rule.rank, hit.rule.id, -hit.pattern.regex.groups),
             )
-            counted = (hit.rule.rank for hit in hits if self._in_attempt[hit.rule.id] >= MAX_COUNT)
+            counted = (hit.rule.rank for hit in hits if self._asked[hit.rule.id] >= MAX_COUNT)
             best = min(counted, default=len(RANKS))
-            asked = (hit for hit in hits if hit.rule.rank <= best and self._in_attempt[hit.rule.id] < MAX_COUNT)
+            asked = (hit for hit in hits if hit.rule.rank <= best and self._asked[hit.rule.id] < MAX_COUNT)
             marks = (not words.isdisjoint(some) for some in (self._stopped, self._begins, self._maybe))
             plan = self._plans[words] = _Plan(tuple(asked), *marks)
         return plan
@@ -191,18 +201,19 @@ class Scanner:
             self._follow_attempts(inner, step)
             if _QUOTED.match(inner):
                 continue
-            found = list(_rules_in(inner, plan.hits))
+            around = functools.partial(Neighbours, block, start, line)
+            found = self._rules_in(inner, plan.hits, around)
             if plan.hits and not found:  # what looks like a wrapper may be the tool's own
-                found = list(_rules_in(clean(part, 2 * len(part) + 1).strip(), plan.hits))
+                found = self._rules_in(clean(part, 2 * len(part) + 1).strip(), plan.hits, around)
             looks_like = NONE if found or not self._wants_likely() or _WARNING.search(inner) else kind_of(inner)
             looks_like = looks_like if self.likely.wants(looks_like, step, line) else NONE
             if not (found or looks_like) or self._no_error(inner):
                 continue
-            near = near or Neighbours(block, start, line)
+            near = near or around()
             is_warning = indented[:1].isspace() and near.in_cmake_warning()
-            for rule, match in found:
+            for rule, match, names in found:
                 if rule.warning or not is_warning:
-                    self._note(rule, step, match, near)
+                    self._note(rule, step, match, names, near)
             if looks_like and not is_warning:
                 self.likely.note(looks_like, _shown(inner, 0), step, near)
 
@@ -221,20 +232,46 @@ class Scanner:
         self._attempt += 1
         self._stopped_at = None
         self.likely = Likely()
-        if self._in_attempt:
+        if self._asked:
+            self._asked.clear()
             self._in_attempt.clear()
             self._plans.clear()
         for found in self._found.values():
             del found.places[2:]
 
-    def _note(self, rule: Rule, step: int, match: re.Match[str], near: Neighbours) -> None:
+    def _rules_in(self, text: str, hits: Sequence[_Hit], around: Callable[[], Neighbours]) -> list[_InLine]:
+        """Return the rules that a line matches; those of a better rank come first and shut out the others."""
+        found: list[_InLine] = []
+        best = len(RANKS)
+        seen = set()
+        for rule, pattern in hits:
+            if rule.id in seen or rule.rank > best:
+                continue
+            match = pattern.regex.search(text)
+            if not match or (_WARNING.search(text, 0, match.end()) and not rule.warning):
+                continue
+            names = _names_for(rule, match, around)
+            if names is None:
+                self._count(rule)
+                continue
+            seen.add(rule.id)
+            best = best if rule.beside else rule.rank  # it may turn out to be evidence of nothing
+            found.append(_InLine(rule, match, names))
+        return found
+
+    def _count(self, rule: Rule) -> None:
+        """Count a line that was looked at closely; a rule that has its count is asked no more."""
+        self._asked[rule.id] += 1
+        if self._asked[rule.id] == MAX_COUNT:
+            self._plans.clear()
+
+    def _note(self, rule: Rule, step: int, match: re.Match[str], names: Mapping[str, str], near: Neighbours) -> None:
         found = self._found[rule.id]
         found.count += 1
         found.last = near.line
         self._is_known = self._is_known or _counts(rule)
+        self._count(rule)
         self._in_attempt[rule.id] += 1
-        if self._in_attempt[rule.id] == MAX_COUNT:
-            self._plans.clear()
         if self._in_attempt[rule.id] <= MAX_PLACES:
             around = near.around()
             found.places.append(
@@ -245,7 +282,7 @@ class Scanner:
                     step,
                     self._attempt,
                     _DIAGNOSTIC.match(match.string) is not None,
-                    names_in(match),
+                    names,
                     around.lines,
                     around.first,
                 )
@@ -304,18 +341,16 @@ def _counts(rule: Rule) -> bool:
     return not (rule.survivable or rule.beside)
 
 
-def _rules_in(text: str, hits: Sequence[_Hit]) -> Iterator[tuple[Rule, re.Match[str]]]:
-    """Yield the rules that a line matches, and where; those of a better rank come first and shut out the others."""
-    best = len(RANKS)
-    seen = set()
-    for rule, pattern in hits:
-        if rule.id in seen or rule.rank > best:
-            continue
-        match = pattern.regex.search(text)
-        if match and (rule.warning or not _WARNING.search(text, 0, match.end())):
-            seen.add(rule.id)
-            best = best if rule.beside else rule.rank  # it may turn out to be evidence of nothing
-            yield rule, match
+def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours]) -> Mapping[str, str] | None:
+    """Return the names that stand in a rule's words; None where it looks a name up that the tables do not know."""
+    names = names_in(match)
+    if not rule.provided:
+        return names
+    said = match.groupdict().get(LOOKUPS[rule.provided])
+    if rule.provided == MESSAGE and not said:
+        said = around().message()
+    own = looked_up(rule.provided, said or "")
+    return None if own is None else {**names, **own}
 
 
 def _shown(text: str, at: int) -> str:

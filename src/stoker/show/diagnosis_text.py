@@ -14,6 +14,9 @@ _WIDTH = 80
 _IN_FULL = 3
 """Failures with why and remedy; of the others, which are mostly consequences, the title is enough."""
 
+_NEIGHBOURS = 2
+"""Lines from which on there are neighbours to show."""
+
 _SAME = 40
 """Characters by which a line's own text is found behind what a wrapper put before it."""
 
@@ -38,20 +41,22 @@ def _also(cause: Cause, first: Cause) -> str:
 
 
 def _in_full(cause: Cause, also: str) -> Iterator[str]:
+    """What is the matter and what to do come first: the lines around it may be many, and a terminal low."""
     yield f"{also}{clean(cause.heading)}  [{clean(cause.rule)}]"
     place = place_of(cause)
     yield f"  {place}:" if place else "  not in the output"
-    yield from _lines(cause)
+    if cause.text:
+        yield f"    {clean(cause.text)}"
     yield from _paragraph("why", clean(cause.why, MAX_PROSE))
     yield from _paragraph("remedy", clean(cause.remedy, MAX_PROSE))
+    yield from _around(cause)
 
 
-def _lines(cause: Cause) -> Iterator[str]:
-    """The line that shows it among its neighbours; a long one as far as it matters."""
-    if not cause.context or cause.line is None:
-        if cause.text:
-            yield f"    {clean(cause.text)}"
+def _around(cause: Cause) -> Iterator[str]:
+    """The line that shows it among its neighbours, if it has any; a long one as far as it matters."""
+    if len(cause.context) < _NEIGHBOURS or cause.line is None:
         return
+    yield "  the lines around it"
     digits = len(str(cause.context_line + len(cause.context) - 1))
     for number, text in enumerate(cause.context, cause.context_line):
         here = number == cause.line

@@ -60,7 +60,7 @@ class _Answer:
     def status(self) -> int:
         if self.reading.ended_well:
             return ENDED_WELL
-        return FOUND if self.reading.verdict == "known" else NOTHING_KNOWN
+        return FOUND if self.reading.verdict in ("known", "general") else NOTHING_KNOWN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,272 @@
+"""Which package brings a header, a library, a module, a program or a symbol of that name. Unaware of logs and rules.
+
+The rows are data (providers/*.yaml): one for each project, with its packages and all the names by which builds call it.
+What is said of a name that is in no row is the rule's business.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from stoker.config.config_error import ConfigError
+from stoker.config.strict_yaml import Section, load
+
+FACES = ("headers", "libraries", "pkgconfig", "cmake", "modules", "programs", "symbols")
+"""The kinds of names that a row lists, separated by spaces.
+
+In each `name*` stands for all that begin so: behind a small letter a capital, a digit or `_` goes on, so that `bt*` is
+not btree. A header `dir/` stands for all in that folder, a symbol `name::` for all in that namespace.
+"""
+
+ANY = "any"
+"""In place of a face: whatever the log calls it, in any letters."""
+
+SONAMES = "sonames"
+"""In place of `libraries`: the program is built, and its loader looks for the library."""
+
+MESSAGE = "message"
+"""In place of a face: a project's own words say that something is missing, and one of them is the name of it."""
+
+LOOKUPS = {
+    **dict(zip(FACES, ("header", "library", "package", "package", "module", "program", "symbol"), strict=True)),
+    SONAMES: "library",
+    ANY: "package",
+    MESSAGE: "message",
+}
+"""The ways in which a rule may look a name up, and the group of its patterns that finds the name."""
+
+_IS_MISSING = re.compile(
+    r"""\b(?:not\ (?:be\ )?(?:found|installed|available|present|detected|located|exist|set)|missing|undefined
+    |(?:is|are)\ (?:required|needed)|requires?|needs?|install|must\ (?:be\ installed|have)|no\ .{1,40}\ found
+    |(?:could\ not|couldn't|cannot|can't|can\ not|unable\ to|failed\ to)\ (?:find|locate|detect))\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Words by which a message says that something is not there."""
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+./-]{2,60}")
+_EVERYDAY = frozenset(
+    (
+        *("build", "check", "clang", "click", "cmake", "column", "conda", "convert", "diff", "dot"),
+        *("edit", "event", "fabric", "file", "find", "fluid", "form", "free", "future", "g++"),
+        *("gcc", "git", "highway", "history", "host", "identify", "input", "install", "jar", "lame"),
+        *("magick", "make", "menu", "mount", "ninja", "nvcc", "opt", "panel", "past", "patch"),
+        *("pip", "proj", "ps", "pulse", "python", "python3", "raw", "requests", "rich", "sed"),
+        *("sip", "six", "size", "strings", "strip", "tar", "tic", "time", "timeout", "top"),
+        *("west", "wheel", "which", "wish"),
+    )
+)
+"""Names that are words of any message."""
+
+_WAYS = (
+    ("apt", "apt install {}"),
+    ("pip", "python -m pip install {}"),
+    ("dnf", "Fedora: dnf install {}"),
+    ("conda", "conda install -c conda-forge {}"),
+    ("brew", "macOS: brew install {}"),
+)
+"""The package managers, and how each is called. The first that a row has is meant for most readers."""
+
+_KEYS = (*FACES, *(way for way, _ in _WAYS), "runtime", "note")
+
+MAX_NAME = 300
+MAX_MESSAGE = 2000
+"""Characters of a name, and of a message, that are looked at."""
+
+_PACKAGES = re.compile(r"[A-Za-z0-9@'<=>.+_ -]{1,400}")
+"""Names of packages, and options: harmless in any shell."""
+
+_MANGLED = re.compile(r"_Z(?:T[VIS]|Thn?\d{1,6}_|GV)?N?[KRVO]{0,3}(?=\d)")
+_PART = re.compile(r"(\d{1,3})(?=[A-Za-z_])")
+"""A mangled name of C++ (Itanium ABI) whose parts are written out, each with its length before it."""
+
+_OF_CLASS = re.compile(
+    r"^(?:vtable|typeinfo(?: name)?|VTT|guard variable|construction vtable|[\w-]{1,20} thunk) (?:for|to) "
+)
+_VERSIONED = re.compile(r"@@?[\w.]{1,60}$")
+_SONAME = re.compile(r"^(?:.{0,300}/)?lib(.{1,100}?)(?:[.-][\d.]{1,20})?\.(?:so|dylib|a|tbd)(?:\.[\d.]{1,20})?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A project whose packages bring what builds look for.
+
+    `packages` are the words for each package manager. `runtime` is apt's for those that only run what was built. `note`
+    is a sentence on what else it takes, or empty. `faces` are the names of each kind, as they are written.
+    """
+
+    name: str
+    packages: Mapping[str, str]
+    runtime: str
+    note: str
+    faces: Mapping[str, tuple[str, ...]]
+
+    def install(self, *, runs: bool = False, python: bool = False) -> str:
+        """Return what brings it, as a sentence. `runs`: nothing is built with it; `python`: Python looks for it."""
+        packages = {**self.packages, "apt": self.runtime} if runs and self.runtime else dict(self.packages)
+        order = ("pip", "apt") if python else ("apt", "pip")
+        ways = sorted(_WAYS, key=lambda way: order.index(way[0]) if way[0] in order else len(order))
+        said = [how.format(packages[way]) for way, how in ways if packages.get(way)]
+        if not said:
+            return self.note
+        others = f" ({'; '.join(said[1:])})" if said[1:] else ""
+        return f"{said[0]}{others}.{' ' if self.note else ''}{self.note}"
+
+
+class _Names:
+    """The names of one face, and whose they are."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, Provider] = {}
+        self._begins: dict[str, Provider] = {}
+
+    def add(self, name: str, provider: Provider) -> None:
+        known = self._begins if name.endswith(("*", "/", "::")) else self._exact
+        known.setdefault(name.removesuffix("*"), provider)
+
+    def find(self, name: str) -> Provider | None:
+        """Return whose name it is: the whole one before a beginning, and the longest beginning."""
+        found = self._exact.get(name)
+        if found is not None:
+            return found
+        for end in range(len(name), 0, -1):
+            found = self._begins.get(name[:end])
+            if found is not None and not (name[end - 1].islower() and name[end : end + 1].islower()):
+                return found
+        return None
+
+
+@functools.cache
+def providers() -> tuple[Provider, ...]:
+    """Return all rows, by file and place. Raises ConfigError for a faulty one."""
+    with resources.as_file(resources.files("stoker.diagnose.providers")) as folder:
+        return tuple(row for path in sorted(folder.glob("*.yaml")) for row in load_providers(path))
+
+
+def load_providers(path: Path) -> list[Provider]:
+    """Return the rows of one file. Raises its first fault as a ConfigError."""
+    top = load(path)
+    rows = [_row(name, section) for name, section in top.sections()]
+    if top.errors:
+        raise min(top.errors, key=lambda err: err.line)
+    return rows
+
+
+def provider_of(lookup: str, name: str) -> Provider | None:
+    """Return who brings what a log calls so, None where no row says it. The name may be anything."""
+    if lookup == MESSAGE:
+        return _named_in(name[:MAX_MESSAGE])
+    face = "libraries" if lookup == SONAMES else lookup
+    known = _tables()[face]
+    return next((found for form in _forms(face, name[:MAX_NAME]) if (found := known.find(form)) is not None), None)
+
+
+def _named_in(message: str) -> Provider | None:
+    """Return the first whose name stands in a message that something is missing."""
+    if not _IS_MISSING.search(message):
+        return None
+    words = (word[0].strip("./-") for word in _WORD.finditer(message))
+    known = (provider_of(ANY, word) for word in words if word.casefold() not in _EVERYDAY)
+    return next((found for found in known if found is not None), None)
+
+
+def looked_up(lookup: str, name: str) -> dict[str, str] | None:
+    """Return the words for `{provider}` and `{install}`, None where no row knows the name."""
+    found = provider_of(lookup, name)
+    if found is None:
+        return None
+    return {"provider": found.name, "install": found.install(runs=lookup == SONAMES, python=lookup == "modules")}
+
+
+def _row(name: str, section: Section) -> Provider:
+    section.allow(_KEYS)
+    packages = {way: section.text(way) for way, _ in _WAYS if way in section}
+    for way in (*packages, "runtime"):
+        if section.text(way) and not _PACKAGES.fullmatch(section.text(way)):
+            section.fail(way, f"{section.text(way)!r} is no list of packages")
+    if not (packages or "note" in section):
+        section.errors.append(ConfigError(section.path, section.line, f"{name!r} names no package, and has no note"))
+    faces = {face: tuple(section.text(face).split()) for face in FACES if face in section}
+    return Provider(name, packages, section.text("runtime"), section.text("note"), faces)
+
+
+@functools.cache
+def _tables() -> Mapping[str, _Names]:
+    tables = {face: _Names() for face in (*FACES, ANY)}
+    for row in providers():
+        for face, names in row.faces.items():
+            for name in names:
+                tables[face].add(name.casefold() if face in ("pkgconfig", "cmake") else name, row)
+    for row in providers():
+        _add_to_any(tables[ANY], row)
+    return tables
+
+
+def _add_to_any(known: _Names, row: Provider) -> None:
+    """Add the names by which people call it: those of its packages and tools, not of its single functions."""
+    known.add(row.name.casefold(), row)
+    for face in ("pkgconfig", "cmake", "libraries", "programs", "modules", "headers"):
+        for name in row.faces.get(face, ()):
+            if len(name) > 2 and not name.endswith(("*", "/")):
+                known.add(name.casefold(), row)
+                if face == "libraries":
+                    known.add(f"lib{name}".casefold(), row)
+
+
+def _forms(face: str, name: str) -> Iterator[str]:
+    """Yield the forms in which a name may stand in the table, the likeliest first."""
+    if face == "libraries":
+        soname = _SONAME.match(name)
+        yield from (soname[1], name) if soname else (name,)
+    elif face in ("pkgconfig", "cmake"):
+        yield name.casefold()
+    elif face == "programs":
+        yield name.rpartition("/")[2]
+    elif face == "modules":
+        parts = name.split(".")[:8]
+        yield from (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    elif face == "symbols":
+        yield from _symbol_forms(name)
+    elif face == ANY:
+        bare = name.casefold().strip("'\"`‘’")
+        yield from (bare, bare.removeprefix("lib"), bare.removesuffix("-dev").removesuffix("-devel"))
+    else:
+        yield name
+
+
+def _symbol_forms(name: str) -> Iterator[str]:
+    """Yield a symbol without what stands before its own name and behind it; a mangled one by its first part."""
+    mangled = _MANGLED.match(name)
+    if mangled:
+        yield _path_of(name, mangled.end())
+        return
+    bare = _VERSIONED.sub("", _without_type(_OF_CLASS.sub("", name)))
+    yield bare
+    if bare.startswith("_"):  # as Apple's linker writes names of C
+        yield bare[1:]
+
+
+def _path_of(name: str, at: int) -> str:
+    """Return the parts of a mangled name from there on, as C++ writes them: `cv::imread::`."""
+    path = ""
+    while (part := _PART.match(name, at)) is not None and part.end() + int(part[1]) <= len(name):
+        at = part.end() + int(part[1])
+        path += f"{name[part.end() : at]}::"
+    return path
+
+
+def _without_type(name: str) -> str:
+    """Return a demangled function from its own name on: `void cv::f<int>(cv::Mat)` begins with cv."""
+    depth = start = 0
+    for at, letter in enumerate(name):
+        depth += letter == "<"
+        depth -= letter == ">"
+        if letter == "(" and depth <= 0:
+            break
+        if letter == " " and depth <= 0:
+            start = at + 1
+    return name[start:] if not name.startswith("operator") else name
