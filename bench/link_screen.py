@@ -18,6 +18,7 @@ from pathlib import Path
 
 from stoker.config.themes import load_themes, theme_folders
 from stoker.model import events as ev
+from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.samples import OUTLOOK_SECONDS, GpuSample, JobSample, MachineSample
 from stoker.model.state import BuildState
@@ -132,6 +133,10 @@ class Busy:
 
     async def command(self, verb: str, **arguments: object) -> None:
         """Nothing can be done with a bench."""
+
+    async def processes(self, jid: int) -> ProcessTree:  # noqa: ARG002
+        """Its jobs have none."""
+        return ProcessTree()
 
 
 def main() -> None:

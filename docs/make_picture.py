@@ -16,8 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from stoker.config.themes import load_themes, theme_folders
+from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce_all
-from stoker.model.update import Update
+from stoker.model.update import CommandRefused, Update
 from stoker.record.journal_reader import read_journal
 from stoker.record.output_log import FileLog
 from stoker.show.tui.app import StokerApp
@@ -41,6 +42,10 @@ class Still:
 
     async def command(self, verb: str, **arguments: object) -> None:
         """Nothing runs."""
+
+    async def processes(self, jid: int) -> ProcessTree:  # noqa: ARG002
+        """Refuse: a journal has none."""
+        raise CommandRefused("a recording has no processes")
 
 
 async def picture(source: Still, size: tuple[int, int], theme: str, keys: Sequence[str]) -> str:

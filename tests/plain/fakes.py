@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from stoker.model.job_tree import ProcessTree
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState, Estimate, MemoryUse, Scheduler, SchedulerPlan
 from stoker.model.update import Update
@@ -49,6 +50,9 @@ class ListSource:
 
     async def command(self, verb: str, **arguments: object) -> None:
         raise AssertionError(f"a plain client commands nothing, and it sent {verb}")
+
+    async def processes(self, jid: int) -> ProcessTree:
+        raise AssertionError(f"a plain client shows no processes, and it asked for those of job {jid}")
 
 
 def machine(used: float = 18.2, budget: float = 23.4) -> MachineSample:

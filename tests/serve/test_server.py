@@ -21,6 +21,7 @@ import pytest
 from stoker.config.paths import UnsafeFolderError
 from stoker.model import events as ev
 from stoker.model.codec import decode, encode_record
+from stoker.model.job_tree import ProcessRow, ProcessTree
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
@@ -39,7 +40,12 @@ class Engine:
     def __init__(self, path: Path, **options: Any) -> None:
         self.state = BuildState()
         self.commands: list[tuple[str, dict[str, Any], int]] = []
-        self.server = Server(path, self.on_command, lambda: self.state, **options)
+        self.server = Server(path, self.on_command, lambda: self.state, questions={"processes": self.tree}, **options)
+
+    def tree(self, args: dict[str, Any]) -> ProcessTree:
+        if args.get("jid") != 7:
+            raise CommandRefused("that job has ended")
+        return ProcessTree(1.5, (ProcessRow(70, 0, "sh"),), 3)
 
     async def on_command(self, verb: str, args: dict[str, Any], uid: int) -> None:
         self.commands.append((verb, args, uid))
@@ -139,6 +145,19 @@ async def eventually(condition: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it did not come true")
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_a_question_is_answered_whoever_asks(engine: Engine, connect: Connect, read_only: bool) -> None:
+    viewer = await connect()
+    await viewer.greet(read_only=read_only)
+    await viewer.send({"type": "command", "n": 1, "verb": "processes", "args": {"jid": 7}})
+    answer = await viewer.receive()
+    assert answer["ok"]
+    assert decode(ProcessTree, answer["value"]) == engine.tree({"jid": 7})
+    await viewer.send({"type": "command", "n": 2, "verb": "processes", "args": {"jid": 8}})
+    assert await viewer.receive() == {"type": "reply", "n": 2, "ok": False, "error": "that job has ended"}
+    assert engine.commands == []
 
 
 async def test_a_new_viewer_gets_the_state_and_then_what_happens(engine: Engine, connect: Connect) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from stoker.model import events as ev
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis
+from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import GpuSample, JobSample, MachineSample, Pressure, RamDisk
 from stoker.model.state import BuildState
@@ -55,6 +57,7 @@ class FakeSource:
         self.log = FakeLog(log)
         self.commands: list[tuple[str, dict[str, object]]] = []
         self.refusal = ""
+        self.tree: ProcessTree | None = None
         self.answering = asyncio.Event()
         """Cleared: commands arrive and get no answer yet, as over a slow link."""
         self.answering.set()
@@ -78,6 +81,11 @@ class FakeSource:
         await self.answering.wait()
         if self.refusal:
             raise CommandRefused(self.refusal)
+
+    async def processes(self, jid: int) -> ProcessTree:
+        if self.tree is None:
+            raise CommandRefused("no engine answers now")
+        return self.tree
 
 
 class Story:
@@ -304,8 +312,6 @@ def governed_jobs(count: int, on_deck: int) -> list[ev.Event]:
 
 
 EXCERPT = (
-    "FAILED: [code=1] aten/src/Foo.cpp.o",
-    "/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS -Iaten/src -O2 -c ../aten/src/Foo.cpp",
     "../aten/src/Foo.cpp: In function 'int main()':",
     "../aten/src/Foo.cpp:12:3: error: 'x' was not declared in this scope [/usr/include/x.h]",
     "   12 |   x = 1;",
@@ -319,7 +325,8 @@ def failed(count: int = 0) -> Story:
     for name in ("aten/src/Foo.cpp.o", "caffe2/CMakeFiles/torch_cpu.dir/Bar.cpp.o"):
         story.add(3724, ev.JobFinished(None, 1, name, "cxx", 4.2, "failed"))
         command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o {name}"
-        story.add(3724, ev.FailureFound(name, command, 1, EXCERPT, 20_000, 20_400))
+        excerpt = tuple(line.replace("Foo.cpp", Path(name).stem) for line in EXCERPT)
+        story.add(3724, ev.FailureFound(name, command, 1, excerpt, 20_000, 20_400))
     return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
 
 

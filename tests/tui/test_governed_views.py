@@ -111,9 +111,17 @@ def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
 
 
 def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
-    hold, freeze = (text(line) for line in decision_lines.decisions(at(governed()), 80, 2, UNICODE))
-    assert "hold flash_bwd…sm80.cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB" in hold
-    assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in freeze
+    hold, _, freeze = (text(line) for line in decision_lines.decisions(at(governed()), 80, 3, UNICODE))
+    assert "cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB free" in hold
+    assert "1.1 GiB left, below the floor of 1.3 GiB" in freeze
+
+
+def test_the_newest_decision_is_whole_where_there_are_two_lines() -> None:
+    what, why = (text(line) for line in decision_lines.decisions(at(governed()), 80, 2, UNICODE))
+    assert what.endswith("descriptor.cc.o")
+    assert why.strip() == "1.1 GiB left, below the floor of 1.3 GiB; it holds 2.6 GiB and grows"
+    (only,) = (text(line) for line in decision_lines.decisions(at(governed()), 80, 1, UNICODE))
+    assert "freeze descriptor.cc.o  1.1 GiB left, below the floor of 1.3 GiB" in only
 
 
 def test_many_alike_are_one_line_and_jobs_that_just_fit_are_no_news() -> None:
@@ -162,7 +170,7 @@ def test_of_the_deck_as_many_are_shown_as_fit_and_the_rest_is_counted() -> None:
     assert len(rows) == 9
     assert [row[0] for row in rows[5:8]] == ["○"] * 3
     assert rows[-1] == "  +37 more on deck"
-    assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck"
+    assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck; next: needs ~4.6 GiB within 2:10, 614 MiB free"
     assert "more" not in rows_of(builds.governed(4, 0).state, 9)[-1]
     assert len(rows_of(state, 45)) == 45
 
@@ -171,6 +179,13 @@ def test_the_cursor_reaches_the_last_job_on_deck() -> None:
     rows = rows_of(builds.governed(4, 40).state, 9, cursor=44)
     assert "more" not in rows[-1]
     assert any("on deck" in row for row in rows[-2:])
+
+
+def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
+    rows = rows_of(builds.governed(4, 40).state, 9, cursor=6)
+    whole = " ".join(" ".join(rows[-2:]).split())
+    assert "it waits: 614 MiB free above the reserve, kept for lib/libonnx_proto.a" in whole
+    assert len(rows) == 9
 
 
 def test_a_waiting_job_shows_how_long_it_waits_and_what_it_is_expected_to_need() -> None:

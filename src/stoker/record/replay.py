@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.model.events import Record
+from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
@@ -169,6 +170,10 @@ class ReplaySource:
         else:
             raise CommandRefused("this is a replay; nothing runs that could do it")
         self._wake.set()
+
+    async def processes(self, jid: int) -> ProcessTree:  # noqa: ARG002
+        """Refuse: raises CommandRefused."""
+        raise CommandRefused("a replay has none: they are in no journal")
 
     def _start(self) -> float:
         return (self._tape.start if self._tape is not None else None) or 0.0

@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from stoker.config.paths import BuildPaths
+from stoker.model.codec import CodecError, decode
+from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
@@ -92,6 +94,15 @@ class BuildSource:
             raise CommandRefused("the engine does not answer; the build goes on, try again in a moment") from err
         async with client:
             await client.command(verb, arguments)
+
+    async def processes(self, jid: int) -> ProcessTree:
+        """Ask the engine; raises CommandRefused. A viewer that only looks may ask, too."""
+        if self._client is None:
+            raise CommandRefused("no engine answers now")
+        try:
+            return decode(ProcessTree, await self._client.command("processes", {"jid": jid}))
+        except CodecError as err:
+            raise CommandRefused(f"the engine's answer cannot be read: {err}") from err
 
     # -- following ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from stoker.model.codec import encode
 from stoker.model.events import Record
@@ -94,8 +94,10 @@ class EngineClient:
             found.append(record)
         return found
 
-    async def command(self, verb: str, arguments: dict[str, object], timeout: float = REPLY_SECONDS) -> None:  # noqa: ASYNC109
-        """Send a command and wait for its reply; raises CommandRefused, also when no reply comes."""
+    async def command(self, verb: str, arguments: dict[str, object], timeout: float = REPLY_SECONDS) -> Any:  # noqa: ASYNC109
+        """Send a command and wait for its reply, and return what that holds; raises CommandRefused, also when no reply
+        comes.
+        """
         self._commands += 1
         n = self._commands
         frame = encode_frame(to_json(Command(n, verb, encode(arguments))))
@@ -115,6 +117,7 @@ class EngineClient:
             self._replies.pop(n, None)
         if not answer.ok:
             raise CommandRefused(answer.error)
+        return answer.value
 
     async def close(self) -> None:
         """Drop the connection; the engine takes no notice beyond that."""

@@ -65,11 +65,12 @@ class EventMessage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a command; `error` says in one line why it was refused."""
+    """The answer to a command; `error` says in one line why it was refused, `value` is what a question asked for."""
 
     n: int
     ok: bool
-    error: str
+    error: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,9 @@ def to_json(message: ClientHello | Command | ServerHello | Reply | Bye) -> dict[
             state = None if snapshot is None else encode(snapshot)
             head = {"type": "hello", "protocol": protocol, "id": build_id, "version": version}
             return {**head, "seq": seq, "snapshot": state}
-        case Reply(n, ok, error):
-            return {"type": "reply", "n": n, "ok": ok, "error": error}
+        case Reply(n, ok, error, value):
+            head = {"type": "reply", "n": n, "ok": ok, "error": error}
+            return head if value is None else {**head, "value": encode(value)}
         case Bye(reason):
             return {"type": "bye", "reason": reason}
 
@@ -150,7 +152,7 @@ def parse_server_message(data: Mapping[str, Any]) -> EventMessage | Reply | Bye 
         n, ok = data.get("n"), data.get("ok")
         if not _is_int(n) or not isinstance(ok, bool):
             raise ProtocolError("a reply has n and ok")
-        return Reply(n, ok, str(data.get("error", "")))
+        return Reply(n, ok, str(data.get("error", "")), data.get("value"))
     return Bye(str(data.get("reason", ""))) if kind == "bye" else None
 
 

@@ -10,7 +10,7 @@ import contextlib
 import math
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,16 @@ COMMANDS_PER_SECOND = 10.0
 CommandHandler = Callable[[str, dict[str, Any], int], Awaitable[None]]
 """Carries out (verb, arguments, the viewer's uid); raises CommandRefused."""
 
+QuestionHandler = Callable[[dict[str, Any]], object]
+"""Answers with a value that `model.codec` can encode, and changes nothing; raises CommandRefused."""
+
 
 class Server:
     """Fans the journal's lines out to viewers and takes their commands.
 
     `get_state` gives the newest state; it must hold every record by the time that record is published.
-    `allowed_uid` is the user who may connect, beside root; by default the socket's own.
+    `questions` are answered by verb, for viewers that only look, too. `allowed_uid` is the user who may connect, beside
+    root; by default the socket's own.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Server:
         on_command: CommandHandler,
         get_state: Callable[[], BuildState],
         *,
+        questions: Mapping[str, QuestionHandler] | None = None,
         allowed_uid: int | None = None,
         hello_seconds: float = HELLO_SECONDS,
         commands_per_second: float = COMMANDS_PER_SECOND,
@@ -86,6 +91,7 @@ class Server:
         self._endpoint = Endpoint(path, allowed_uid)
         self._on_command = on_command
         self._get_state = get_state
+        self._questions = dict(questions or {})
         self._hello_seconds = hello_seconds
         self._commands_per_second = commands_per_second
         self._clock = clock
@@ -233,13 +239,16 @@ class Server:
                 return
 
     async def _carry_out(self, command: Command, hello: ClientHello, uid: int) -> Reply:
-        if hello.read_only:
+        question = self._questions.get(command.verb)
+        if hello.read_only and question is None:
             return Reply(command.n, ok=False, error="this viewer is read-only")
         try:
+            if question is not None:
+                return Reply(command.n, ok=True, value=question(dict(command.args)))
             await self._on_command(command.verb, dict(command.args), uid)
         except CommandRefused as refusal:
             return Reply(command.n, ok=False, error=str(refusal))
-        return Reply(command.n, ok=True, error="")
+        return Reply(command.n, ok=True)
 
     def _send(self, writer: asyncio.StreamWriter, data: bytes) -> bool:
         """Queue `data`; a viewer that has stopped reading is dropped, and may come back and resume."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from stoker.model.job_tree import ProcessTree
 from stoker.model.update import Update
 
 
@@ -46,6 +47,13 @@ class UpdateSource(Protocol):
         Verbs of a live build: level(jobs: int | None, or change: int; ignore_memory: bool), pause(now: bool),
         resume(), job(jid: int, act: freeze, thaw, alone, together or kill), stop(force: bool). Verbs of a replay:
         replay_pause(), replay_seek(seconds: float, relative), replay_speed(factor: float).
+        """
+        ...
+
+    async def processes(self, jid: int) -> ProcessTree:
+        """The processes of one job that lives; raises `stoker.model.update.CommandRefused`.
+
+        Only the engine can say: they are in no journal.
         """
         ...
 

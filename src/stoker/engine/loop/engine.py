@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
@@ -23,6 +24,7 @@ from stoker.engine.aftermath.findings import findings
 from stoker.engine.aftermath.notification import NotifyHook
 from stoker.engine.govern.governor import Precautions
 from stoker.engine.govern.level_control import StepLimits
+from stoker.engine.jobs.ask_processes import ask_processes
 from stoker.engine.learn.forecast import LEARNT_FROM
 from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
@@ -78,7 +80,8 @@ class Engine:
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
         self._containers = ContainerRoots(self._see_container)
-        self._server = Server(paths.socket, self._command, lambda: self._state)
+        questions = {"processes": partial(ask_processes, self._parts.jobs)}
+        self._server = Server(paths.socket, self._command, lambda: self._state, questions=questions)
         self._hook = NotifyHook(paths, self._wired.spec)
         self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
         self._pace, self._logs_pace = Pace(), LogsPace()

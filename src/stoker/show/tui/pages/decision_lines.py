@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
 from stoker.show.governing_text import is_person, is_usual
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, fit, wrap
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, fit, text_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -79,15 +79,34 @@ def _verb(entry: DecisionEntry | Notice) -> str:
 
 
 def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
-    """The newest decisions and notices, newest last: when, who, what, why; on one line each, or `whole` and wrapped."""
+    """The newest decisions and notices, newest last: when, who, what, why; on one line each, or `whole` and wrapped.
+
+    Of those on one line each the newest is whole all the same, where it can be.
+    """
     newest = entries(m.state)[-rows:] if rows else []
     if whole:
         lines = [line for entry in newest for line in entry_lines(entry, width, g)][-rows:]
     else:
-        lines = [entry_line(entry, width, g) for entry in newest]
+        last = _newest(newest[-1], width, rows, g) if newest else []
+        lines = [*(entry_line(entry, width, g) for entry in newest[:-1]), *last][-rows:]
     if not lines and rows:
         lines = [fit((Part("none yet", "text_dim"),), width)]
     return [*lines, *[BLANK] * (rows - len(lines))]
+
+
+def _newest(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """An entry on one line if its reason fits there, else wrapped if there are the rows for it."""
+    line = entry_line(entry, width, g)
+    text = clean(entry.text if isinstance(entry, Notice) else entry.why)
+    if text_of(line).rstrip().endswith((text, shorter(text))):
+        return [line]
+    lines = entry_lines(entry, width, g)
+    return lines if len(lines) <= rows else [line]
+
+
+def shorter(why: str) -> str:
+    """A reason without the words that a small screen has no room for."""
+    return why.replace(" above the reserve", "")
 
 
 def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
@@ -109,7 +128,10 @@ def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
     if person or width >= NAMED_WIDTH:
         head = head._replace(text=f"{head.text}{who}  ")
     room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
-    what, why = fitted(plain_name(entry.what), clean(entry.why), room, g)
+    what, why = plain_name(entry.what), clean(entry.why)
+    if cell_len(what) + cell_len(why) + 2 > room:
+        why = shorter(why)
+    what, why = fitted(what, why, room, g)
     return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
 
 

@@ -21,13 +21,13 @@ from stoker.show.tui.pages.lines import (
     Line,
     Part,
     beside,
-    elide_end,
     elide_middle,
     elide_path,
     fit,
     pad,
     section,
     width_of,
+    wrap,
 )
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import plain_name
@@ -36,6 +36,9 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_RANKED = 10
 """Jobs in each of the lists of the largest and the slowest."""
+
+MOST_LINES = 2
+"""Lines of a sentence."""
 
 LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
 """Lines for the memory over the build, and those from which decisions are listed below it."""
@@ -58,7 +61,8 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
     lines: list[Line] = [fit(head, width)]
     if state.reason and state.reason != word:
-        lines.append((Part(elide_end(clean(state.reason), width, g.ellipsis), ink if ink != "ok" else "text"),))
+        reason_ink = ink if ink != "ok" else "text"
+        lines += [(Part(piece, reason_ink),) for piece in wrap(clean(state.reason), width, MOST_LINES)]
     lines.append(BLANK)
     facts = [
         (
@@ -75,11 +79,12 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
         *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", header.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
-        ("next", _next(m)),
+        *_next(m),
     ]
     for label, value in facts:
-        cut = elide_middle if label in ("command", "log") else elide_end  # of a sentence the beginning matters most
-        lines.append((Part(pad(label, 9), "text_dim"), Part(cut(value, width - 9, g.ellipsis))))
+        paths = label in ("command", "log")  # sentences are wrapped
+        pieces = [elide_middle(value, width - 9, g.ellipsis)] if paths else wrap(value, max(1, width - 9), MOST_LINES)
+        lines += [(Part(pad("" if n else label, 9), "text_dim"), Part(piece)) for n, piece in enumerate(pieces)]
     room = height - len(lines)
     failures = failed_steps(state)
     if failures and room >= 4:
@@ -94,15 +99,15 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     return lines + _course(m, width, height - len(lines), g)
 
 
-def _next(m: Moment) -> str:
+def _next(m: Moment) -> list[tuple[str, str]]:
     """What a person may do now, by key and by command."""
     name = clean(m.state.id)
     failed = bool(m.state.failures or m.state.killed or m.state.diagnosis)
     keys = f"{m.key('output')} its output, {m.key('timeline')} how it went, {m.key('decisions')} why"
     if m.state.outcome == "done":
-        return f"{keys}; from a shell: stoker report {name}"
+        return [("next", keys), ("", f"from a shell: stoker report {name}")]
     first = f"{m.key('failures')} what failed, " if failed else ""
-    return f"{first}{keys}; from a shell: stoker run --resume {name}"
+    return [("next", f"{first}{keys}"), ("", f"from a shell: stoker run --resume {name}")]
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:

@@ -16,16 +16,19 @@ LABEL = 8
 
 FACT_LINES = 2
 SHARES = (
-    (9, 2, 4, 4),
-    (9, 2, 2, 4),
-    (9, 2, 1, 2),
-    (2, 2, 1, 2),
-    (1, 2, 1, 2),
-    (1, 2, 1, 1),
-    (1, 1, 0, 1),
+    (99, 9, 99, 99),
+    (9, 2, 6, 6),
+    (9, 2, 2, 6),
+    (2, 2, 2, 6),
+    (2, 1, 2, 6),
+    (1, 1, 2, 4),
+    (1, 1, 0, 4),
+    (0, 0, 0, 4),
+    (0, 0, 0, 2),
     (0, 0, 0, 1),
 )
-"""How many figures are shown, in how many lines each, and lines of why and of remedy: the first that fit."""
+"""How many figures are shown, in how many lines each, and lines of why and of remedy: the first that fit. What to do is
+cut last."""
 
 LEAST_CONTEXT = 3
 """Lines of the output that are shown however much there is to say of it: the place and its neighbours."""

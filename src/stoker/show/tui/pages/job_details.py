@@ -36,7 +36,7 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
         rows = [("state", "its process has ended; the build tool has not reported how")]
     elif ended is None:
         never = job.running_since is None
-        rows = [("state", "dropped: it waited on deck and never ran" if never else "has ended")]
+        rows = [("state", "ended by stoker before it began: another job had failed" if never else "has ended")]
     else:
         death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
         words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
@@ -56,10 +56,9 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
 def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
-        ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}".rstrip()),
+        ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}  pid {job.pid}"),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := reason_text(job)) else []),
-        ("pid", str(job.pid)),
         ("waiting for" if waits else "running for", format_duration(now - since(job))),
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
         *_over_time(job.course.rss, job.expected or 0, g),
@@ -84,7 +83,8 @@ def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, 
 
 def _state_text(job: Job) -> str:
     alone = f", alone ({clean(job.alone_by, 20)})" if job.alone_by else ", alone" if job.alone else ""
-    return job.state.replace("_", " ") + alone
+    state = {"on_deck": "on deck: held before it does anything", "frozen": "frozen: it keeps its memory"}
+    return state.get(job.state, "running") + alone
 
 
 def _whose(job: Job, state: BuildState) -> list[tuple[str, str]]:

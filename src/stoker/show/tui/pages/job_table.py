@@ -14,8 +14,9 @@ from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
+from stoker.show.tui.pages.decision_lines import shorter
 from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, since
-from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of
+from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -34,6 +35,10 @@ WAITING = ("tool", "phase", "pid")
 NAME_SHARE, NAME_STEP = 0.5, 8
 """Share of that room and the name's together that a waiting job's name takes at most; it takes cells by so many, so
 that reasons do not move with every job that comes."""
+
+
+LEAST_WITH_WHY, MOST_WHY = 6, 3
+"""Lines of the table from which the picked job's reason stands below it, and lines that it takes at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,8 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line says how many."""
     jobs = listed(m.state, view)
     columns = _columns(m.state, width)
-    room = max(1, rows - 1)
+    why = _why_lines(m.state.jobs.get(view.cursor or 0), width) if rows >= LEAST_WITH_WHY else []
+    room = max(1, rows - 1 - len(why))
     started = sum(job.state != "on_deck" for job in jobs)
     if len(jobs) > room > 1 and started < len(jobs):
         room -= 1
@@ -84,7 +90,8 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
     lines += [aimed(_job_line(job, m, columns, width, view.cursor, named, g), f"job:{job.jid}") for job in shown]
-    return [*lines, *_more(jobs[first + len(shown) :], width)][:rows]
+    above = any(job.state == "on_deck" for job in shown)
+    return [*lines, *_more(jobs[first + len(shown) :], width, g, reason=not (why or above)), *why][:rows]
 
 
 def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> str:
@@ -95,15 +102,28 @@ def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> 
     return title if seen == started or seen <= 0 else f"{title} ({first + 1}{g.en_dash}{first + seen})"
 
 
-def _more(below: list[Job], width: int) -> list[Line]:
-    """How many jobs follow that do not fit, where some of them are on deck. Each is in the level's counts, too."""
-    waiting = sum(job.state == "on_deck" for job in below)
+def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line]:
+    """How many jobs follow that do not fit, where some of them are on deck, and why the first of those waits if there
+    is no other place to see it. Each is in the level's counts, too.
+    """
+    waiting = [job for job in below if job.state == "on_deck"]
     if not waiting:
         return []
-    text = f"  +{waiting} more on deck"
-    if len(below) > waiting:
-        text = f"  +{len(below) - waiting} more started, {waiting} on deck"
-    return [fit((Part(text, "text_dim"),), width)]
+    text = f"  +{len(waiting)} more on deck"
+    if len(below) > len(waiting):
+        text = f"  +{len(below) - len(waiting)} more started, {len(waiting)} on deck"
+    if reason and (why := shorter(reason_text(waiting[0]))):
+        text += f"; next: {why}"
+    return [fit((Part(elide_end(text, width, g.ellipsis), "text_dim"),), width)]
+
+
+def _why_lines(job: Job | None, width: int) -> list[Line]:
+    """The reason for which the picked job waits, whole: its row has room for a part of it."""
+    why = reason_text(job) if job is not None else ""
+    head = "  it waits: "
+    pieces = wrap(why, max(1, width - cell_len(head)), MOST_WHY)
+    heads = [head, *[" " * len(head)] * len(pieces)]
+    return [fit((Part(heads[n], "on_deck"), Part(piece)), width) for n, piece in enumerate(pieces)]
 
 
 def lately(state: BuildState, width: int, rows: int, g: Glyphs, words: str = "") -> list[Line]:
@@ -195,7 +215,7 @@ def _reason(job: Job, width: int, g: Glyphs) -> Part:
 
     What it needs or holds stands in its row already: then the rest of the reason counts.
     """
-    why = reason_text(job).replace(" above the reserve", "")
+    why = shorter(reason_text(job))
     if why.startswith(("needs ~", "holds ")) and ", " in why:
         needs, _, why = why.partition(", ")
         why = f"only {why}" if needs.startswith("needs") else why

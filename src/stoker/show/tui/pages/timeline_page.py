@@ -5,8 +5,8 @@ Unaware of Textual; the last line of the page is left to the footer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, DecisionEntry, Notice
@@ -17,7 +17,7 @@ from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, width_of
 from stoker.show.tui.pages.moment import Moment, time_of_day
-from stoker.show.tui.pages.names import plain_name
+from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_ZOOM = 8
@@ -32,10 +32,11 @@ DETAIL_ROWS = 4
 
 @dataclass(frozen=True, slots=True)
 class TimelineView:
-    """How often the whole span was halved, and the Unix time at the cursor; None without one."""
+    """How often the whole span was halved, the Unix time at the cursor (None without one), and what is looked for."""
 
     zoom: int = 0
     at: float | None = None
+    words: str = ""
 
 
 def span_of(state: BuildState, view: TimelineView) -> tuple[float, float]:
@@ -56,7 +57,24 @@ def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -
         return view
     start, end = span_of(state, view)
     at = end if view.at is None else view.at + by * (end - start) / columns
-    return TimelineView(view.zoom, min(points[-1].time, max(points[0].time, at)))
+    return replace(view, at=min(points[-1].time, max(points[0].time, at)))
+
+
+def decisions_of(state: BuildState, words: str) -> list[DecisionEntry]:
+    """The decisions that have the words looked for, the routine ones among them."""
+    return [d for d in state.decisions if matches(words, plain_name(d.what), d.who, d.why)]
+
+
+def at_decision(state: BuildState, view: TimelineView, by: int) -> TimelineView:
+    """The cursor at the next decision that has the words, or with a negative `by` at the one before; from nowhere, at
+    the last one. Routine ones are passed over, as they are in the list of decisions."""
+    known = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
+    times = [e.time for e in known]
+    if view.at is None:
+        goal = times[-1:]
+    else:
+        goal = [t for t in times if t > view.at][:1] if by > 0 else [t for t in times if t < view.at][-1:]
+    return replace(view, at=goal[0]) if goal else view
 
 
 def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView = TimelineView()) -> list[Line]:
@@ -71,13 +89,14 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     lines += _charts(m, columns, height - len(lines) - detail, g, (start, end))
     offset = start - state.started
     labels = [(i / 4, format_duration(offset + (end - start) * i / 4)) for i in range(5)]
-    lines += [marks("decisions", columns, _decision_marks(state, start, end, g)), *time_axis(columns, labels, g)]
+    marked = _decision_marks(decisions_of(state, view.words), start, end, g)
+    lines += [marks("decisions", columns, marked), *time_axis(columns, labels, g)]
     if view.at is None:
         return lines
     column = AXIS_WIDTH + min(columns - 1, int((view.at - start) / (end - start) * columns))
     first = 3 if height >= 18 else 2
     lines[first:-1] = [_struck(line, column, g) for line in lines[first:-1]]
-    return [*lines, *_moment_lines(state, view.at, (end - start) / columns, width, g)[:detail]]
+    return [*lines, *_moment_lines(state, view, (end - start) / columns, width, g)[:detail]]
 
 
 def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
@@ -155,8 +174,9 @@ def _struck(line: Line, cell: int, g: Glyphs) -> Line:
     return tuple(parts)
 
 
-def _moment_lines(state: BuildState, at: float, step: float, width: int, g: Glyphs) -> list[Line]:
+def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int, g: Glyphs) -> list[Line]:
     """What was at one moment: figures, the jobs that are still known, and what was decided near it."""
+    at = view.at or 0.0
     point = max((p for p in state.timeline.points if p.time <= at), key=lambda p: p.time, default=None)
     if point is None:
         return []
@@ -164,15 +184,17 @@ def _moment_lines(state: BuildState, at: float, step: float, width: int, g: Glyp
     figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} run"
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
-    known = sorted(_jobs_at(state, at), reverse=True)
+    known = sorted((job for job in _jobs_at(state, at) if matches(view.words, job[1])), reverse=True)
     named = [(Part(f"{format_bytes(size):>8}  " if size else " " * 10, "text_dim"), name) for size, name in known[:2]]
     lines += [(size, Part(elide_path(name, width - 12, g.ellipsis))) for size, name in named]
-    more = max(point.running, len(known)) - len(named)
+    more = (len(known) if view.words else max(point.running, len(known))) - len(named)
     if named and more:
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
-        lines.append((Part("the jobs of that moment are not kept any more: stoker events has all", "text_dim"),))
-    near = [e for e in decision_lines.entries(state) if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
+        none = "no job with these words" if view.words else "the jobs of that moment are not kept any more"
+        lines.append((Part(f"{none}: stoker events has all", "text_dim"),))
+    entries = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
+    near = [e for e in entries if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
     nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
     return [*lines, decision_lines.entry_line(nearest, width, g)] if nearest is not None else lines
 
@@ -205,10 +227,12 @@ def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
     return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
 
 
-def _decision_marks(state: BuildState, start: float, end: float, g: Glyphs) -> list[tuple[float, str, str]]:
+def _decision_marks(
+    decisions: Sequence[DecisionEntry], start: float, end: float, g: Glyphs
+) -> list[tuple[float, str, str]]:
     """Where something was decided; what is drawn later covers what many others stand beside: a person's word last."""
     span = max(1e-9, end - start)
-    ranked = sorted(state.decisions, key=lambda d: (is_person(d), not is_routine(d)))
+    ranked = sorted(decisions, key=lambda d: (is_person(d), not is_routine(d)))
     return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]
 
 

@@ -5,12 +5,13 @@ Unaware of builds: they show lines, and may answer with a value.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Click
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.screen import ModalScreen
 
 from stoker.show.tui.input import actions
@@ -21,6 +22,9 @@ from stoker.show.tui.screens.viewer import Viewer, viewer_of
 BOX_WIDTH = 76
 MAX_LINES = 4
 """Cells of a box's lines, and lines of what stands beside a key."""
+
+WHEEL_ROWS = 3
+"""Lines that one notch of the wheel goes on: what most programs do."""
 
 MOUSE = (
     ("click", "Pick a row; a second click opens it. On a key of the last line: press it"),
@@ -130,32 +134,67 @@ def help_lines(viewer: Viewer, width: int) -> list[Line]:
     return lines
 
 
-class HelpBox(Box[None]):
-    """All keys; scrolls, because small screens cannot hold them."""
+class ScrollingBox(Box[None]):
+    """A box with more lines than a small screen has; the last ones may stay in view below the others."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j,space,pagedown", "scroll(1)", "Down", show=False),
-        Binding("up,k,pageup", "scroll(-1)", "Up", show=False),
-        Binding("question_mark", "close", "Close", show=False),
+        Binding("down,j", "scroll(1)", "Down", show=False),
+        Binding("up,k", "scroll(-1)", "Up", show=False),
+        Binding("space,pagedown", "scroll_page(1)", "Page down", show=False),
+        Binding("pageup", "scroll_page(-1)", "Page up", show=False),
     ]
 
-    def __init__(self) -> None:
-        super().__init__("keys", self._visible)
-        self._top = 0
-        self._all = 0
+    def __init__(self, title: str) -> None:
+        super().__init__(title, self._visible)
+        self._top = self._all = 0
+
+    @abstractmethod
+    def all_lines(self, width: int) -> list[Line]:
+        """What scrolls."""
+
+    def last_lines(self) -> list[Line]:
+        """What stays at the lower edge."""
+        return []
 
     def _visible(self, width: int) -> list[Line]:
-        lines = help_lines(self.viewer, width)
-        room = max(1, self.app.size.height - 2)
-        self._all = len(lines)
+        lines, last = self.all_lines(width), self.last_lines()
+        room = max(1, self.app.size.height - 2 - len(last))
+        self._all = len(lines) + len(last)
         self._top = max(0, min(self._top, len(lines) - room))
-        return lines[self._top : self._top + room]
+        return [*lines[self._top : self._top + room], *last]
 
     def hint(self, shown: int) -> str:
         """Whether there is more."""
-        return "up and down for more" if self._all > shown else ""
+        return "up and down for more, esc close" if self._all > shown else "esc close"
 
     def action_scroll(self, by: int) -> None:
-        """Half a screen up or down."""
-        self._top += by * max(1, self.app.size.height // 2)
+        """So many lines down."""
+        self._top += by
         self.redraw()
+
+    def action_scroll_page(self, by: int) -> None:
+        """So many halves of a screen down."""
+        self.action_scroll(by * max(1, self.app.size.height // 2))
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """The wheel goes on."""
+        event.stop()
+        self.action_scroll(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """The wheel goes back."""
+        event.stop()
+        self.action_scroll(-WHEEL_ROWS)
+
+
+class HelpBox(ScrollingBox):
+    """All keys; scrolls, because small screens cannot hold them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "close", "Close", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__("keys")
+
+    def all_lines(self, width: int) -> list[Line]:
+        """The keys."""
+        return help_lines(self.viewer, width)

@@ -6,6 +6,7 @@ Unaware of how the lines are made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -156,8 +157,8 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return super().undo() or self.forget_cursor()
 
 
-class TimelineScreen(PageScreen):
-    """Memory, jobs and CPU over time."""
+class TimelineScreen(FilteredScreen):
+    """Memory, jobs and CPU over time; of the decisions and jobs at a moment those with some words."""
 
     SCOPE = "timeline"
     BINDINGS = bindings("timeline")
@@ -168,7 +169,15 @@ class TimelineScreen(PageScreen):
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The charts."""
+        self.view = replace(self.view, words=self.words)
+        found = timeline_page.decisions_of(self.moment.state, self.words)
+        self.share = (len(found), len(self.moment.state.decisions))
         return timeline_page.timeline(self.moment, width, height, self.glyphs, self.view)
+
+    def action_next_decision(self, by: int) -> None:
+        """The cursor to the next decision that has the words, or the one before."""
+        self.view = timeline_page.at_decision(self.moment.state, self.view, by)
+        self.redraw()
 
     def action_move_cursor(self, by: int) -> None:
         """The cursor so many columns to the right."""
@@ -182,11 +191,13 @@ class TimelineScreen(PageScreen):
     def action_zoom(self, by: int) -> None:
         """Show half the span, or twice as much."""
         zoom = max(0, min(timeline_page.MOST_ZOOM, self.view.zoom + by))
-        self.view = timeline_page.TimelineView(zoom, self.view.at)
+        self.view = replace(self.view, zoom=zoom)
         self.redraw()
 
     def undo(self) -> bool:
-        """Show the whole build again, without a cursor."""
+        """Drop the filter, else show the whole build again, without a cursor."""
+        if super().undo():
+            return True
         had, self.view = self.view != timeline_page.TimelineView(), timeline_page.TimelineView()
         self.redraw()
         return had

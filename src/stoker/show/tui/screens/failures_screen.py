@@ -15,20 +15,27 @@ from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
-from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_end, elide_path, fit, section, wrap
+from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_path, fit, section, text_of, wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
-COMMAND_LINES = 6
-"""Lines of a failing command; an nvcc command of PyTorch takes 60, and its end matters least."""
+COMMAND_LINES, MOST_COMMAND = 6, 100
+"""Lines of a failing command, and those of one that is scrolled through; an nvcc command of PyTorch takes 60, and its
+end matters least."""
 
 
 Item = Cause | Failure | KilledJob
 """What can be chosen: why the build failed, a step that failed, or a job that was killed and did not fail."""
 
+MOST_ROWS = 3
+"""Rows of one line of a failure's output: what is wrong may stand behind a long path."""
+
 MAX_OUTPUT = 1000
+EVERY_LINE = 1000
+"""More lines than there are to say of any failure."""
+
 MAX_UNHEARD = 10
 """Failed jobs that are named before the output shows them: it takes a while until nothing more begins."""
 
@@ -39,10 +46,14 @@ class FailuresScreen(ListScreen):
     SCOPE = "failures"
     BINDINGS = bindings("failures")
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._down = 0
+        """Lines of the details that have been scrolled past."""
+
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """A list on top, the chosen cause or failure below."""
-        state, g = self.moment.state, self.glyphs
-        head = header.title(self.moment, width, g)
+        head = header.title(self.moment, width, self.glyphs)
         items = self._items()
         if not items and self.words:
             return [head, BLANK, (Part("none with these words", "text_dim"),)]
@@ -50,13 +61,40 @@ class FailuresScreen(ListScreen):
             return [head, BLANK, *self._nothing(width)]
         self.keep_chosen(len(items))
         lines = [head, *self._list(width, max(2, height // 3))]
-        picked, rows = items[self.chosen], height - len(lines)
+        return [*lines, *self._window(items[self.chosen], width, height - len(lines))]
+
+    def _window(self, picked: Item, width: int, rows: int) -> list[Line]:
+        """All about the chosen one that fits into `rows`; or all there is from the line on that was scrolled to."""
+        if not self._down:
+            return self._about(picked, width, rows)
+        every = self._about(picked, width, EVERY_LINE)
+        while every and not text_of(every[-1]).strip():
+            every.pop()
+        self._down = max(0, min(self._down, len(every) - rows))
+        return every[self._down :][:rows]
+
+    def _about(self, picked: Item, width: int, rows: int) -> list[Line]:
+        state, g = self.moment.state, self.glyphs
         if isinstance(picked, Failure):
-            return [*lines, BLANK, *failure_details(picked, width, rows - 1, g)]
+            return [BLANK, *failure_details(picked, width, rows - 1, g)]
         if isinstance(picked, KilledJob):
-            return [*lines, BLANK, *killed_details(picked, state, width, rows - 1, g)]
-        diagnosis = state.diagnosis or Diagnosis()
-        return [*lines, *failure_page.details(diagnosis, picked, self._keys(), width, rows, g)]
+            return [BLANK, *killed_details(picked, state, width, rows - 1, g)]
+        return failure_page.details(state.diagnosis or Diagnosis(), picked, self._keys(), width, rows, g)
+
+    def action_move(self, by: int) -> None:
+        """Choose another row, whose details begin at their top."""
+        self._down = 0
+        super().action_move(by)
+
+    def pick(self, target: str, *, again: bool) -> None:
+        """Choose the row that was clicked at."""
+        self._down = 0 if self.chosen != int(target) else self._down
+        super().pick(target, again=again)
+
+    def action_scroll_details(self, by: int) -> None:
+        """So many halves of a screen down in what is said of the chosen one."""
+        self._down = max(0, self._down + by * max(1, self.size.height // 3))
+        self.redraw()
 
     def _items(self) -> list[Item]:
         """What can be chosen, in the order of the screen: what was killed last, newest first."""
@@ -203,12 +241,14 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
     """The command and the first lines of output of one failure."""
     lines = [section("command", width, g)]
-    command = wrap(clean(failure.command) or "not known", width, min(COMMAND_LINES, max(1, rows // 3)))
+    most = MOST_COMMAND if rows >= EVERY_LINE - 1 else min(COMMAND_LINES, max(1, rows // 3))
+    command = wrap(clean(failure.command) or "not known", width, most)
     lines += [(Part(piece, "text_dim"),) for piece in command]
     lines.append(section("its output", width, g))
     for text in failure.excerpt:
         ink = "error" if "error" in text.lower() or text.startswith("FAILED") else "text"
-        lines.append((Part(elide_end(clean(text), width, g.ellipsis), ink),))
+        pieces = wrap(clean(text), width, MOST_ROWS) or [""]
+        lines += [(Part(piece, ink),) for piece in pieces]
     if not failure.excerpt:
         lines.append((Part("none", "text_dim"),))
     return lines[: max(0, rows)]

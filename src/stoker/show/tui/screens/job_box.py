@@ -9,35 +9,76 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
+from stoker.model.job_tree import ProcessTree
 from stoker.model.state import Job
+from stoker.model.text import clean
+from stoker.model.update import CommandRefused
 from stoker.show.tui.input import actions
 from stoker.show.tui.pages.job_details import details, last_details
 from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed
-from stoker.show.tui.screens.boxes import Box
+from stoker.show.tui.pages.process_tree import process_lines
+from stoker.show.tui.screens.boxes import ScrollingBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 
+ASK_SECONDS = 1.0
+"""Between two questions for the job's processes: as often as all else is drawn."""
 
-class JobBox(JobKeys, Box[None]):
+ASKING = "processes"
+
+
+class JobBox(JobKeys, ScrollingBox):
     """All about the job that was picked when it was opened, for as long as it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = actions.bindings_of(*JOB_ACTIONS)
 
     def __init__(self, job: Job) -> None:
-        super().__init__("job", self._details)
+        super().__init__("job")
         self._job = job
+        self._tree: ProcessTree | None = None
+        self._earlier: ProcessTree | None = None
+        self._no_tree = ""
+
+    def on_mount(self) -> None:
+        """Begin to ask for the job's processes."""
+        super().on_mount()
+        self._ask()
+        self.set_interval(ASK_SECONDS, self._ask)
+
+    def _ask(self) -> None:
+        """Ask, unless the last question is still open."""
+        if self._live is not None and not any(worker.group == ASKING for worker in self.workers):
+            self.run_worker(self._hear(), group=ASKING)
+
+    async def _hear(self) -> None:
+        """Take the answer, and have the next tick draw it; the first one is drawn at once."""
+        first = self._tree is None and not self._no_tree
+        try:
+            self._earlier, self._tree = self._tree, await self.viewer.source.processes(self._job.jid)
+        except CommandRefused as refusal:
+            self._earlier = self._tree = None
+            self._no_tree = str(refusal)
+        if first:
+            self.redraw()
 
     @property
     def _live(self) -> Job | None:
         """The job as it is now; None once its process has ended."""
         return self.viewer.moment.state.jobs.get(self._job.jid)
 
-    def _details(self, width: int) -> list[Line]:
+    def all_lines(self, width: int) -> list[Line]:
+        """What is known of the job, and its processes while it lives."""
         m, job = self.viewer.moment, self._live
         if job is None:
             return last_details(self._job, m.state, width)
         self._job = job
-        room = max(1, self.app.size.height - 4)  # the box's edges, a blank, and what can be done
-        return [*details(job, m.state, m.now, width, self.viewer.glyphs)[:room], BLANK, self._acts(job)]
+        lines = [*details(job, m.state, m.now, width, self.viewer.glyphs), BLANK]
+        if self._tree is not None:
+            return [*lines, *process_lines(self._tree, self._earlier, width, self.viewer.glyphs)]
+        return [*lines, (Part(f"processes: {clean(self._no_tree, 200)}", "text_dim"),)] if self._no_tree else lines
+
+    def last_lines(self) -> list[Line]:
+        """What can be done with the job."""
+        return [BLANK, self._acts(self._job)] if self._live is not None else []
 
     def _acts(self, job: Job) -> Line:
         """What can be done with the job, each a key and a place to click at; or why nothing can."""
@@ -48,10 +89,6 @@ class JobBox(JobKeys, Box[None]):
                 parts += [*aimed(words, f"key:{action.id}"), Part("   ")]
         why = viewer.why_not_job() if not parts else ""
         return tuple(parts) or (Part(why, "text_dim"),)
-
-    def hint(self, shown: int) -> str:  # noqa: ARG002
-        """How to leave."""
-        return "esc close"
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""

@@ -19,6 +19,7 @@ from stoker.show.tui.input import actions
 from stoker.show.tui.pages.lines import GAP, Line, Part, aimed, elide_end, fit, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import matches, plain_name
+from stoker.show.tui.screens.boxes import WHEEL_ROWS
 from stoker.show.tui.screens.entry_line import EntryLine
 from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.screens.viewer import Viewer, viewer_of
@@ -30,11 +31,8 @@ ALWAYS = ("stop", "detach", "help")
 
 T = TypeVar("T")
 
-LAST_IN_FOOTER = frozenset({"job.filter", "job.sort"})
+LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter"})
 """What the footer of a screen with many keys leaves to the help first."""
-
-WHEEL_ROWS = 3
-"""Lines that one notch of the wheel goes on: what most programs do."""
 
 
 class PageScreen(Screen[None]):

@@ -1,0 +1,62 @@
+"""The processes of one job as lines: each behind its parent, with what it works on and what it uses. Pure.
+
+Unaware of Textual and of who asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stoker.model.job_tree import MAX_NAME, MAX_TASK, Doing, ProcessRow, ProcessTree
+from stoker.model.text import clean
+from stoker.model.units import format_bytes
+from stoker.show.tui.pages.lines import Line, Part, elide_end, elide_middle, fit, pad, section, width_of
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+MOST_INDENT = 6
+"""Levels by which a process stands further to the right than the job's own; deeper ones stand below each other."""
+
+COLUMNS = (("memory", 9), ("cpu", 6), ("pid", 9))
+"""Headings behind the names, with their cells."""
+
+STATE_CELLS = 9
+WORDS: Mapping[Doing, str] = {"running": "running", "waiting": "waiting", "disk": "on disk", "stopped": "stopped"}
+INKS: Mapping[Doing, str] = {"running": "text", "waiting": "text_dim", "disk": "text", "stopped": "frozen"}
+
+
+def process_lines(tree: ProcessTree, before: ProcessTree | None, width: int, g: Glyphs) -> list[Line]:
+    """A heading and a line for each process; `before` is an earlier answer, from which follows how busy each is."""
+    tail = [Part(pad(title, cells, right=True), "text_dim") for title, cells in COLUMNS]
+    tail.append(Part("  " + pad("state", STATE_CELLS), "text_dim"))
+    lines = [section(f"processes {len(tree.rows) + tree.more}", width, g, tail)]
+    elsewhere = False
+    for row in tree.rows:
+        if row.hosted and not elsewhere:
+            elsewhere = True
+            lines.append(fit((Part("run for it by the compiler cache's server:", "text_dim"),), width))
+        lines.append(_line(row, _busy(row, tree, before), width, g))
+    if tree.more:
+        lines.append((Part(f"  +{tree.more} more", "text_dim"),))
+    return lines
+
+
+def _busy(row: ProcessRow, tree: ProcessTree, before: ProcessTree | None) -> float | None:
+    """Percent of one core since the answer before; None where that is not known."""
+    old = next((r for r in before.rows if (r.pid, r.name) == (row.pid, row.name)), None) if before is not None else None
+    if old is None or before is None or tree.at <= before.at:
+        return None
+    return max(0.0, 100 * (row.cpu - old.cpu) / (tree.at - before.at))
+
+
+def _line(row: ProcessRow, busy: float | None, width: int, g: Glyphs) -> Line:
+    ink = INKS[row.doing]
+    used = g.dash if busy is None else f"{busy:.0f} %"
+    texts = (format_bytes(row.rss) if row.rss else g.dash, used, str(row.pid))
+    tail = [Part(pad(text, cells, right=True), ink) for text, (_, cells) in zip(texts, COLUMNS, strict=True)]
+    tail.append(Part("  " + pad(WORDS[row.doing], STATE_CELLS), ink))
+    indent = "  " * min(MOST_INDENT, max(0, row.depth))
+    room = max(1, width - width_of(tail) - len(indent))
+    name = elide_end(clean(row.name, MAX_NAME), room, g.ellipsis)
+    task = elide_middle(clean(row.task, MAX_TASK), max(0, room - len(name) - 1), g.ellipsis)
+    what = (Part(indent + name, "text bold" if row.doing == "running" else ink), Part(f" {task}", "text_dim"))
+    return (*fit(what, width - width_of(tail)), *tail)
