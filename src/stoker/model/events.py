@@ -248,7 +248,8 @@ class JobFinished:
     the job, None where it learnt nothing; `stated` is how long the job was expected to take. `counted` is False where
     the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
     was recognised as this job's. `group` is its group in the scheduler's graph (SchedulerPlanned.after), None where no
-    plan knows it. `host` is the other machine that compiled it, empty where this one did.
+    plan knows it. `host` is the other machine that compiled it, empty where this one did. `archs` are the CPU
+    seconds of nvcc's passes by GPU architecture (`80`, `90a`), as far as they were seen.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -266,6 +267,7 @@ class JobFinished:
     counted: bool = True
     group: int | None = None
     host: str = ""
+    archs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

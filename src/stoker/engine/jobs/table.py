@@ -305,7 +305,7 @@ class JobTable:
             return replace(event, seconds=seconds)
         well = event.outcome != "failed"
         lesson = self._expected.finished(job.jid, event.output, event.tool, job.job.argv, well, seconds)
-        return replace(event, seconds=seconds, lesson=lesson)
+        return replace(event, seconds=seconds, lesson=lesson, archs=job.seen.archs)
 
     def _enter(self, job: ManagedJob, life: Life, clock: float) -> None:
         _require(life in NEXT[job.life], f"job {job.jid} cannot be {life.value}: it is {job.life.value}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import is_
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from stoker.model.remote import RemoteKind
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
 from stoker.sense.commands.remote_launchers import LAUNCHERS, sent_by
+from stoker.sense.proc.arch_meter import ArchMeter
 from stoker.sense.proc.containers import root_of
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted, HostedFinder, starts_server
 from stoker.sense.proc.phase import phase_of
@@ -97,6 +98,8 @@ class JobUse:
     """Processes of it that ask another machine to compile: they must not be stopped while they do."""
     works_here: bool = True
     """Whether anything of it works on this machine: all but such launchers, and what waits for them."""
+    archs: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of nvcc's passes so far, by GPU architecture (arch_meter.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ class JobTracker:
         self._newborn: set[Key] = set()
         self._held_schedulers: set[Key] = set()
         self._hosted_finder = HostedFinder(proc_root)
+        self._arch_meter = ArchMeter(proc_root)
         self._hosted: dict[Key, tuple[Key, int]] = {}
         self._spent: dict[Key, int] = {}
         self._still: dict[Key, list[Process]] = {}
@@ -297,6 +301,7 @@ class JobTracker:
             next((LAUNCHERS[p.comm] for p in launchers if p.comm in LAUNCHERS), job.sends),
             tuple((p.pid, p.start_ticks) for p in launchers),
             works,
+            self._arch_meter.measure(job.key, both, now),
         )
 
     def _launches(self, job: JobProcess, process: Process) -> bool:
@@ -314,6 +319,7 @@ class JobTracker:
             del self._ticks[key]
         for key in [k for k in self._spent if k not in alive]:
             del self._spent[key]
+        self._arch_meter.forget_all_but(alive)
 
 
 def _tree(
