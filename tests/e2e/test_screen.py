@@ -502,3 +502,26 @@ def test_a_viewer_that_nobody_can_see_ends_even_where_hang_ups_are_ignored(
         signal.signal(signal.SIGHUP, handler)
     terminal.wait_for(three_of_seven)
     terminal.hang_up()  # fails by its patience: the viewer goes on at 90 % of a core
+
+
+@pytest.mark.long
+def test_the_builds_of_a_folder_are_listed_looked_at_and_compared(stoker: Stoker, open_terminal: Open) -> None:
+    folder = write_ninja(stoker.root, [("a.o", "touch a.o")])
+    builds = []
+    for _ in range(2):
+        (folder / "a.o").unlink(missing_ok=True)
+        builds.append(stoker.detach("ninja", cwd=folder))
+        assert stoker.ended(builds[-1])["state"] == "done"
+    terminal = open_terminal("history")
+    terminal.wait_for(lambda screen: all(build[-4:] in screen for build in builds))
+    terminal.send(ENTER)
+    terminal.wait_for("CPU time")
+    terminal.send(ESCAPE)
+    terminal.wait_for("2 builds of")
+    terminal.send(" jc")
+    terminal.wait_for("in all")
+    terminal.send("q")
+    assert terminal.wait() == 0
+    assert harmful(terminal.raw) == []
+    plain = stoker.run("history", "--builds", cwd=folder).stdout.decode()
+    assert all(build[-4:] in plain for build in builds)

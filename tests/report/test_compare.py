@@ -132,3 +132,24 @@ def test_two_runs_of_one_build_are_alike_and_a_slower_flag_shows(stoker: Stoker,
     slower = stoker.run("compare", first, ",".join(found["-O2"]), "--fail-above", "5%", "--json")
     assert "cpu_seconds" in json.loads(slower.stdout)["regressed"], slower.stdout
     assert slower.returncode == 1
+
+
+def test_jobs_are_counted_as_everywhere_else() -> None:
+    """Two attempts at a job are one job that was made."""
+    ends: list[ev.Event] = [
+        ev.JobFinished(1, 1, "a.o", "cxx", 5.0, "failed"),
+        ev.JobKilled("a.o", "memory", jid=1),
+        ev.JobFinished(2, 1, "a.o", "cxx", 5.0, "ok", cpu_seconds=4.0),
+    ]
+    build = build_of([*(ev.JobStarted(n, 1, n, "a.o", "cxx", 1004.0) for n in (1, 2)), *ends])
+    (jobs,) = [c for c in compare([build], [build], 0.05).totals if c.figure == "jobs"]
+    assert jobs.before == jobs.after == 1
+
+
+def test_each_job_has_all_of_its_runs() -> None:
+    found = compare([run(10), run(11)], [run(20), run(21)], 0.05)
+    (pair,) = found.pairs
+    assert (pair.job, pair.verdict) == ("a.o", "worse")
+    assert pair.cpu.share == pytest.approx(20.5 / 10.5 - 1)
+    assert [one["cpu_seconds"] for one in (*pair.before, *pair.after)] == [10, 11, 20, 21]
+    assert found.names == (("b-1", "b-1"), ("b-1", "b-1"))

@@ -133,3 +133,10 @@ def test_no_time_runs_backwards_in_any_journal(events: list[ev.Event], every: fl
         assert job.waiting >= 0
         assert all(a < b <= job.ended for a, b in job.stops)
     assert build.seconds >= 0
+
+
+def test_the_cpu_time_of_what_ended_before_it_was_looked_at_is_not_known() -> None:
+    start, end = ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0), ev.JobFinished(1, 1, "a.o", "cxx", 0.2, "ok", 0, 0.0)
+    assert build_of([start, end]).jobs[0].cpu is None
+    idle = sampled(JobSample(1, 300, 0.0, "sleep"))
+    assert build_of([start, idle, idle, end]).jobs[0].cpu == 0.0

@@ -71,7 +71,7 @@ async def shown(
         yield app, pilot
 
 
-async def settle(pilot: Pilot[int]) -> None:
+async def settle(pilot: Pilot[Any]) -> None:
     """Until workers and drawing have had their turn."""
     for _ in range(3):
         await pilot.pause()

@@ -88,6 +88,11 @@ def screen(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--plain", action="store_true", help="plain lines: the build's output and a narration")
     group.add_argument("--json", action="store_true", help="one JSON status a line, for programs")
+    theme(parser)
+
+
+def theme(parser: argparse.ArgumentParser) -> None:
+    """`--theme` of what shows a full screen."""
     parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
 
 

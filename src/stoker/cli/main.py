@@ -172,7 +172,7 @@ COMMANDS = {
     "compare": "what changed between two builds, or several runs of each",
     "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",
     "simulate": "run a build on paper: any policy, any memory, any cores",
-    "history": "what jobs took in earlier builds; --builds: the builds of this folder",
+    "history": "the builds of this folder, and what jobs took in them",
     "profiles": "how projects are built: list, show or check",
     "rules": "the failures that diagnose knows: check your own, or try them on a log",
     "themes": "list or check the colour themes",

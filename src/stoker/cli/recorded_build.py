@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.which_build import find
+from stoker.config.paths import BuildPaths
 from stoker.model.text import clean
 from stoker.record.builds import final_state
 from stoker.record.compiler_traces import compiler_trace
-from stoker.record.journal_reader import JournalReader
+from stoker.record.journal_reader import JournalReader, may_be_journal
 from stoker.record.whole_file import whole_file
 from stoker.report.paper import NothingRanError, PaperBuild, on_paper
 from stoker.report.recorded import RecordedBuild, Recorder
@@ -32,30 +33,42 @@ def load(wanted: str | None) -> RecordedBuild:
     paths = None if path is not None and path.is_file() else find(wanted)
     journal = paths.journal if paths is not None else path
     assert journal is not None  # noqa: S101  (`find` raises where there is none)
+    with progress(f"reading {journal}") as far:
+        return read_build(journal, paths, far)
+
+
+def read_build(journal: Path, paths: BuildPaths | None, far: Callable[[float], None]) -> RecordedBuild:
+    """Return the build that a journal holds, with what the files of its folder know beside. Raises as `load` does."""
     reader = JournalReader(journal, follow_links=paths is None)
     recorder = Recorder()
-    with progress(f"reading {journal}") as far:
-        size = max(1, journal.stat().st_size)
-        for count, record in enumerate(reader):
-            recorder.hear(record)
-            if count % RECORDS_BETWEEN == 0:
-                far(reader.offset / size)
+    size = max(1, journal.stat().st_size)
+    for count, record in enumerate(reader):
+        recorder.hear(record)
+        if count % RECORDS_BETWEEN == 0:
+            far(reader.offset / size)
     if not recorder.state.id:
+        if not may_be_journal(journal):
+            raise CliError(f"{journal} is no journal; 'stoker ls' shows the builds", FAILURE)
         raise CliError(f"{journal} holds no build yet; try again when it has begun", FAILURE)
     return recorder.value(final_state(paths) if paths is not None else None)
 
 
 def time_traces(build: RecordedBuild) -> Iterator[TimeTrace]:
     """Yield what compilers have written of their own time beside what they made."""
+    with progress("reading compilers' traces") as far:
+        yield from read_traces(build, far)
+
+
+def read_traces(build: RecordedBuild, far: Callable[[float], None]) -> Iterator[TimeTrace]:
+    """Yield the same; `far` hears how far it is."""
     folders = {s.sid: s.directory for s in build.schedulers}
     jobs = [job for job in build.jobs if job.tool in ("cxx", "nvcc") and job.began is not None and job.sid in folders]
-    with progress("reading compilers' traces") as far:
-        for number, job in enumerate(jobs):
-            data = compiler_trace(folders[job.sid], job.output, job.began or job.born)
-            found = time_trace(job, data) if data is not None else None
-            if found is not None:
-                yield found
-            far(number / len(jobs))
+    for number, job in enumerate(jobs):
+        data = compiler_trace(folders[job.sid], job.output, job.began or job.born)
+        found = time_trace(job, data) if data is not None else None
+        if found is not None:
+            yield found
+        far(number / len(jobs))
 
 
 def paper_of(build: RecordedBuild) -> PaperBuild:
@@ -99,6 +112,11 @@ def progress(what: str) -> Iterator[FarMeter]:
         yield meter
     finally:
         meter.end()
+
+
+def part_of(far: Callable[[float], None], number: int, parts: int) -> Callable[[float], None]:
+    """Return what is called with how far one of several equal parts is, and calls `far` with how far all is."""
+    return lambda share: far((number + share) / parts)
 
 
 def write_out(parts: Iterable[str], path: Path | None) -> None:

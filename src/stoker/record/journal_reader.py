@@ -97,6 +97,15 @@ def read_journal(path: Path) -> JournalReader:
     return JournalReader(path)
 
 
+def may_be_journal(path: Path) -> bool:
+    """Return whether a file is empty or begins as a journal does, be its first line whole or not."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1) in (b"", b"{")
+    except OSError:
+        return False
+
+
 def read_kinds(path: Path, *kinds: type[Event]) -> Iterator[Record]:
     """Yield the records of these kinds, in order. Most lines are samples: others are passed over undecoded."""
     marks = tuple(b'"type":"%b"' % kind.kind.encode() for kind in kinds)

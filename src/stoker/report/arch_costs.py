@@ -1,6 +1,7 @@
 """What each GPU architecture costs in a recorded build: compile time and device code, and so what leaving it out saves.
 
-Pure. Time is known where nvcc wrote its own traces, bytes where the build was verified.
+Pure. Time is known exactly where nvcc wrote its own traces, else by what was seen of its passes while they ran; bytes
+where the build was verified.
 """
 
 from __future__ import annotations
@@ -9,9 +10,30 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stoker.model.state import BuildState
+from stoker.model.units import format_bytes, format_duration
+from stoker.report.recorded import RecordedBuild
+
+MAX_ARCHS = 100
+
+LEAST_SEEN = 2.0
+"""CPU seconds of a job and architecture, on average, below which what was seen once a second says little."""
+
+LEAST_SHARE = 0.5
+"""Share of the CUDA jobs in which passes must have been seen."""
+
+TRACED = "Time by nvcc's own traces (device_time)."
+SAMPLED = (
+    "CPU time of cicc and ptxas as seen once a second, in {seen} of {jobs} CUDA jobs; preprocessing is left out, "
+    "and passes shorter than a second may be missed or counted with the one before. "
+    "device_time: true in a profile is exact."
+)
+TOO_SHORT = (
+    "The passes of nvcc were too short to be seen often enough once a second; device_time: true in a profile "
+    "measures them."
+)
 
 _NUMBER = re.compile(r"(\d{2,3}[af]?)$")
+_ARCH = re.compile(r"\d{2,3}[af]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +45,65 @@ class ArchCost:
     size: int | None
 
 
-def arch_costs(state: BuildState, seconds: Mapping[str, float]) -> list[ArchCost]:
-    """Return the cost of each architecture, in their order; `seconds` are those of compilers (time_traces.py)."""
+@dataclass(frozen=True, slots=True)
+class ArchCosts:
+    """All architectures of a build, in their order, and how that was measured. `cpu` is the CPU time of all jobs, of
+    which theirs is a part; None where their time is another, that of the clock."""
+
+    costs: tuple[ArchCost, ...] = ()
+    how: str = ""
+    cpu: float | None = None
+
+
+def arch_costs(build: RecordedBuild, traced: Mapping[str, float]) -> ArchCosts:
+    """Return the cost of each architecture; `traced` are seconds by nvcc's own traces (time_traces.py), and go before
+    what was seen."""
     sizes: dict[str, int] = {}
-    for file in state.verification.files if state.verification is not None else ():
+    report = build.state.verification
+    for file in report.files if report is not None else ():
         for held in file.archs:
             match = _NUMBER.search(held.arch)
             arch = match[1] if match else held.arch
             sizes[arch] = sizes.get(arch, 0) + held.bytes
-    names = sorted({*sizes, *seconds}, key=lambda arch: (len(arch.rstrip("af")), arch))
-    return [ArchCost(arch, seconds.get(arch), sizes.get(arch)) for arch in names]
+    seen, how = ({}, TRACED) if traced else _seen(build)
+    seconds = traced or seen
+    names = sorted({*sizes, *seconds}, key=lambda arch: (len(arch.rstrip("af")), arch))[:MAX_ARCHS]
+    cpu = sum(job.cpu or 0.0 for job in build.jobs) if seen else None
+    return ArchCosts(tuple(ArchCost(arch, seconds.get(arch), sizes.get(arch)) for arch in names), how, cpu)
+
+
+def _seen(build: RecordedBuild) -> tuple[dict[str, float], str]:
+    """Return what was seen of nvcc's passes, and how well; nothing where that is too little to go by."""
+    jobs = [job for job in build.jobs if job.archs or (job.tool == "nvcc" and job.began is not None)]
+    having = [job for job in jobs if job.archs]
+    seconds: dict[str, float] = {}
+    parts = 0
+    for job in having:
+        for arch, cpu in job.archs:
+            if _ARCH.fullmatch(arch) and (arch in seconds or len(seconds) < MAX_ARCHS):
+                seconds[arch] = seconds.get(arch, 0.0) + max(0.0, cpu)
+                parts += 1
+    if not jobs:
+        return {}, ""
+    if len(having) < LEAST_SHARE * len(jobs) or sum(seconds.values()) < LEAST_SEEN * parts:
+        return {}, TOO_SHORT
+    return seconds, SAMPLED.format(seen=len(having), jobs=len(jobs))
+
+
+def cost_rows(found: ArchCosts) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headings and rows of a table: what leaving each architecture out would save."""
+    head = ("leaving out", "saves compile time", "of all jobs' CPU time", "saves device code")
+    rows = tuple(
+        (
+            cost.arch,
+            "" if cost.seconds is None else format_duration(cost.seconds),
+            _share(cost.seconds, found.cpu),
+            "" if cost.size is None else format_bytes(cost.size),
+        )
+        for cost in found.costs
+    )
+    return head, rows
+
+
+def _share(seconds: float | None, cpu: float | None) -> str:
+    return "" if seconds is None or not cpu else f"{100 * seconds / cpu:.0f} %"

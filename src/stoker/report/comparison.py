@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from stoker.model.progress import progress_of
+from stoker.model.text import clean
 from stoker.report.recorded import RecordedBuild
 
 Verdict = Literal["same", "worse", "better", "unknown"]
 """unknown: too few runs, or it was measured on one side only."""
+
+Run = Mapping[str, float | None]
+"""What one run took, by figure."""
+
+_GRAVEST: tuple[Verdict, ...] = ("worse", "better", "unknown")
 
 LEAST_RUNS = 2
 """Runs of each side that show noise."""
@@ -30,9 +37,16 @@ NOT_JUDGED = ("jobs", "level", "pace")
 """Figures that say what was built and how: neither more nor less is better."""
 
 
+USUAL_CHANGE = 0.05
+"""The share above which something has changed, where none is given."""
+
 PACE_COSTS = {"seconds": 1.0, "cpu_seconds": 0.12}
 """By how much of it a figure grows where a job gets so much less of a core than it might: time by all of it. CPU time
 grew by a fifth where it was a third (g++ 12 on two cores that others used too), as caches are shared."""
+
+
+class UnfitError(ValueError):
+    """These builds cannot be compared; the message is one line that names the one and says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +68,37 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class JobPair:
+    """One job on both sides: what it took in each run, and what changed. None where a run has no such figure."""
+
+    job: str
+    seconds: Change
+    cpu: Change
+    memory: Change
+    before: tuple[Run, ...]
+    after: tuple[Run, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The graver of those of its CPU time and its memory."""
+        verdicts = (self.cpu.verdict, self.memory.verdict)
+        return next((v for v in _GRAVEST if v in verdicts), "same")
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed: in all, and of jobs those that did, the largest change first. Jobs of one side only are named."""
+    """What changed: in all, and of jobs those that did, the largest change first. Jobs of one side only are named.
+
+    `pairs` are all jobs of both sides, and `names` the builds of either.
+    """
 
     runs: tuple[int, int]
     totals: tuple[Change, ...]
     jobs: tuple[Change, ...]
     gone: tuple[str, ...]
     new: tuple[str, ...]
+    pairs: tuple[JobPair, ...] = ()
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def regressed(self) -> tuple[Change, ...]:
@@ -78,18 +115,49 @@ def compare(before: Sequence[RecordedBuild], after: Sequence[RecordedBuild], abo
         _change(name, *([f[name] for f in side] for side in sides), above=slack[name], judged=name not in NOT_JUDGED)
         for name in FIGURES
     ]
-    changed: list[Change] = []
     by_job = [_by_job(side) for side in (before, after)]
-    both = [output for output in by_job[0] if output in by_job[1]]
-    for output in both:
-        for figure, least in (("cpu_seconds", LEAST_SECONDS), ("peak_bytes", LEAST_BYTES)):
-            values = [[run[figure] for run in side[output]] for side in by_job]
-            if max(v or 0.0 for side in values for v in side) >= least:
-                changed.append(_change(figure, *values, above=slack[figure], job=output))
-    moved = [c for c in changed if c.verdict in ("worse", "better")]
+    pairs = tuple(
+        _pair(output, by_job[0][output], by_job[1][output], slack) for output in by_job[0] if output in by_job[1]
+    )
+    moved = [c for pair in pairs for c in (pair.cpu, pair.memory) if c.verdict in ("worse", "better")]
     moved.sort(key=lambda c: abs((c.after or 0) - (c.before or 0)) / (c.before or 1), reverse=True)
     gone, new = (tuple(o for o in by_job[a] if o not in by_job[1 - a]) for a in (0, 1))
-    return Comparison((len(before), len(after)), tuple(totals), tuple(moved), gone, new)
+    names = (tuple(build.state.id for build in before), tuple(build.state.id for build in after))
+    return Comparison((len(before), len(after)), tuple(totals), tuple(moved), gone, new, pairs, names)
+
+
+def _pair(job: str, before: Sequence[Run], after: Sequence[Run], slack: Mapping[str, float]) -> JobPair:
+    """Hold a job's runs against each other. Its time depends on who runs beside it, so that is not judged."""
+
+    def change(figure: str, least: float, *, judged: bool = True) -> Change:
+        values = [[run[figure] for run in side] for side in (before, after)]
+        weighs = max(v or 0.0 for side in values for v in side) >= least
+        return _change(figure, *values, above=slack[figure], judged=judged and weighs, job=job)
+
+    return JobPair(
+        job,
+        change("seconds", 0.0, judged=False),
+        change("cpu_seconds", LEAST_SECONDS),
+        change("peak_bytes", LEAST_BYTES),
+        tuple(before),
+        tuple(after),
+    )
+
+
+def check_side(builds: Iterable[RecordedBuild]) -> None:
+    """Check that each run of a side is there once, and ended well: what failed took less of everything.
+
+    Raises UnfitError.
+    """
+    seen: set[str] = set()
+    for build in builds:
+        name, code = clean(build.state.id, 80), build.state.exit_code
+        if code != 0:
+            how = "has no exit status" if code is None else f"ended with status {code}"
+            raise UnfitError(f"{name} {how}; only builds that ended well can be compared")
+        if name in seen:
+            raise UnfitError(f"{name} is named twice; a run counts once")
+        seen.add(name)
 
 
 def figures(build: RecordedBuild) -> dict[str, float | None]:
@@ -103,7 +171,7 @@ def figures(build: RecordedBuild) -> dict[str, float | None]:
         "peak_bytes": float(build.state.memory.build_peak),
         "cache_hits": None if cache is None or cache.rate is None else 100 * cache.rate,
         "killed": float(sum(job.fate == "killed" for job in jobs)),
-        "jobs": float(len(jobs)),
+        "jobs": float(progress_of(build.state).finished),
         "level": sum(n * span for n, span in running) / seconds if seconds else None,
         "pace": 100 * sum(s.cpu for s in build.speeds) / spent if (spent := sum(n * s for n, s in running)) else None,
     }
@@ -121,8 +189,6 @@ FIGURES: Mapping[str, str] = {
 }
 """What is compared, and in words."""
 
-Run = Mapping[str, float | None]
-
 
 def _busier(before: Sequence[float | None], after: Sequence[float | None]) -> float:
     """Return by how much more of a core a job got on the side that had more: 1.0 is twice as much."""
@@ -136,7 +202,7 @@ def _by_job(side: Iterable[RecordedBuild]) -> dict[str, list[Run]]:
     for build in side:
         for job in build.jobs:
             if job.fate == "ok":
-                run = {"cpu_seconds": job.cpu, "peak_bytes": float(job.peak) or None}
+                run = {"seconds": job.seconds, "cpu_seconds": job.cpu, "peak_bytes": float(job.peak) or None}
                 found.setdefault(job.output, []).append(run)
     return found
 

@@ -21,6 +21,9 @@ MAX_JOBS = 100_000
 MAX_POINTS = 96
 """Points of one job's memory; when there are twice as many, each two become one."""
 
+MAX_ARCHS = 40
+"""GPU architectures of one job that are kept."""
+
 MAX_STOPS = 100
 """Times that a job was frozen, as far as they are kept one by one."""
 
@@ -42,7 +45,8 @@ class JobRecord:
     """One job, from its birth to its end. `jid` is None where it was too short to be seen, and `began`, when it was let
     go, where it never ran. `cpu` is None where nobody measured. `stops` are the stretches in which it was frozen;
     `waited` is for how many seconds it stood still, by cause (events.WaitCause). `group` is its group in the graph.
-    `expected` and `lasts` are the peak and the CPU seconds that stoker expected of it when it was let go."""
+    `expected` and `lasts` are the peak and the CPU seconds that stoker expected of it when it was let go. `archs` are
+    the CPU seconds of nvcc's passes by GPU architecture, as far as they were seen."""
 
     jid: int | None
     sid: int
@@ -62,6 +66,7 @@ class JobRecord:
     group: int | None = None
     expected: int | None = None
     lasts: float | None = None
+    archs: tuple[tuple[str, float], ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -218,7 +223,7 @@ def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | Non
     job.explain("", ended)
     peak = max([(e.peak_rss if e is not None else None) or 0, *(p.rss for p in job.points)])
     lesson = e.lesson if e is not None else None
-    measured = e.cpu_seconds if e is not None else None
+    measured = (e.cpu_seconds if e is not None else None) or None  # 0.0: it had ended before it was looked at
     return JobRecord(
         job.jid or None,
         job.sid,
@@ -237,6 +242,7 @@ def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | Non
         group=e.group if e is not None else None,
         expected=job.expected,
         lasts=job.lasts,
+        archs=tuple(e.archs.items())[:MAX_ARCHS] if e is not None else (),
     )
 
 

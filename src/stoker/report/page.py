@@ -13,13 +13,15 @@ from typing import Any
 from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.units import format_bytes, format_duration
-from stoker.report.arch_costs import ArchCost
+from stoker.report.arch_costs import ArchCosts, cost_rows
 from stoker.report.charts import gantt, jobs_chart, memory_chart
 from stoker.report.critical_path import critical_path
 from stoker.report.html import Figure, cards, document, folded, paragraph, section, table
 from stoker.report.job_records import JobRecord
 from stoker.report.phases import phases, targets, together, waits
 from stoker.report.recorded import RecordedBuild
+from stoker.report.summary import STOKER, cpu_text, size
+from stoker.report.wait_causes import cause_in_words
 from stoker.report.whatif import WhatIf
 from stoker.show import killed_text, verification_text
 from stoker.show.cache_text import closing_lines
@@ -30,9 +32,6 @@ MOST_JOBS = 20
 MOST_DECISIONS = 1000
 """Decisions that are listed; the export has all."""
 
-STOKER = ("governor", "engine")
-"""Who decides, where no person does (events.Decided)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Extras:
@@ -41,7 +40,7 @@ class Extras:
     on_paper: Sequence[WhatIf] = ()
     on_paper_note: str = ""
     templates: Sequence[tuple[str, float, int]] = ()
-    archs: Sequence[ArchCost] = field(default_factory=tuple)
+    archs: ArchCosts = field(default_factory=ArchCosts)
 
 
 def page(build: RecordedBuild, extras: Extras | None = None) -> str:
@@ -117,7 +116,7 @@ def _clock(build: RecordedBuild, time: float) -> str:
 
 
 def _waits(build: RecordedBuild) -> str:
-    rows = [(_CAUSES.get(cause, cause), format_duration(seconds), count) for cause, seconds, count in waits(build.jobs)]
+    rows = [(cause_in_words(cause), format_duration(seconds), count) for cause, seconds, count in waits(build.jobs)]
     return folded("What jobs waited for", table(("cause", "seconds of all jobs", "jobs"), rows, (1, 2)))
 
 
@@ -156,7 +155,7 @@ def _killed_and_lost(build: RecordedBuild) -> tuple[int, str]:
 
 def _phases(build: RecordedBuild) -> str:
     rows = [
-        (p.name, p.jobs or "", format_duration(p.seconds), format_duration(p.cpu) if p.jobs else "", _size(p.peak))
+        (p.name, p.jobs or "", format_duration(p.seconds), format_duration(p.cpu) if p.jobs else "", size(p.peak))
         for p in phases(build)
     ]
     steps = [
@@ -174,12 +173,8 @@ def _phases(build: RecordedBuild) -> str:
 
 
 def _targets(build: RecordedBuild) -> str:
-    rows = [(p.name, p.jobs, format_duration(p.seconds), format_duration(p.cpu), _size(p.peak)) for p in targets(build)]
+    rows = [(p.name, p.jobs, format_duration(p.seconds), format_duration(p.cpu), size(p.peak)) for p in targets(build)]
     return folded("Compiles by target", table(("target", "jobs", "for", "CPU time", "largest"), rows, (1, 2, 3, 4)))
-
-
-def _size(size: int) -> str:
-    return format_bytes(size) if size else ""
 
 
 def _ranked(build: RecordedBuild, jobs: Sequence[JobRecord]) -> str:
@@ -187,8 +182,8 @@ def _ranked(build: RecordedBuild, jobs: Sequence[JobRecord]) -> str:
         (
             job.output,
             format_duration(job.seconds),
-            "" if job.cpu is None else format_duration(job.cpu),
-            _size(job.peak),
+            cpu_text(job),
+            size(job.peak),
             format_duration(job.waiting),
             _clock(build, job.began or job.born),
             job.fate,
@@ -201,7 +196,7 @@ def _ranked(build: RecordedBuild, jobs: Sequence[JobRecord]) -> str:
 
 def _killed(build: RecordedBuild) -> str:
     rows = [
-        (_clock(build, j.ended), j.output, j.killed_by, format_duration(j.seconds), _size(j.peak))
+        (_clock(build, j.ended), j.output, j.killed_by, format_duration(j.seconds), size(j.peak))
         for j in build.jobs
         if j.fate == "killed"
     ]
@@ -229,15 +224,8 @@ def _verification(state: BuildState) -> str:
 
 
 def _archs(extras: Extras) -> str:
-    rows = [
-        (
-            a.arch,
-            "" if a.seconds is None else format_duration(a.seconds),
-            "" if a.size is None else format_bytes(a.size),
-        )
-        for a in extras.archs
-    ]
-    return table(("leaving out", "saves compile time", "saves device code"), rows, (1, 2))
+    head, rows = cost_rows(extras.archs)
+    return table(head, rows, range(1, len(head))) + (paragraph(extras.archs.how, "dim") if rows else "")
 
 
 def _templates(extras: Extras) -> str:
@@ -298,18 +286,3 @@ def _tools(build: RecordedBuild) -> Iterable[Sequence[object]]:
     passes = sorted({p.phase for job in build.jobs for p in job.points if p.phase})
     if passes:
         yield ("seen at work", ", ".join(passes[:MOST_JOBS]))
-
-
-_CAUSES = {
-    "place": "a place",
-    "memory": "memory for itself",
-    "room": "memory kept for a job before it",
-    "pressure": "less pressure on memory",
-    "level": "a person's level",
-    "paused": "a person's pause",
-    "alone": "a job that runs alone",
-    "person": "a person, who froze it",
-    "rest": "the effect of the last freeze",
-    "unknown": "the first job of an unknown kind",
-}
-"""Causes of waiting in words (events.WaitCause)."""

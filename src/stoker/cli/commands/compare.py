@@ -7,18 +7,26 @@ import json
 import math
 from dataclasses import asdict
 
+from stoker.cli import arguments
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.recorded_build import load
+from stoker.cli.recorded_screens import full_screen_fits, show_comparison
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration
-from stoker.report.comparison import FIGURES, LEAST_RUNS, Change, Comparison, compare
+from stoker.report.comparison import (
+    FIGURES,
+    LEAST_RUNS,
+    USUAL_CHANGE,
+    Change,
+    Comparison,
+    UnfitError,
+    check_side,
+    compare,
+)
 from stoker.report.recorded import RecordedBuild
+from stoker.show.comparison_text import figure_text, share_text
 
 MOST_RUNS, MOST_JOBS = 50, 20
 """Runs of one side that are read, and jobs that are listed."""
-
-USUAL = 0.05
-"""The share above which something has changed, where none is given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="5%",
         help=f"exit with {FAILURE} if time, CPU time, memory, kills or misses grew by more, above noise",
     )
+    parser.add_argument("--plain", action="store_true", help="print it, also on a terminal")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
+    arguments.theme(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare and print; 1 if something became worse and that was asked."""
+    """Compare and print, or show it on a terminal; 1 if something became worse and that was asked."""
+    if full_screen_fits() and not (args.plain or args.json or args.fail_above is not None):
+        return show_comparison(_runs(args.before), _runs(args.after), args.theme)
     sides = [_side(words) for words in (args.before, args.after)]
-    found = compare(sides[0], sides[1], USUAL if args.fail_above is None else args.fail_above)
+    found = compare(sides[0], sides[1], USUAL_CHANGE if args.fail_above is None else args.fail_above)
     if args.fail_above is not None and min(found.runs) < LEAST_RUNS:
         raise CliError("one run shows no noise; give two or more of each side, as A1,A2 B1,B2")
     print(json.dumps(_as_json(found)) if args.json else "\n".join(_lines(found)))
@@ -46,17 +58,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _side(words: str) -> list[RecordedBuild]:
-    """The runs of a side, each once and ended well: what failed took less of everything."""
+    """The runs of a side, each once and ended well."""
     builds = [load(one) for one in _runs(words)]
-    seen: set[str] = set()
-    for build in builds:
-        name, code = clean(build.state.id, 80), build.state.exit_code
-        if code != 0:
-            how = "has no exit status" if code is None else f"ended with status {code}"
-            raise CliError(f"{name} {how}; only builds that ended well can be compared")
-        if name in seen:
-            raise CliError(f"{name} is named twice; a run counts once")
-        seen.add(name)
+    try:
+        check_side(builds)
+    except UnfitError as err:
+        raise CliError(str(err)) from err
     return builds
 
 
@@ -107,16 +114,8 @@ def _lines(found: Comparison) -> list[str]:
 
 
 def _sides(change: Change) -> str:
-    share = "" if change.share is None else f"{100 * change.share:+.0f} %"
+    share = share_text(change)
     word = "" if change.verdict in ("same", "unknown") else f"  {change.verdict}"
-    return f"{_value(change.figure, change.before):>12}{_value(change.figure, change.after):>12}{share:>9}{word}"
-
-
-def _value(figure: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if figure == "peak_bytes":
-        return format_bytes(value)
-    if figure.endswith("seconds"):
-        return format_duration(value) if value >= 60 else f"{value:.1f} s"
-    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+    return (
+        f"{figure_text(change.figure, change.before):>12}{figure_text(change.figure, change.after):>12}{share:>9}{word}"
+    )

@@ -10,8 +10,10 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from stoker.cli import arguments
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.recorded_build import progress
+from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration, format_share
@@ -27,21 +29,28 @@ HEAVIEST = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker history`."""
     parser.add_argument(
-        "-n", type=int, default=HEAVIEST, metavar="N", help=f"heaviest jobs to show (default: {HEAVIEST})"
+        "-n", type=int, metavar="N", help=f"the jobs remembered, and the N heaviest of them (default: {HEAVIEST})"
     )
     parser.add_argument(
         "--builds",
         action="store_true",
-        help="instead: the builds of this folder, and how long each took beside those before",
+        help="the builds of this folder, and how long each took beside those before",
     )
+    parser.add_argument("--plain", action="store_true", help="print it, also on a terminal")
     parser.add_argument("--forget", action="store_true", help="empty it: the next build begins with what classes say")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
+    arguments.theme(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show what is remembered, or forget it; 1 if something was wrong with the file."""
-    if args.n < 0:
+    """On a terminal, show the builds; else print them, or what is remembered of jobs, or forget that.
+
+    1 if something was wrong with the file.
+    """
+    if args.n is not None and args.n < 0:
         raise CliError(f"-n {args.n}: a number of jobs, 0 or more")
+    if full_screen_fits() and not (args.plain or args.json or args.forget or args.n is not None):
+        return show_history(args.theme)
     if args.builds:
         return _builds(as_json=args.json)
     path = history_path()
@@ -50,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     history = History(path)
     try:
         forgotten = history.forget() if args.forget else None
-        known = history.known(args.n)
+        known = history.known(HEAVIEST if args.n is None else args.n)
         notes = history.take_notes()
     finally:
         history.close()
@@ -93,8 +102,8 @@ def _build_line(line: TrendLine) -> str:
     share = "" if line.share is None else f"x{line.share:.2f}"
     hits = "" if line.cache_hits is None else format_share(line.cache_hits)
     return (
-        f"{began}  {clean(line.id)[-4:]}  {format_duration(line.seconds):>8}  {share:>6}  {line.jobs:>6}"
-        f"  {format_bytes(line.peak):>9}  {hits:>5}  {line.outcome:<7}  {clean(' '.join(line.command), 60)}"
+        f"{began}  {clean(line.id)[-4:]}  {format_duration(line.seconds):>8}  {share:>6}  {line.jobs or 0:>6}"
+        f"  {format_bytes(line.peak or 0):>9}  {hits:>5}  {line.outcome:<7}  {clean(' '.join(line.command), 60)}"
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 
+from stoker.cli import arguments
 from stoker.cli.commands.ls import LEAST_COMMAND, cells_of, headings
 from stoker.cli.errors import USAGE, CliError
 from stoker.cli.narration import say
@@ -26,7 +27,7 @@ PADDING = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker home`."""
-    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
+    arguments.theme(parser)
 
 
 def run(args: argparse.Namespace) -> int:

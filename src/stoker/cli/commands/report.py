@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 def _extras(build: RecordedBuild, *, paper: bool) -> Extras:
     """What is not in the journal itself, or takes a while to work out."""
     traces = list(time_traces(build))
-    archs = arch_costs(build.state, arch_seconds(traces))
+    archs = arch_costs(build, arch_seconds(traces))
     longest = templates(traces)[:MOST_TEMPLATES]
     if not paper:
         return Extras(templates=longest, archs=archs)

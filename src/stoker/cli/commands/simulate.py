@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.recorded_build import load, paper_of, progress
+from stoker.cli.recorded_build import load, paper_of, part_of, progress
 from stoker.model.units import format_bytes, format_duration, parse_size
 from stoker.report.paper import PaperBuild
 from stoker.report.whatif import note
@@ -115,11 +115,6 @@ def _write(jobs: Iterable[TraceJob], path: Path) -> int:
     return 0
 
 
-def _part_of(far: Callable[[float], None], number: int, parts: int) -> Callable[[float], None]:
-    """Return what is called with how far one of several equal parts is, and calls `far` with how far all is."""
-    return lambda share: far((number + share) / parts)
-
-
 def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBuild | None) -> list[Result]:
     prediction: Prediction = args.predictions or "noisy"
     others, level = (0.0, None) if paper is None else (paper.others, paper.level)
@@ -137,7 +132,7 @@ def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBui
     names = ("stoker", f"fixed:{args.cores}", f"load:{args.cores}", "kill-and-restart", "psi")
     with progress("simulating") as far:
         parts = len(names) + 1
-        results = [result(name, _part_of(far, number, parts)) for number, name in enumerate(names)]
+        results = [result(name, part_of(far, number, parts)) for number, name in enumerate(names)]
         best = best_fixed(jobs, args.cores, args.ram, others)
     if best is not None and best.policy not in names:
         results.insert(1, best)

@@ -61,6 +61,15 @@ class ControlApp(App[int], inherit_bindings=False):
         self._no_colour = no_colour
         self.palette = Palette(self.themes[theme_name], no_colour=no_colour)
 
+    @property
+    def scopes(self) -> Mapping[actions.Scope, str]:
+        """The screens that the help names."""
+        return actions.SCOPE_TITLES
+
+    def in_help(self, action: actions.KeyAction) -> bool:
+        """A replay has keys of its own in place of those that govern a build."""
+        return action.needs != ("control" if self.newest.link == "replay" else "replay")
+
     def offers(self, action: actions.KeyAction) -> bool:
         """True if the action can do something here and now."""
         if action.needs == "replay":

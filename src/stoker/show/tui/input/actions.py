@@ -12,7 +12,10 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Scope = Literal["app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end"]
+Scope = Literal[
+    "app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end",
+    "history", "summary", "compare",
+]  # fmt: skip
 Needs = Literal["", "control", "replay", "going-on"]
 """control: a live build that may be acted on from here; replay: a recorded build that is being played;
 going-on: a build that failed or was stopped, and may be resumed."""
@@ -169,6 +172,36 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("verdict.filter", "verification", "slash", "Only rows with some words", "filter", call="filter"),
     KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False, call="move(10)"),
     KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False, call="move(-10)"),
+    KeyAction("build.brief", "history", "enter", "The chosen build in brief", "brief"),
+    KeyAction("build.mark", "history", "space", "Mark it for a comparison: as A, then as B; again: not", "mark"),
+    KeyAction("build.compare", "history", "c", "Compare the builds marked A with those marked B", "compare"),
+    KeyAction("build.open", "history", "o", "Its screens: output, timeline, decisions", "open"),
+    KeyAction("build.everywhere", "history", "a", "The builds of all folders, or of this one", "all folders"),
+    KeyAction("build.filter", "history", "slash", "Only builds with some words", "filter", call="filter"),
+    KeyAction(
+        "build.sort", "history", "greater_than_sign", "Sort by date, time, trend, memory", "sort", call="sort(1)"
+    ),
+    KeyAction("build.sort-back", "history", "less_than_sign", "Sort by the one before", call="sort(-1)"),
+    KeyAction("build.down", "history", "down,j", "The next build", call="move(1)"),
+    KeyAction("build.up", "history", "up,k", "The build before", call="move(-1)"),
+    KeyAction("build.page-down", "history", "pagedown", "Ten builds down", call="move(10)"),
+    KeyAction("build.page-up", "history", "pageup", "Ten builds up", call="move(-10)"),
+    KeyAction("build.first", "history", "home,g", "The first of the list", call="move_to(0)"),
+    KeyAction("build.last", "history", "end,G", "The last of the list", call="move_to(-1)"),
+    KeyAction("brief.open", "summary", "o", "Its screens: output, timeline, decisions", "open"),
+    KeyAction("brief.down", "summary", "down,j", "One line down", call="move(1)"),
+    KeyAction("brief.up", "summary", "up,k", "One line up", call="move(-1)"),
+    KeyAction("brief.page-down", "summary", "pagedown", "One page down", call="move_page(1)"),
+    KeyAction("brief.page-up", "summary", "pageup,b", "One page up", call="move_page(-1)"),
+    KeyAction("pair.filter", "compare", "slash", "Only jobs with some words, as worse", "filter", call="filter"),
+    KeyAction("pair.sort", "compare", "greater_than_sign", "Sort by change, CPU, memory, name", "sort", call="sort(1)"),
+    KeyAction("pair.sort-back", "compare", "less_than_sign", "Sort by the one before", call="sort(-1)"),
+    KeyAction("pair.down", "compare", "down,j", "The next job", call="move(1)"),
+    KeyAction("pair.up", "compare", "up,k", "The job before", call="move(-1)"),
+    KeyAction("pair.page-down", "compare", "pagedown", "Ten jobs down", call="move(10)"),
+    KeyAction("pair.page-up", "compare", "pageup", "Ten jobs up", call="move(-10)"),
+    KeyAction("pair.first", "compare", "home,g", "The first of the list", call="move_to(0)"),
+    KeyAction("pair.last", "compare", "end,G", "The last of the list", call="move_to(-1)"),
 )
 
 BY_ID: Mapping[str, KeyAction] = {action.id: action for action in TABLE}
@@ -203,6 +236,15 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "verification": "verification",
 }
 
+BROWSE_TITLES: Mapping[Scope, str] = {
+    "history": "list of builds",
+    "summary": "a build in brief",
+    "compare": "comparison",
+}
+"""The screens over recorded builds, where of what can be done everywhere only BROWSE_SHARED can."""
+
+BROWSE_SHARED = ("detach", "interrupt", "suspend-process", "help", "back")
+
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
     "greater_than_sign": ">", "less_than_sign": "<",
@@ -229,6 +271,11 @@ def of_scope(scope: Scope) -> list[KeyAction]:
     return [a for a in TABLE if a.scope == scope]
 
 
+def _everywhere(scope: Scope) -> list[KeyAction]:
+    """The actions that can be done on every screen of the app that a scope belongs to."""
+    return [BY_ID[name] for name in BROWSE_SHARED] if scope in BROWSE_TITLES else of_scope("app")
+
+
 def key_names(action: KeyAction, keymap: Mapping[str, str]) -> list[str]:
     """The keys of an action as a person reads them, after the person's own changes."""
     return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
@@ -248,9 +295,9 @@ def keymap_errors(keymap: Mapping[str, str]) -> list[str]:
         if name not in BY_ID:
             near = get_close_matches(name, BY_ID, 1)
             errors.append(f"keys: there is no action {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    for scope in SCOPE_TITLES:
+    for scope in (*SCOPE_TITLES, *BROWSE_TITLES):
         owners: dict[str, str] = {}
-        for action in [*of_scope("app"), *(of_scope(scope) if scope != "app" else ())]:
+        for action in [*_everywhere(scope), *(of_scope(scope) if scope != "app" else ())]:
             for key in keymap.get(action.id, action.keys).split(","):
                 other = owners.setdefault(key.strip(), action.id)
                 changed = action.id in keymap or other in keymap

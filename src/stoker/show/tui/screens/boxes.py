@@ -115,14 +115,10 @@ def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width:
 
 
 def help_lines(viewer: Viewer, width: int) -> list[Line]:
-    """All keys from the action table, by screen; those stand out that do something now.
-
-    A replay has keys of its own in place of those that govern a build.
-    """
+    """All keys from the action table, by screen; those stand out that do something now."""
     lines: list[Line] = []
-    other = "control" if viewer.moment.link == "replay" else "replay"
-    for scope, title in actions.SCOPE_TITLES.items():
-        shown = [a for a in actions.of_scope(scope) if a.needs != other]
+    for scope, title in viewer.scopes.items():
+        shown = [a for a in actions.of_scope(scope) if viewer.in_help(a)]
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
         for action in shown:
             keys = " ".join(actions.key_names(action, viewer.keymap))

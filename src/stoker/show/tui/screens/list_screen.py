@@ -31,3 +31,8 @@ class ListScreen(FilteredScreen):
         """Choose another row, so many further down."""
         self.chosen += by
         self.redraw()
+
+    def action_move_to(self, row: int) -> None:
+        """Choose the first row (0), or the last (-1)."""
+        self.chosen = row if row >= 0 else self.share[1]
+        self.redraw()

@@ -31,7 +31,7 @@ ALWAYS = ("stop", "detach", "help")
 
 T = TypeVar("T")
 
-LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter"})
+LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter", "build.filter", "build.sort"})
 """What the footer of a screen with many keys leaves to the help first."""
 
 

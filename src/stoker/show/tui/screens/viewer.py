@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from textual.app import App
@@ -31,6 +32,13 @@ class Viewer(Protocol):
 
     def offers(self, action: KeyAction) -> bool:
         """Say whether the action can do something here and now."""
+
+    @property
+    def scopes(self) -> Mapping[Scope, str]:
+        """The screens that the help names, with their titles."""
+
+    def in_help(self, action: KeyAction) -> bool:
+        """Say whether the help names the action."""
 
     def why_not(self, key: str, scope: Scope) -> str:
         """Say why a key does nothing on a screen; nothing if no action has it."""

@@ -1,0 +1,22 @@
+"""What jobs wait for, in words. Pure."""
+
+from __future__ import annotations
+
+_CAUSES = {
+    "place": "a place",
+    "memory": "memory for itself",
+    "room": "memory kept for a job before it",
+    "pressure": "less pressure on memory",
+    "level": "a person's level",
+    "paused": "a person's pause",
+    "alone": "a job that runs alone",
+    "person": "a person, who froze it",
+    "rest": "the effect of the last freeze",
+    "unknown": "the first job of an unknown kind",
+}
+"""Causes of waiting (events.WaitCause)."""
+
+
+def cause_in_words(cause: str) -> str:
+    """Return the cause in words; itself where a newer stoker has written it."""
+    return _CAUSES.get(cause, cause)

@@ -1,0 +1,205 @@
+"""The screens over recorded builds: their list, one in brief, and two sides beside each other.
+
+They render values of `report/`; unaware of where those come from, and of how a build is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.report.comparison import Comparison
+from stoker.report.summary import Brief
+from stoker.report.trends import TrendLine
+from stoker.show.build_library import HistoryList
+from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages import compare_page, history_page, summary_page
+from stoker.show.tui.pages.history_page import BUILD_ORDERS, BuildOrder, HistoryView, Side
+from stoker.show.tui.pages.lines import BLANK, Line, Part
+from stoker.show.tui.screens.browser import Browser, browser_of
+from stoker.show.tui.screens.list_screen import ListScreen
+from stoker.show.tui.screens.page_screen import PageScreen
+
+
+class HistoryScreen(ListScreen):
+    """All builds of a folder, the newest first; the ones marked can be compared."""
+
+    SCOPE = "history"
+    BINDINGS = bindings("history")
+
+    def __init__(self, chosen: str = "") -> None:
+        """`chosen` is the build to begin with."""
+        super().__init__()
+        self.everywhere = False
+        self.found = HistoryList((), "", 0)
+        self.order: BuildOrder = BUILD_ORDERS[0]
+        self.marks: dict[str, Side] = {}
+        self._wanted = chosen
+        self._shown: list[TrendLine] = []
+
+    @property
+    def browser(self) -> Browser:
+        """The app."""
+        return browser_of(self.app)
+
+    def take(self, found: HistoryList) -> None:
+        """Show these builds from now on; the chosen one stays chosen."""
+        self._wanted = self._wanted or self.chosen_build
+        self.found = found
+        self.redraw()
+
+    @property
+    def chosen_build(self) -> str:
+        """The ID of the chosen build; empty while there is none."""
+        return self._shown[self.chosen].id if self.chosen < len(self._shown) else ""
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """The list."""
+        every = self.found.lines
+        self._shown = self.sift(history_page.ordered_builds(every, self.order), history_page.texts_of_build)
+        ids = [line.id for line in self._shown]
+        if self._wanted in ids:
+            self.chosen, self._wanted = ids.index(self._wanted), ""
+        elif not self.found.unread:
+            self._wanted = ""
+        self.keep_chosen(len(ids))
+        view = HistoryView(self.chosen, self.order, self.marks, self.found.folder, self.found.unread, self.words)
+        return history_page.history(self._shown, every, view, width, height, self.glyphs)
+
+    def open(self) -> None:
+        """The chosen build in brief."""
+        if build := self.chosen_build:
+            self.browser.show_brief(build)
+
+    def action_build_brief(self) -> None:
+        """The same, by a key."""
+        self.open()
+
+    def action_build_open(self) -> None:
+        """The chosen build's own screens."""
+        if build := self.chosen_build:
+            self.browser.open_build(build)
+
+    def action_build_everywhere(self) -> None:
+        """The builds of all folders, or of this one."""
+        self.everywhere = not self.everywhere
+        self.browser.look()
+
+    def action_build_mark(self) -> None:
+        """Put the chosen build on a side: the first on A, others on B; again: on the other one, and then on none."""
+        build = self.chosen_build
+        if not build:
+            return
+        others = {side for marked, side in self.marks.items() if marked != build}
+        turn: tuple[Side | None, ...] = (None, "B", "A") if "A" in others else (None, "A", "B")
+        side = turn[(turn.index(self.marks.pop(build, None)) + 1) % len(turn)]
+        if side is not None:
+            self.marks[build] = side
+        self.redraw()
+
+    def action_build_compare(self) -> None:
+        """Compare what is marked A with what is marked B, or with the chosen build where nothing is marked B."""
+        sides = {side: [line.id for line in self.found.lines if self.marks.get(line.id) == side] for side in ("A", "B")}
+        after = sides["B"] or [self.chosen_build]
+        if not sides["A"] or after == sides["A"] or not all(after):
+            self.viewer.inform("mark two builds first, with space: one as A, one as B")
+            return
+        self.browser.show_comparison(sides["A"], after)
+
+    def action_sort(self, by: int) -> None:
+        """Sort by the next thing, or by the one before."""
+        self._wanted = self.chosen_build
+        self.order = BUILD_ORDERS[(BUILD_ORDERS.index(self.order) + by) % len(BUILD_ORDERS)]
+        self.redraw()
+
+    def undo(self) -> bool:
+        """Show all again, else forget the marks."""
+        had = super().undo() or bool(self.marks)
+        self.marks = {}
+        self.redraw()
+        return had
+
+
+def waiting(screen: PageScreen) -> list[Line]:
+    """What a page shows while what it is about is being read."""
+    far = browser_of(screen.app).far
+    share = "" if far is None else f", {100 * far:.0f} %"
+    return [BLANK, (Part(f"reading the journal{share}", "text_dim"),)]
+
+
+class SummaryScreen(PageScreen):
+    """One build in brief."""
+
+    SCOPE = "summary"
+    BINDINGS = bindings("summary")
+
+    def __init__(self, build: str) -> None:
+        super().__init__()
+        self.build = build
+        self.found: Brief | None = None
+        self._top = 0
+
+    def take(self, found: Brief) -> None:
+        """Show this from now on."""
+        self.found = found
+        self.redraw()
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """As much as there is room for, from where one has scrolled to."""
+        if self.found is None:
+            return waiting(self)
+        lines = summary_page.summary_lines(self.found, width, self.glyphs)
+        room = max(1, height - 2)
+        self._top = max(0, min(self._top, len(lines) - room))
+        below = len(lines) - room - self._top
+        more: Line = (Part(f"{below} more below", "text_dim"),) if below > 0 else BLANK
+        return [summary_page.summary_head(self.found, width, self.glyphs), *lines[self._top : self._top + room], more]
+
+    def action_move(self, by: int) -> None:
+        """So many lines down."""
+        self._top += by
+        self.redraw()
+
+    def action_move_page(self, by: int) -> None:
+        """So many screens down."""
+        self.action_move(by * max(1, self.size.height - 4))
+
+    def action_brief_open(self) -> None:
+        """Its own screens."""
+        browser_of(self.app).open_build(self.build)
+
+
+class CompareScreen(ListScreen):
+    """Two sides beside each other."""
+
+    SCOPE = "compare"
+    BINDINGS = bindings("compare")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Comparison | None = None
+        self.order = compare_page.PAIR_ORDERS[0]
+        self._entries: list[compare_page.Entry] = []
+
+    def take(self, found: Comparison) -> None:
+        """Show this from now on."""
+        self.found = found
+        self._sort()
+
+    def _sort(self) -> None:
+        if self.found is not None:
+            self._entries = compare_page.pair_entries(self.found, self.order)
+        self.redraw()
+
+    def paint(self, width: int, height: int) -> Sequence[Line]:
+        """Both sides."""
+        if self.found is None:
+            return waiting(self)
+        shown = self.sift(self._entries, compare_page.texts_of_entry)
+        self.keep_chosen(len(shown))
+        return compare_page.comparison(self.found, shown, self.chosen, self.order, width, height, self.glyphs)
+
+    def action_sort(self, by: int) -> None:
+        """Sort by the next thing, or by the one before."""
+        orders = compare_page.PAIR_ORDERS
+        self.order = orders[(orders.index(self.order) + by) % len(orders)]
+        self._sort()
