@@ -154,7 +154,7 @@ FIRST_CAUSE = {
     "linker-option": ("linker-option", 1),
     "linker-segfault": ("compiler-segfault", 1),
     "lto-plugin": ("lto-objects", 1),
-    "make-error": ("make-syntax", 1),
+    "make-error": ("variable-not-set", 1),
     "make-no-makefile": ("make-no-rule", 1),
     "make-no-rule": ("make-no-rule", 1),
     "make-recursive-variable": ("make-syntax", 1),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,17 @@ def test_a_name_from_a_log_gets_into_no_remedy_unchecked() -> None:
     (match,) = scan(io.BytesIO(log.encode()), shipped_rules())
     assert "reboot" not in match.remedy
     assert re.search("reboot", match.why) is None
+
+
+@pytest.mark.long
+def test_apt_knows_every_package_of_the_distribution() -> None:
+    if shutil.which("apt-cache") is None:
+        pytest.skip("no apt")
+    said = [f"{row.packages.get('apt', '')} {row.runtime}" for row in providers() if not row.archive]
+    names = sorted({word for words in said for word in words.split()})
+    shown = subprocess.run(["apt-cache", "policy", *names], capture_output=True, text=True, check=True).stdout
+    blocks = re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (\S+)", shown, re.MULTILINE)
+    known = {name for name, candidate in blocks if candidate != "(none)"}
+    if len(known) < len(names) // 2:
+        pytest.skip("apt has no lists: apt-get update")
+    assert sorted(set(names) - known) == []

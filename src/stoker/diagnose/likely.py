@@ -212,6 +212,11 @@ class Likely:
         stop = self._first.get(STOP)
         return stop is not None and stop.text.startswith("ninja:") and self._first.keys() <= {STOP, MAYBE}
 
+    @property
+    def is_consequence(self) -> bool:
+        """Whether the likely place only says that something before it failed."""
+        return self._place() is self._first.get(STOP)
+
     def cause(self) -> Cause | None:
         """Return the likely place as a cause, None if nothing looks like an error."""
         place = self._place()

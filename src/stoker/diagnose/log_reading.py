@@ -92,7 +92,8 @@ def read_log(
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
     if all(match.rule.survivable for match in matches) and not well:
         likely = scanner.likely.cause()
-        if likely is not None and (likely.line or 0) > max((match.line + FOLLOWS for match in matches), default=0):
+        behind = max((match.line + FOLLOWS for match in matches), default=0)
+        if likely is not None and (likely.line or 0) > behind and not (matches and scanner.likely.is_consequence):
             causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
         causes = _last_lines(tail)

@@ -43,10 +43,11 @@ LOOKUPS = {
 _IS_MISSING = re.compile(
     r"""\b(?:not\ (?:be\ )?(?:found|installed|available|present|detected|located|exist|set)|missing|undefined
     |(?:is|are)\ (?:required|needed)|requires?|needs?|install|must\ (?:be\ installed|have)|no\ .{1,40}\ found
+    |too\ old|at\ least|or\ (?:newer|later|higher|above|greater)|minimum|not\ supported|unsupported|incompatible
     |(?:could\ not|couldn't|cannot|can't|can\ not|unable\ to|failed\ to)\ (?:find|locate|detect))\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Words by which a message says that something is not there."""
+"""Words by which a message says that something is not there, or not as it should be."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+./-]{2,60}")
 _EVERYDAY = frozenset(
@@ -71,7 +72,7 @@ _WAYS = (
 )
 """The package managers, and how each is called. The first that a row has is meant for most readers."""
 
-_KEYS = (*FACES, *(way for way, _ in _WAYS), "runtime", "note")
+_KEYS = (*FACES, *(way for way, _ in _WAYS), "runtime", "archive", "note")
 
 MAX_NAME = 300
 MAX_MESSAGE = 2000
@@ -95,13 +96,15 @@ _SONAME = re.compile(r"^(?:.{0,300}/)?lib(.{1,100}?)(?:[.-][\d.]{1,20})?\.(?:so|
 class Provider:
     """A project whose packages bring what builds look for.
 
-    `packages` are the words for each package manager. `runtime` is apt's for those that only run what was built. `note`
-    is a sentence on what else it takes, or empty. `faces` are the names of each kind, as they are written.
+    `packages` are the words for each package manager. `runtime` is apt's for those that only run what was built.
+    `archive` says whose archive apt's are in, empty for the distribution's own. `note` is a sentence on what else it
+    takes, or empty. `faces` are the names of each kind, as they are written.
     """
 
     name: str
     packages: Mapping[str, str]
     runtime: str
+    archive: str
     note: str
     faces: Mapping[str, tuple[str, ...]]
 
@@ -110,7 +113,8 @@ class Provider:
         packages = {**self.packages, "apt": self.runtime} if runs and self.runtime else dict(self.packages)
         order = ("pip", "apt") if python else ("apt", "pip")
         ways = sorted(_WAYS, key=lambda way: order.index(way[0]) if way[0] in order else len(order))
-        said = [how.format(packages[way]) for way, how in ways if packages.get(way)]
+        archive = f" (from {self.archive} archive)" if self.archive else ""
+        said = [how.format(packages[way]) + archive * (way == "apt") for way, how in ways if packages.get(way)]
         if not said:
             return self.note
         others = f" ({'; '.join(said[1:])})" if said[1:] else ""
@@ -191,7 +195,7 @@ def _row(name: str, section: Section) -> Provider:
     if not (packages or "note" in section):
         section.errors.append(ConfigError(section.path, section.line, f"{name!r} names no package, and has no note"))
     faces = {face: tuple(section.text(face).split()) for face in FACES if face in section}
-    return Provider(name, packages, section.text("runtime"), section.text("note"), faces)
+    return Provider(name, packages, section.text("runtime"), section.text("archive"), section.text("note"), faces)
 
 
 @functools.cache
@@ -246,6 +250,7 @@ def _symbol_forms(name: str) -> Iterator[str]:
         return
     bare = _VERSIONED.sub("", _without_type(_OF_CLASS.sub("", name)))
     yield bare
+    yield f"{bare}::"
     if bare.startswith("_"):  # as Apple's linker writes names of C
         yield bare[1:]
 
