@@ -71,6 +71,12 @@ def redis_server(folder: Path, *options: str, port: int = 0) -> Iterator[Redis]:
         process.wait()
 
 
+def listens(port: int) -> bool:
+    """Whether somebody listens at this port of loopback."""
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _answers(port: int) -> bool:
     with socket.socket() as asking:
         asking.settimeout(1.0)

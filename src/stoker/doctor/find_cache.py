@@ -60,7 +60,7 @@ def _sccache(here: Surroundings) -> CompilerCache:
     command = versioned("sccache", ("sccache",), here.env, here.patience)
     if not command.found or command.problem:
         return CompilerCache(command)
-    if not _answers(_port(here.env)):
+    if not sccache_runs(here.env):
         return CompilerCache(command, note="its server does not run yet")
     answer = ask([command.path, "--show-stats", "--stats-format", "json"], here.env, here.patience)
     try:
@@ -92,7 +92,8 @@ def _port(env: Mapping[str, str]) -> int:
     return int(value) if value.isascii() and value.isdecimal() and 0 < int(value) < 65536 else SCCACHE_PORT
 
 
-def _answers(port: int) -> bool:
+def sccache_runs(env: Mapping[str, str]) -> bool:
+    """Return whether an sccache server listens where this environment has it."""
     with socket.socket() as probe:
         probe.settimeout(_CONNECT_SECONDS)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex(("127.0.0.1", _port(env))) == 0

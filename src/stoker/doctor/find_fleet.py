@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from stoker.doctor.ask_program import LateError, Later, ask
 from stoker.doctor.facts import Surroundings
+from stoker.doctor.find_cache import sccache_runs
 from stoker.doctor.find_tools import CXX_NAMES, which
 from stoker.doctor.fleet_facts import DistccHost, DistccTrial, Fleet, SchedulerAnswer
 from stoker.sense.caches.endpoints import CachePlace, endpoints
@@ -59,6 +60,7 @@ def find_fleet(here: Surroundings) -> Fleet:
     distcc = _distcc(here, seconds) if env.get("DISTCC_HOSTS") else None
     return Fleet(
         shared=tuple((place, _answer(place, asked, seconds)) for place, asked in shared),
+        server=bool(places) and sccache_runs(env),
         dist=dist.result(2 * seconds) if dist is not None else None,
         icecream=ice.result(2 * seconds) if ice is not None else None,
         icecc=which(("icecc",), env),
@@ -108,7 +110,7 @@ def _dist_figures(url: str, status: int, said: bytes) -> SchedulerAnswer:
     try:
         data: Any = json.loads(said)
         return SchedulerAnswer(url, int(data["num_servers"]), int(data["num_cpus"]))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return SchedulerAnswer(url, problem=f"what answers there (HTTP {status}) is no scheduler of sccache-dist")
 
 
@@ -155,7 +157,8 @@ def _distcc(here: Surroundings, seconds: float) -> DistccTrial:
     listed = ask([path, "--show-hosts"], here.env, seconds)
     if listed.problem:
         return DistccTrial(path, problem=listed.problem)
-    names = [line.strip() for line in listed.text.splitlines() if line.strip()]
+    lines = (line.strip() for line in listed.text.splitlines())
+    names = [line for line in lines if line and not line.startswith("distcc[")]  # what it complains about
     far = list(dict.fromkeys(name for name in names if not _is_local(name)))
     compiler = os.path.basename(which(CXX_NAMES, here.env)) or CXX_NAMES[0]
     with tempfile.TemporaryDirectory(prefix="stoker-doctor-") as folder:

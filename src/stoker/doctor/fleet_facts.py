@@ -53,6 +53,8 @@ class Fleet:
     """All of it; None is for what this build does not use."""
 
     shared: tuple[tuple[CachePlace, Answered], ...] = ()
+    server: bool = False
+    """Whether sccache's server runs."""
     dist: SchedulerAnswer | None = None
     icecream: SchedulerAnswer | None = None
     icecc: str = ""

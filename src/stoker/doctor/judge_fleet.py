@@ -10,16 +10,10 @@ from stoker.doctor.facts import Surroundings
 from stoker.doctor.fleet_facts import DistccTrial, Fleet, SchedulerAnswer
 from stoker.doctor.install import install
 from stoker.sense.caches.endpoints import CachePlace
-from stoker.sense.caches.probe import Answered
+from stoker.sense.caches.probe import Answered, cost
 
 SLOW = 0.5
 """Seconds for a sign of life, which takes a few ms on a network of one's own."""
-
-COST = {
-    "sccache": "each compilation would wait a minute for it",
-    "ccache": "each compilation would wait for it, and nothing be taken from it",
-}
-"""Measured with redis stopped: docs/fleet.md."""
 
 
 def judge_fleet(fleet: Fleet, here: Surroundings) -> Iterator[Check]:
@@ -27,7 +21,7 @@ def judge_fleet(fleet: Fleet, here: Surroundings) -> Iterator[Check]:
     for name in fleet.unset:
         yield fail(name, "it is not set, and the profile names it for a secret", f"read -rs {name} && export {name}")
     for place, answered in fleet.shared:
-        yield _shared(place, answered)
+        yield _shared(place, answered, runs=fleet.server)
     if fleet.dist is not None:
         yield _scheduler("sccache-dist", fleet.dist, "systemctl start sccache-dist-scheduler")
     if fleet.icecream is not None:
@@ -38,11 +32,15 @@ def judge_fleet(fleet: Fleet, here: Surroundings) -> Iterator[Check]:
         yield from _distcc(fleet.distcc, here)
 
 
-def _shared(place: CachePlace, answered: Answered) -> Check:
+def _shared(place: CachePlace, answered: Answered, *, runs: bool) -> Check:
+    """`runs`: sccache's server does already; without its cache none starts."""
     name, took = f"shared cache {place.name}", f"{1000 * answered.seconds:.0f} ms"
     if answered.problem:
         away = f"unset {place.origin}" if place.origin.isupper() else f"take it out of {place.origin}"
-        return warn(name, f"{answered.problem}; {COST[place.tool]}", f"{away}  # or start it again")
+        remedy = f"{away}  # or start it again"
+        if place.tool == "sccache" and not runs:
+            return fail(name, f"{answered.problem}; sccache's server does not start, and no compilation works", remedy)
+        return warn(name, f"{answered.problem}; {cost(place, answered)}", remedy)
     if answered.seconds > SLOW:
         return warn(name, f"it takes {took} for an answer; each compilation waits for several", f"unset {place.origin}")
     return ok(name, f"it answers in {took} ({place.tool})")

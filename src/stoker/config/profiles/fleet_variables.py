@@ -56,7 +56,8 @@ def remote_cache_variables(remote: RemoteCache, tool: str, environ: Mapping[str,
 
 def _of_ccache(remote: RemoteCache, password: str, token: str) -> dict[str, str]:
     parts = urlsplit(remote.url)
-    login = ":".join(quote(word, safe="") for word in (remote.username, password)) + "@" if password else ""
+    # redis://PASSWORD@HOST where there is no name: ccache does not log in with an empty one.
+    login = ":".join(quote(word, safe="") for word in (remote.username, password) if word) + "@" if password else ""
     url = parts._replace(netloc=f"{login}{parts.netloc}").geturl()
     more = [f"bearer-token={token}"] if token else []
     more += ["read-only=true"] if remote.read_only else []

@@ -15,7 +15,7 @@ from stoker.model import events as ev
 from stoker.model.cache_use import Reached, SharedCache
 from stoker.model.report import Severity
 from stoker.sense.caches.endpoints import CachePlace
-from stoker.sense.caches.probe import Answered, probe
+from stoker.sense.caches.probe import Answered, cost, probe
 
 ASK_EVERY, ASK_AGAIN = 3.0, 1.0
 """Seconds between two questions, and after one that had no answer."""
@@ -73,7 +73,7 @@ class CacheWatch:
         while not self._answers.empty():
             events += self._take(*self._answers.get())
         if self._asking is not None and time.monotonic() - self._asking[1] > HANGS:
-            events += self._report(self._asking[0], "silent", Answered(HANGS, "its name is not resolved"))
+            events += self._report(self._asking[0], "silent", Answered(HANGS, "its name is not resolved", silent=True))
         return events
 
     def _work(self) -> None:
@@ -114,6 +114,5 @@ def _sentence(endpoint: CachePlace, state: Reached, answered: Answered) -> str:
         return f"{where} answers again"
     if state == "slow":
         return f"{where} takes {answered.seconds:.1f} s for an answer, and each compilation waits for several"
-    costs = "each compilation may wait a minute for it" if endpoint.tool == "sccache" else "nothing is taken from it"
-    remedy = "start it again, or stop the build, run it without"
-    return f"{where} does not answer ({answered.problem}): {costs}; {remedy} ({endpoint.origin}), and resume"
+    remedy = f"start it again; or stop the build, run it without {endpoint.origin}, and resume"
+    return f"{where} does not answer ({answered.problem}): {cost(endpoint, answered)}; {remedy}"

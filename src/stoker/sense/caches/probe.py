@@ -23,10 +23,24 @@ _BEGINS = {"redis": (b"+", b"-"), "memcached": (b"VERSION", b"ERROR"), "http": (
 
 
 class Answered(NamedTuple):
-    """How long the answer took in seconds; `problem` says in a few words why there was none, empty if there was."""
+    """How long the answer took in seconds; `problem` says in a few words why there was none, empty if there was.
+
+    `silent`: somebody is there, or nobody says that nobody is; who asks waits until they lose patience.
+    """
 
     seconds: float
     problem: str = ""
+    silent: bool = False
+
+
+def cost(place: CachePlace, answered: Answered) -> str:
+    """Return what a compilation pays for a cache without an answer.
+
+    Measured with redis stopped and killed: sccache 0.16 waits 60.6 s in both cases, ccache 4.14 10 s and not at all.
+    """
+    if place.tool == "sccache":
+        return "each compilation waits a minute for it"
+    return "each compilation waits 10 s for it" if answered.silent else "nothing is taken from it"
 
 
 def probe(endpoint: CachePlace, seconds: float) -> Answered:
@@ -37,7 +51,7 @@ def probe(endpoint: CachePlace, seconds: float) -> Answered:
             connection.sendall(_words(endpoint))
             problem = _judged(_first(connection, began + seconds), endpoint)
     except TimeoutError:
-        problem = f"no answer in {seconds:g} s"
+        return Answered(time.monotonic() - began, f"no answer in {seconds:g} s", silent=True)
     except (OSError, ValueError) as err:
         problem = (getattr(err, "strerror", None) or str(err) or type(err).__name__).lower()
     return Answered(time.monotonic() - began, problem)
