@@ -14,9 +14,9 @@ MAX_ROWS = 64
 MAX_NAME, MAX_TASK = 32, 160
 """Characters of a program's name and of what it works on: both are a build's words, and may be of any length."""
 
-Doing = Literal["running", "waiting", "disk", "stopped"]
-"""running: on a core, or ready for one; waiting: for another process or a file; disk: for a disk, in the kernel;
-stopped: by SIGSTOP, as jobs on deck and frozen ones are."""
+Doing = Literal["running", "waiting", "kernel", "stopped"]
+"""running: on a core, or ready for one; waiting: for another process or a file; kernel: in the kernel, for
+a disk as a rule; stopped: by SIGSTOP, as jobs on deck and frozen ones are."""
 
 
 @dataclass(frozen=True, slots=True)

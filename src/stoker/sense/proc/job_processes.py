@@ -16,7 +16,7 @@ from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import CLK_TCK, PROC, Process, children_of, parse_stat, read_cmdline, shared_pages
 from stoker.sense.proc.procfs import read_once
 
-_DOING: Mapping[str, Doing] = {"R": "running", "D": "disk", "T": "stopped", "t": "stopped"}
+_DOING: Mapping[str, Doing] = {"R": "running", "D": "kernel", "T": "stopped", "t": "stopped"}
 """What the kernel's letters mean (proc_pid_stat(5)); all others wait."""
 
 

@@ -237,7 +237,7 @@ class BrowseApp(App[str], inherit_bindings=False):
 
     def action_help(self) -> None:
         """All keys."""
-        self.push_screen(HelpBox())
+        self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
 
     async def action_back(self) -> None:
         """Undo the innermost thing: a filter, the marks, or the screen; on the first one, leave."""

@@ -164,7 +164,7 @@ class ControlApp(App[int], inherit_bindings=False):
 
     def action_help(self) -> None:
         """All keys."""
-        self.push_screen(HelpBox())
+        self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
 
     def action_palette(self) -> None:
         """Textual's command palette over our table."""

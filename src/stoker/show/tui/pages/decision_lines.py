@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
 from stoker.show.governing_text import is_person, is_usual
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, fit, text_of, wrap
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, text_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -27,6 +27,9 @@ NAMED_WIDTH = 100
 
 WHAT_LEAST = 24
 """Cells that what was decided keeps at least: a verb and both ends of a file's name."""
+
+MOST_NAME = 32
+"""Cells of a file's name in a decision that takes more than one line."""
 
 LEAST_NAME = 8
 """Cells below which a name with its middle cut out says nothing."""
@@ -98,10 +101,23 @@ def _newest(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> 
     """An entry on one line if its reason fits there, else wrapped if there are the rows for it."""
     line = entry_line(entry, width, g)
     text = clean(entry.text if isinstance(entry, Notice) else entry.why)
-    if text_of(line).rstrip().endswith((text, shorter(text))):
+    if rows == 1 or text_of(line).rstrip().endswith((text, shorter(text))):
         return [line]
-    lines = entry_lines(entry, width, g)
-    return lines if len(lines) <= rows else [line]
+    if isinstance(entry, Notice):
+        lines = entry_lines(entry, width, g)
+        return lines if len(lines) <= rows else [line]
+    return _flowing(entry, width, rows, g)
+
+
+def _flowing(entry: DecisionEntry, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """A decision whose reason begins behind it and goes on below, in at most `rows` lines."""
+    bare = entry_line(replace(entry, what="", why=""), width, g)
+    room = width - len(text_of(bare).rstrip()) - 2 if is_person(entry) or width >= NAMED_WIDTH else width - ENTRY_INDENT
+    indent = width - room
+    words = " ".join(elide_path(word, MOST_NAME, g.ellipsis) for word in plain_name(entry.what).split(" "))
+    first, *rest = wrap(f"{words}  {shorter(clean(entry.why))}", max(1, room), rows) or [""]
+    head = (*fit(bare, indent), Part(first[: len(words)]), Part(first[len(words) :], "text_dim"))
+    return [head, *((Part(" " * indent), Part(piece, "text_dim")) for piece in rest)]
 
 
 def shorter(why: str) -> str:

@@ -37,8 +37,8 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 MOST_RANKED = 10
 """Jobs in each of the lists of the largest and the slowest."""
 
-MOST_LINES = 2
-"""Lines of a sentence."""
+MOST_LINES, ROOMY = 2, 20
+"""Lines of a sentence, and the height of the page from which it may have more than one."""
 
 LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
 """Lines for the memory over the build, and those from which decisions are listed below it."""
@@ -71,6 +71,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
             + (f", {p.failed} failed" if p.failed else "")
             + _not_run(p.total - p.finished - p.failed),
         ),
+        *_next(m),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),
         *([("governed", restraint)] if (restraint := _restraint(state)) else []),
@@ -79,11 +80,11 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
         *(closing_lines(state.cache) if state.cache is not None else []),
         ("command", header.shown_command(state)),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
-        *_next(m),
     ]
     for label, value in facts:
         paths = label in ("command", "log")  # sentences are wrapped
-        pieces = [elide_middle(value, width - 9, g.ellipsis)] if paths else wrap(value, max(1, width - 9), MOST_LINES)
+        room, most = max(1, width - 9), MOST_LINES if height >= ROOMY else 1
+        pieces = [elide_middle(value, room, g.ellipsis)] if paths else wrap(value, room, most)
         lines += [(Part(pad("" if n else label, 9), "text_dim"), Part(piece)) for n, piece in enumerate(pieces)]
     room = height - len(lines)
     failures = failed_steps(state)

@@ -5,6 +5,9 @@ Unaware of Textual, and of how a cause is found and repaired.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from stoker.model.diagnosis import Cause, Diagnosis, words_of
 from stoker.model.text import clean
 from stoker.show.closing_text import place_of
@@ -36,6 +39,9 @@ LEAST_CONTEXT = 3
 HERE_LINES = 3
 ROOMY = 30
 """Screen height from which there are blank lines between the parts."""
+
+_ANOTHER_JOB = re.compile(r"\s{0,40}(?:\[\d{1,7}/\d{1,7}\] |FAILED: )")
+"""Where ninja's output of one job ends: a status line, or that another one has failed."""
 
 MAX_TEXT = 500
 MAX_PROSE = 2000
@@ -111,12 +117,13 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
         text = clean(cause.text, MAX_TEXT)
         return [(Part(elide_end(text, width, g.ellipsis)),)] if text else []
     at = cause.line - cause.context_line
+    begin, end = _own_lines(cause.context, at)
     numbers = len(str(cause.context_line + len(cause.context)))
     head = f"{g.pointer} {pad(str(cause.line), numbers, right=True)}  "
     here = _here(head, clean(cause.context[at], MAX_TEXT), width) if 0 <= at < len(cause.context) else []
     rows = max(1, rows - max(0, len(here) - 1))
-    first = max(0, min(at - rows // 3, len(cause.context) - rows))
-    shown = enumerate(cause.context[first : first + rows], first)
+    first = max(begin, min(at - rows // 3, end - rows))
+    shown = enumerate(cause.context[first : min(end, first + rows)], first)
     lines: list[Line] = []
     for i, text in shown:
         if i == at:
@@ -126,6 +133,15 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
             body = elide_end(clean(text, MAX_TEXT), width - width_of((Part(head),)), g.ellipsis)
             lines.append((Part(head, "text_dim"), Part(body)))
     return lines
+
+
+def _own_lines(context: Sequence[str], at: int) -> tuple[int, int]:
+    """Of the lines around a place those of its own job: from its FAILED, or its status line, up to the next one."""
+    if not 0 <= at < len(context):
+        return 0, len(context)
+    begin = next((i for i in range(at, -1, -1) if _ANOTHER_JOB.match(context[i])), 0)
+    end = next((i for i in range(at + 1, len(context)) if _ANOTHER_JOB.match(context[i])), len(context))
+    return begin, end
 
 
 def _here(head: str, text: str, width: int) -> list[Line]:

@@ -56,14 +56,11 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
 def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
-        ("tool", f"{TOOL_NAMES[job.tool]}  {clean(job.phase, 40)}  pid {job.pid}"),
+        ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40), f"pid {job.pid}")))),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := reason_text(job)) else []),
         ("waiting for" if waits else "running for", format_duration(now - since(job))),
-        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
-        *_over_time(job.course.rss, job.expected or 0, g),
-        ("cpu", f"{job.cpu:.0f} % of one core"),
-        *_over_time(job.course.cpu, 100, g),
+        *([] if waits else _used(job, g)),
     ]
     if job.expected is not None:
         lasts = "" if job.lasts is None else f", for about {format_rough(job.lasts)} on a core of its own"
@@ -71,6 +68,16 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[s
     if state.estimate is not None and state.estimate.critical == job.jid:
         rows.append(("critical", "the longest chain of jobs to the end begins here"))
     return [*rows, *_whose(job, state)]
+
+
+def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
+    """What a job that was let go holds and uses, now and over its life."""
+    return [
+        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
+        *_over_time(job.course.rss, job.expected or 0, g),
+        ("cpu", f"{job.cpu:.0f} % of one core"),
+        *_over_time(job.course.cpu, 100, g),
+    ]
 
 
 def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, str]]:

@@ -37,8 +37,9 @@ NAME_SHARE, NAME_STEP = 0.5, 8
 that reasons do not move with every job that comes."""
 
 
-LEAST_WITH_WHY, MOST_WHY = 6, 3
-"""Lines of the table from which the picked job's reason stands below it, and lines that it takes at most."""
+LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 40
+"""Lines of the table from which the picked job's reason stands below it, lines that it takes at most, and cells that
+the next job's reason needs behind the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
     text = f"  +{len(waiting)} more on deck"
     if len(below) > len(waiting):
         text = f"  +{len(below) - len(waiting)} more started, {len(waiting)} on deck"
-    if reason and (why := shorter(reason_text(waiting[0]))):
+    if reason and (why := shorter(reason_text(waiting[0]))) and width - cell_len(text) >= LEAST_REASON:
         text += f"; next: {why}"
     return [fit((Part(elide_end(text, width, g.ellipsis), "text_dim"),), width)]
 

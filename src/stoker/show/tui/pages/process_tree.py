@@ -20,8 +20,8 @@ COLUMNS = (("memory", 9), ("cpu", 6), ("pid", 9))
 """Headings behind the names, with their cells."""
 
 STATE_CELLS = 9
-WORDS: Mapping[Doing, str] = {"running": "running", "waiting": "waiting", "disk": "on disk", "stopped": "stopped"}
-INKS: Mapping[Doing, str] = {"running": "text", "waiting": "text_dim", "disk": "text", "stopped": "frozen"}
+WORDS: Mapping[Doing, str] = {"running": "running", "waiting": "waiting", "kernel": "in kernel", "stopped": "stopped"}
+INKS: Mapping[Doing, str] = {"running": "text", "waiting": "text_dim", "kernel": "text", "stopped": "frozen"}
 
 
 def process_lines(tree: ProcessTree, before: ProcessTree | None, width: int, g: Glyphs) -> list[Line]:

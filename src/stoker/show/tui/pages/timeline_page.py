@@ -184,15 +184,15 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} run"
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
-    known = sorted((job for job in _jobs_at(state, at) if matches(view.words, job[1])), reverse=True)
+    every = sorted(_jobs_at(state, at), reverse=True)
+    known = [job for job in every if matches(view.words, job[1])] or every  # the words may be those of a decision
     named = [(Part(f"{format_bytes(size):>8}  " if size else " " * 10, "text_dim"), name) for size, name in known[:2]]
     lines += [(size, Part(elide_path(name, width - 12, g.ellipsis))) for size, name in named]
-    more = (len(known) if view.words else max(point.running, len(known))) - len(named)
+    more = (len(known) if known is not every else max(point.running, len(known))) - len(named)
     if named and more:
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
-        none = "no job with these words" if view.words else "the jobs of that moment are not kept any more"
-        lines.append((Part(f"{none}: stoker events has all", "text_dim"),))
+        lines.append((Part("the jobs of that moment are not kept any more: stoker events has all", "text_dim"),))
     entries = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
     near = [e for e in entries if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
     nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)

@@ -114,10 +114,11 @@ def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width:
     return [(Part(pad(labels[i], cells), label_ink), Part(piece, ink)) for i, piece in enumerate(pieces)]
 
 
-def help_lines(viewer: Viewer, width: int) -> list[Line]:
-    """All keys from the action table, by screen; those stand out that do something now."""
+def help_lines(viewer: Viewer, width: int, here: actions.Scope) -> list[Line]:
+    """All keys from the action table, those of the screen `here` first; those stand out that do something now."""
     lines: list[Line] = []
-    for scope, title in viewer.scopes.items():
+    scopes = viewer.scopes
+    for scope, title in ({here: scopes[here], **scopes} if here in scopes else scopes).items():
         shown = [a for a in actions.of_scope(scope) if viewer.in_help(a)]
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
         for action in shown:
@@ -188,9 +189,10 @@ class HelpBox(ScrollingBox):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "close", "Close", show=False)]
 
-    def __init__(self) -> None:
+    def __init__(self, here: actions.Scope) -> None:
         super().__init__("keys")
+        self._here = here
 
     def all_lines(self, width: int) -> list[Line]:
         """The keys."""
-        return help_lines(self.viewer, width)
+        return help_lines(self.viewer, width, self._here)

@@ -84,11 +84,16 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def action_job_first(self) -> None:
         """Pick the oldest job."""
-        self.action_move(-len(self.moment.state.jobs))
+        self._pick_at(0)
 
     def action_job_last(self) -> None:
         """Pick the newest job."""
-        self.action_move(len(self.moment.state.jobs))
+        self._pick_at(-1)
+
+    def _pick_at(self, row: int) -> None:
+        jobs = listed(self.moment.state, self.view)
+        self.cursor = jobs[row].jid if jobs else None
+        self.redraw()
 
     def action_sort(self, by: int) -> None:
         """Sort by the next thing, or by the one before."""
@@ -176,7 +181,10 @@ class TimelineScreen(FilteredScreen):
 
     def action_next_decision(self, by: int) -> None:
         """The cursor to the next decision that has the words, or the one before."""
-        self.view = timeline_page.at_decision(self.moment.state, self.view, by)
+        before, self.view = self.view, timeline_page.at_decision(self.moment.state, self.view, by)
+        if self.view == before:
+            other = self.moment.key("moment.previous" if by > 0 else "moment.next")
+            self.viewer.inform(f"no {'later' if by > 0 else 'earlier'} decision; {other} goes the other way")
         self.redraw()
 
     def action_move_cursor(self, by: int) -> None:

@@ -239,16 +239,15 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
 
 
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """The command and the first lines of output of one failure."""
-    lines = [section("command", width, g)]
-    most = MOST_COMMAND if rows >= EVERY_LINE - 1 else min(COMMAND_LINES, max(1, rows // 3))
+    """The first lines of output of one failure, which say what is wrong, and then its command."""
+    most = MOST_COMMAND if rows >= EVERY_LINE - 1 else min(COMMAND_LINES, max(1, rows // 4))
     command = wrap(clean(failure.command) or "not known", width, most)
-    lines += [(Part(piece, "text_dim"),) for piece in command]
-    lines.append(section("its output", width, g))
+    output: list[Line] = []
     for text in failure.excerpt:
         ink = "error" if "error" in text.lower() or text.startswith("FAILED") else "text"
-        pieces = wrap(clean(text), width, MOST_ROWS) or [""]
-        lines += [(Part(piece, ink),) for piece in pieces]
-    if not failure.excerpt:
-        lines.append((Part("none", "text_dim"),))
+        output += [(Part(piece, ink),) for piece in wrap(clean(text), width, MOST_ROWS) or [""]]
+    room = max(1, rows - len(command) - 2)
+    lines = [section("its output", width, g), *(output[:room] or [(Part("none", "text_dim"),)])]
+    lines.append(section("command", width, g))
+    lines += [(Part(piece, "text_dim"),) for piece in command]
     return lines[: max(0, rows)]
