@@ -20,6 +20,7 @@ from report.test_recorded import ANY_EVENT, KILLED, build_of
 from stoker.cli.main import main
 from stoker.model import events as ev
 from stoker.record.journal_reader import read_journal
+from stoker.report.arch_costs import ArchCosts, arch_costs, cost_rows
 from stoker.report.chrome import BUILD, FIRST_COMPILER, chrome_trace
 from stoker.report.recorded import RecordedBuild, recorded
 from stoker.report.tables import COLUMNS, FORMULA, job_row, jsonl, table
@@ -170,3 +171,38 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
     )
     assert done.returncode != 0
     assert list(tmp_path.iterdir()) == []
+
+
+def seen(archs: dict[str, float], jobs: int = 2) -> RecordedBuild:
+    begun: list[ev.Event] = [ev.JobStarted(n, 1, n, f"k{n}.o", "nvcc", 1004.0) for n in range(1, jobs + 1)]
+    ends = (
+        ev.JobFinished(n, 1, f"k{n}.o", "nvcc", 9.0, "ok", cpu_seconds=10.0, archs=archs) for n in range(1, jobs + 1)
+    )
+    return build_of([*begun, *ends])
+
+
+def test_each_architecture_has_what_was_seen_of_it_and_its_share() -> None:
+    found = arch_costs(seen({"80": 3.0, "90a": 5.0}), {})
+    assert [(c.arch, c.seconds) for c in found.costs] == [("80", 6.0), ("90a", 10.0)]
+    assert "2 of 2 CUDA jobs" in found.how
+    assert [row[2] for row in cost_rows(found)[1]] == ["30 %", "50 %"]
+
+
+def test_too_little_that_was_seen_is_left_out_and_that_is_said() -> None:
+    for archs in ({"80": 0.5, "90a": 0.4}, {}):
+        found = arch_costs(seen(archs), {})
+        assert found.costs == ()
+        assert "too short to be seen" in found.how
+    assert arch_costs(build_of([]), {}) == ArchCosts()
+
+
+def test_nvccs_own_traces_go_before_what_was_seen() -> None:
+    found = arch_costs(seen({"80": 3.0}), {"80": 7.0})
+    assert [(c.arch, c.seconds) for c in found.costs] == [("80", 7.0)]
+    assert "device_time" in found.how
+
+
+def test_a_journal_may_hold_any_name_of_an_architecture() -> None:
+    hostile = {f"{n}": 9.0 for n in range(10, 99)} | {"<b>": 9.0, "\x1b[31m": 9.0, "80" * 99: 9.0}
+    found = arch_costs(seen(hostile), {})
+    assert all(cost.arch.isdigit() and len(cost.arch) == 2 for cost in found.costs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from stoker.model.samples import JobSample
 from stoker.record.journal_reader import read_journal
 from stoker.report.paper import NothingRanError, on_paper
 from stoker.report.recorded import recorded
-from stoker.report.whatif import whatifs
+from stoker.report.whatif import note, paper_runs, what_if
 from stoker.simulate.runner import simulate
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -90,10 +91,20 @@ def test_without_jobs_there_is_nothing_to_put_on_paper() -> None:
 
 
 def test_more_memory_is_never_worse_and_a_real_build_has_all_its_lines() -> None:
-    found = {w.name: w for w in whatifs(on_paper(recorded(read_journal(KILLED))))}
+    paper = on_paper(recorded(read_journal(KILLED)))
+    found = {w.name: w for run in paper_runs(paper) if (w := what_if(paper, run)) is not None}
     assert {"as it was, on paper", "plain -j2", "stoker with 128 GiB", "stoker with 32 GiB more"} <= found.keys()
     assert found["stoker with 128 GiB"].seconds <= found["as it was, on paper"].seconds * 1.01
     assert found["stoker with 128 GiB"].kills == 0
+
+
+def test_where_the_model_is_off_or_others_had_the_cores_the_note_says_so() -> None:
+    paper = on_paper(recorded(read_journal(KILLED)))
+    fair = note(paper, paper.measured)
+    assert "hints" not in fair
+    assert "far off" not in fair
+    assert "0.50 times what was measured" in note(paper, paper.measured / 2)
+    assert "Others wanted 20 times the cores" in note(replace(paper, others=20.0 * paper.cores))
 
 
 @given(st.lists(ANY_EVENT, max_size=40), st.sampled_from([1.0, 0.0, -0.5]))

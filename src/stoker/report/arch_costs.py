@@ -57,7 +57,8 @@ class ArchCosts:
 
 def arch_costs(build: RecordedBuild, traced: Mapping[str, float]) -> ArchCosts:
     """Return the cost of each architecture; `traced` are seconds by nvcc's own traces (time_traces.py), and go before
-    what was seen."""
+    what was seen. Where times are known, code for others came with a library, and leaving that out is not up to the
+    build."""
     sizes: dict[str, int] = {}
     report = build.state.verification
     for file in report.files if report is not None else ():
@@ -67,7 +68,7 @@ def arch_costs(build: RecordedBuild, traced: Mapping[str, float]) -> ArchCosts:
             sizes[arch] = sizes.get(arch, 0) + held.bytes
     seen, how = ({}, TRACED) if traced else _seen(build)
     seconds = traced or seen
-    names = sorted({*sizes, *seconds}, key=lambda arch: (len(arch.rstrip("af")), arch))[:MAX_ARCHS]
+    names = sorted(seconds or sizes, key=lambda arch: (len(arch.rstrip("af")), arch))[:MAX_ARCHS]
     cpu = sum(job.cpu or 0.0 for job in build.jobs) if seen else None
     return ArchCosts(tuple(ArchCost(arch, seconds.get(arch), sizes.get(arch)) for arch in names), how, cpu)
 

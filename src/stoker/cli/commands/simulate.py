@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from stoker.cli.errors import FAILURE, CliError
-from stoker.cli.recorded_build import load, paper_of, part_of, progress
+from stoker.cli.in_processes import worked_out
+from stoker.cli.recorded_build import load, paper_of, progress
 from stoker.model.units import format_bytes, format_duration, parse_size
 from stoker.report.paper import PaperBuild
 from stoker.report.whatif import note
@@ -68,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
         if paper is not None:
             ratio = results[0].makespan / max(1.0, paper.measured)
             print(f"\nmeasured: {format_duration(paper.measured)} ({results[0].policy} on paper: {ratio:.2f} x)")
-            print(note(paper))
+            as_it_was = (args.cores, args.ram, results[0].policy) == (paper.cores, paper.memory, "stoker")
+            print(note(paper, results[0].makespan if as_it_was else None))
     return 0
 
 
@@ -119,7 +121,9 @@ def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBui
     prediction: Prediction = args.predictions or "noisy"
     others, level = (0.0, None) if paper is None else (paper.others, paper.level)
 
-    def result(policy: str, far: Callable[[float], None]) -> Result:
+    def result(policy: str, far: Callable[[float], None]) -> Result | None:
+        if not policy:
+            return best_fixed(jobs, args.cores, args.ram, others)
         return simulate(jobs, args.cores, args.ram, policy, prediction, args.seed, others=others, level=level, far=far)
 
     if args.policy:
@@ -127,15 +131,13 @@ def _results(jobs: Sequence[TraceJob], args: argparse.Namespace, paper: PaperBui
             driver_of(args.policy)
         except UnknownPolicyError as err:
             raise CliError(str(err)) from err
-        with progress("simulating") as far:
-            return [result(args.policy, far)]
     names = ("stoker", f"fixed:{args.cores}", f"load:{args.cores}", "kill-and-restart", "psi")
     with progress("simulating") as far:
-        parts = len(names) + 1
-        results = [result(name, part_of(far, number, parts)) for number, name in enumerate(names)]
-        best = best_fixed(jobs, args.cores, args.ram, others)
-    if best is not None and best.policy not in names:
-        results.insert(1, best)
+        tried = worked_out(result, (args.policy,) if args.policy else (*names, ""), far)
+    results = [one for one in tried if one is not None]
+    if len(results) > len(names):
+        best = results.pop()
+        results[1:1] = [best] if best.policy not in names else []
     return results
 
 
