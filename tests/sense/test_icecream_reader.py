@@ -179,6 +179,22 @@ async def test_the_environment_of_a_job_names_the_scheduler(clients: Clients) ->
     assert asked == [{"USE_SCHEDULER": "build1"}]
 
 
+async def test_a_client_that_has_still_to_preprocess_is_local(clients: Clients) -> None:
+    one = clients.add(21, "src/f1.cpp")
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        scheduler.answer = HOSTS.replace("11 COMP", "11 WAIT")
+        look = await settled(reader, clients, lambda look: look.engine)
+        assert look.waits == {}
+        assert look.engine is not None
+        assert look.engine.hosts == (RemoteHost("far", 3, taken=1),), "but it has its place there"
+        scheduler.answer = HOSTS
+        await settled(reader, clients, lambda look: look.waits == {one: "far"})
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
 async def test_two_clients_of_one_name_are_each_one_job_of_the_schedulers(clients: Clients) -> None:
     both = {clients.add(21, "src/f1.cpp", "/a/w"), clients.add(31, "src/f1.cpp", "/b/w")}
 

@@ -32,9 +32,9 @@ def test_hosts_have_their_places_and_say_why_they_get_no_job() -> None:
 
 def test_jobs_have_client_host_and_file() -> None:
     assert read_listing(LISTING).jobs == (
-        IcecreamJob("near", "far", "/-O2/-Wall//w/f1.cpp"),
-        IcecreamJob("near", "far", "/w/a file.cpp"),
-        IcecreamJob("far", "new", "/w/f1.cpp"),
+        IcecreamJob("near", "far", "/-O2/-Wall//w/f1.cpp", compiles=True),
+        IcecreamJob("near", "far", "/w/a file.cpp", compiles=False),
+        IcecreamJob("far", "new", "/w/f1.cpp", compiles=True),
     )
 
 

@@ -17,7 +17,8 @@ class RemoteHost:
 
     `slots`: jobs that it takes at once, `taken`: those of them that others than this build use, where the engine says.
     `errors` counts the times that the engine gave it up, `fallbacks` the jobs of this build that it had and that were
-    compiled here in the end. `why_unused`: why the engine sends nothing there now, empty where it does.
+    compiled here in the end. `why_unused`: why the engine sends nothing there now, empty where it does. `compiled`:
+    compilations that the engine itself has counted there for this build, where it does; one job may take several.
     """
 
     name: str
@@ -26,6 +27,7 @@ class RemoteHost:
     errors: int = 0
     fallbacks: int = 0
     why_unused: str = ""
+    compiled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ class HostedGate:
                 gate.nudge(tree)
         member.target = replace(member.target, hosted=roots)
 
+    def meet(self, member: ManagedJob, hosted: Key) -> None:
+        """Note a compiler that has just been started for a job."""
+        if hosted not in member.target.hosted:
+            member.target = replace(member.target, hosted=(*member.target.hosted, hosted))
+
     def settle(self, members: Iterable[ManagedJob]) -> None:
         """After jobs were frozen or thawed, or have ended: so are the compilers hosted for them."""
         frozen = [m for m in members if m.life is Life.FROZEN and m.target.hosted and m.lives]

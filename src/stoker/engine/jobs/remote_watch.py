@@ -5,6 +5,7 @@ Reads nothing where no job has a launcher. Moves no job and stops nobody.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -92,6 +93,14 @@ class RemoteWatch:
             return []
         self._announced, self._announced_at = engines, now
         return [ev.RemoteSeen(engines)]
+
+    async def finish(self) -> list[ev.Event]:
+        """The last figures, at the end of the build, if they are news."""
+        for kind, reader in self._readers.items():
+            if kind in self._engines and (engine := await reader.finish()) is not None:
+                self._engines[kind] = engine
+        self._announced_at = 0.0
+        return [*self.news(time.time())]
 
     def _counted(self, engine: RemoteEngine) -> RemoteEngine:
         hosts = tuple(replace(h, fallbacks=self._fallbacks[h.name]) for h in engine.hosts)

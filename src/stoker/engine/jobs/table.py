@@ -321,6 +321,12 @@ class JobTable:
         job.host = job.was_away = host
         self.version += 1
 
+    def bring_home(self, job: ManagedJob) -> None:
+        """Something is prepared here for a job that was away, before it goes on elsewhere."""
+        _require(bool(job.host), f"job {job.jid} was not away")
+        job.host = ""
+        self.version += 1
+
     def take_back(self, job: ManagedJob) -> None:
         """A job that was away works here again."""
         _require(bool(job.host), f"job {job.jid} was not away")

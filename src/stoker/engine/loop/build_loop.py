@@ -34,6 +34,7 @@ from stoker.model import events as ev
 from stoker.model.samples import JobSample
 from stoker.sense.commands.scheduler_args import ninja_arguments
 from stoker.sense.machine.machine import MachineReader
+from stoker.sense.proc.hosted_compilers import Hosted
 from stoker.sense.proc.jobs import JobReport, JobUse
 from stoker.sense.proc.processes import Process, again, start_wall
 from stoker.sense.proc.schedulers import SchedulerProcess, Versions
@@ -122,10 +123,23 @@ class BuildLoop:
         for job, host in left.items():
             self._jobs.send_away(job, host)
         away = {pid: job for job in self._jobs.away() for pid in (job.job.pid, *job.seen.pids)}
-        born = self._senses.born_below(away)
-        back = {away[p.ppid]: away[p.ppid].seen.launchers or ((p.ppid, start),) for p, start in born}
+        born, hosted = self._senses.born_below(away)
+        back = {
+            away[p.ppid]: away[p.ppid].seen.launchers or ((p.ppid, start),) for p, start in born if p.pid not in away
+        }
+        back |= self._met_hosted(hosted)
         events = self._take_back(back)
         return [*events, *self._governor.step()] if left or back else []
+
+    def _met_hosted(self, born: Iterable[Hosted]) -> dict[ManagedJob, tuple[Key, ...]]:
+        """Jobs for which a cache's server has just begun to compile here, with their launchers."""
+        back = {}
+        for hosted in born:
+            job = self._jobs.by_key(hosted.job)
+            if job is not None and job.host and job.lives and not hosted.prepares:
+                self._gate.hosted.meet(job, hosted.key)
+                back[job] = job.seen.launchers
+        return back
 
     def remote_pause(self) -> float:
         """Seconds to the next such look; infinite where no job is elsewhere, nor frees a place by going there."""
@@ -298,6 +312,8 @@ class BuildLoop:
             host = hosts.get(use.job.key, "")
             if host and job.life is Life.RUNNING and (job.counts or job.host not in ("", host)):
                 self._jobs.send_away(job, host)
+            elif job.host and job.lives and use.prepares:
+                self._jobs.bring_home(job)
             elif job.host and job.lives and use.works_here:
                 back[job] = use.launchers
         return self._take_back(back)

@@ -382,6 +382,7 @@ class Engine:
         self._announce_steps(now)  # some may have been over before there was a tick
         self._write(self._loop.finish(now), now)
         self._write(await wired.cache.finish(), now)
+        self._write(await self._parts.remote.finish(), now)
         ending = ending_of(self._paths, self._state, self._parts.sampler.count_written())
         alone = self._recovery.must_run_alone()
         async with self._supervisor.beating():

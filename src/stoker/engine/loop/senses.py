@@ -15,6 +15,7 @@ from stoker.contract.process import Key, start_ticks
 from stoker.sense.commands.frontends import builds_packages
 from stoker.sense.proc.births import BirthWatch
 from stoker.sense.proc.exits import ExitWatch
+from stoker.sense.proc.hosted_compilers import SERVER, Hosted
 from stoker.sense.proc.jobs import JobReport, JobTracker, JobUse, Resolve
 from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
 from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
@@ -71,6 +72,7 @@ class Senses:
         self._births = BirthWatch()
         self._births_below = BirthWatch(by_pid=True)
         self._unready: dict[int, Process] = {}
+        self._unready_hosted: list[Process] = []
         self._exit_watch = ExitWatch(self._exited)
         self._exits: list[Exit] = []
         self._waits = (math.inf, math.inf)
@@ -126,10 +128,22 @@ class Senses:
                 newborns.append(Newborn(use, process, scheduler))
         return newborns
 
-    def born_below(self, parents: Collection[int]) -> list[tuple[Process, int]]:
-        """Children of these processes that were born since the last call, each with when its parent started."""
-        born = self._births_below.look(parents)
-        return [(p, start) for p in born if (start := start_ticks(p.ppid)) is not None]
+    def born_below(self, parents: Collection[int]) -> tuple[list[tuple[Process, int]], list[Hosted]]:
+        """Children of these processes that were born since the last call, each with when its parent started; and those
+        of a cache's servers that work for jobs."""
+        servers = self._tracker.server_pids()
+        unready, self._unready_hosted = self._unready_hosted, []
+        born = [*(p for p in map(again, unready) if p is not None), *self._births_below.look({*parents, *servers})]
+        hosted = []
+        for process in born:
+            if process.ppid in servers:
+                found = self._tracker.meet_hosted(process)
+                if found is not None:
+                    hosted.append(found)
+                elif process.comm == SERVER:  # it has not executed its command yet
+                    self._unready_hosted.append(process)
+        below = [(p, start) for p in born if p.ppid not in servers and (start := start_ticks(p.ppid)) is not None]
+        return below, hosted
 
     @property
     def expecting(self) -> bool:

@@ -35,6 +35,10 @@ SOURCE_ENDS = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".m", ".mm", ".i", ".
 """How the names of sources end."""
 
 
+_PREPARES = frozenset(("-E", "--preprocess", "-M", "-MM", "--dryrun"))
+"""Options with which a compiler compiles nothing: what sccache runs here before it asks another machine (0.16)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """A job's own call of sccache: what it compiles into what, and the folder that those are relative to."""
@@ -46,11 +50,19 @@ class Client:
 
 
 class Hosted(NamedTuple):
-    """A server's child that works for a job, and all below it."""
+    """A server's child that works for a job, and all below it. `prepares`: it only preprocesses, or plans."""
 
     job: Key
     key: Key
     tree: tuple[Process, ...]
+    prepares: bool = False
+
+
+class _Work(NamedTuple):
+    """What one of a server's children does: for which client, None if it is nobody's of this build."""
+
+    host: Key | None
+    prepares: bool = False
 
 
 class HostedFinder:
@@ -59,7 +71,8 @@ class HostedFinder:
     def __init__(self, proc_root: Path = PROC) -> None:
         self._proc = proc_root
         self._clients: dict[Key, Client] = {}
-        self._hosts: dict[Key, Key | None] = {}
+        self._work: dict[Key, _Work] = {}
+        self._server_pids: frozenset[int] = frozenset()
         self._outside: dict[Key, ProcessTable] = {}
         self._search_at = 0.0
 
@@ -71,12 +84,24 @@ class HostedFinder:
             if key not in self._clients and (client := self._client(host, process)) is not None:
                 self._clients[key] = client
         if not known:
-            self._hosts.clear()
+            self._work.clear()
             self._outside.clear()
+            self._server_pids = frozenset()
             return []
         trees = [tree for server in self._servers(processes, set(known)) for tree in server]
-        self._hosts = {_key(t[0]): self._hosts.get(_key(t[0])) for t in trees if _key(t[0]) in self._hosts}
-        return [Hosted(job, _key(t[0]), tuple(t)) for t in trees if (job := self._job(t[0])) is not None]
+        there = {_key(tree[0]) for tree in trees}
+        self._work = {key: work for key, work in self._work.items() if key in there}
+        return [hosted for tree in trees if (hosted := self._hosted(tuple(tree))) is not None]
+
+    @property
+    def server_pids(self) -> frozenset[int]:
+        """The servers that were found by the last search."""
+        return self._server_pids
+
+    def meet(self, process: Process) -> Hosted | None:
+        """What a server's child that was born since does; None while it has not executed its command, or if it works
+        for nobody of this build."""
+        return self._hosted((process,))
 
     def _client(self, job: Key, process: Process) -> Client | None:
         """None for the server while it detaches itself, which is below its first client for a moment."""
@@ -87,24 +112,25 @@ class HostedFinder:
         sources = tuple(w for w in words if w.endswith(SOURCE_ENDS) and not w.startswith("-"))
         return Client(job, _output(words), sources, read_cwd(process.pid, self._proc) or "")
 
-    def _job(self, process: Process) -> Key | None:
-        """The job that a server's child works for; it stays that."""
-        key = _key(process)
-        host = self._hosts.get(key)
-        if host is None:
-            argv = read_cmdline(process.pid, self._proc)
-            if argv and os.path.basename(argv[0]) != SERVER:  # not what is still between fork and exec
-                folder = read_cwd(process.pid, self._proc) or ""
-                host = self._hosts[key] = self._host(argv, folder)
-        client = self._clients.get(host) if host is not None else None
-        return client.job if client is not None else None
+    def _hosted(self, tree: tuple[Process, ...]) -> Hosted | None:
+        """A server's child with the job that it works for; it stays that."""
+        key = _key(tree[0])
+        work = self._work.get(key)
+        if work is None or work.host is None:
+            argv = read_cmdline(tree[0].pid, self._proc)
+            if not argv or os.path.basename(argv[0]) == SERVER:  # it is still between fork and exec
+                return None
+            folder = read_cwd(tree[0].pid, self._proc) or ""
+            work = self._work[key] = _Work(self._host(argv, folder), not _PREPARES.isdisjoint(argv))
+        client = self._clients.get(work.host) if work.host is not None else None
+        return Hosted(client.job, key, tree, work.prepares) if client is not None else None
 
     def _host(self, argv: Sequence[str], folder: str) -> Key | None:
         """The client whose compilation this is, None if it is nobody's of this build."""
         sure = {key: likeness(client, argv, folder) for key, client in self._clients.items()}
         best = max(sure.values(), default=0)
         found = [key for key, value in sure.items() if value == best > 0]
-        busy = set(self._hosts.values())
+        busy = {work.host for work in self._work.values()}
         return min(found, key=lambda key: (key in busy, key[1]), default=None)
 
     # -- servers -----------------------------------------------------------------------------------------------
@@ -114,12 +140,15 @@ class HostedFinder:
         children = children_of(processes.values())
         inside = [p for p in processes.values() if p.comm == SERVER and p.state != "Z" and _key(p) not in clients]
         servers = [[_tree(child, children) for child in children.get(s.pid, ())] for s in inside]
+        pids = {s.pid for s in inside}
         if not inside:
             self._search(processes)
         for table in list(self._outside.values()):
             found = table.scan()
             below = children_of(found.values())
             servers.append([_tree(child, below) for child in below.get(table.root_pid, ())])
+            pids.add(table.root_pid)
+        self._server_pids = frozenset(pids)
         return servers
 
     def _search(self, processes: Mapping[int, Process]) -> None:

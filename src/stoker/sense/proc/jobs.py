@@ -98,6 +98,8 @@ class JobUse:
     """Processes of it that ask another machine to compile: they must not be stopped while they do."""
     works_here: bool = True
     """Whether anything of it works on this machine: all but such launchers, and what waits for them."""
+    prepares: bool = False
+    """Whether that only prepares what another machine is asked for: a cache's server preprocesses for it."""
     archs: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of nvcc's passes so far, by GPU architecture (arch_meter.py)."""
 
@@ -193,6 +195,14 @@ class JobTracker:
         started.sort(key=lambda job: (job.start_ticks, job.pid))
         return JobReport(tuple(started), tuple(running.values()), vanished, nested)
 
+    def server_pids(self) -> frozenset[int]:
+        """Cache's servers that may run compilers for jobs, as of the last scan."""
+        return self._hosted_finder.server_pids
+
+    def meet_hosted(self, process: Process) -> Hosted | None:
+        """A server's child that was born since; None while it has not executed its command, or if it is no job's."""
+        return self._hosted_finder.meet(process)
+
     def still(self, key: Key) -> Iterable[int]:
         """The pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
         return [process.pid for process in self._still.get(key, ())]
@@ -282,7 +292,7 @@ class JobTracker:
         both = [*tree, *(p for each in hosted for p in each.tree)]
         rss = sum(p.held for p in both)
         launchers = [p for p in tree if self._launches(job, p)]
-        works = bool(hosted) or _works_here(tree, launchers)
+        itself = _works_here(tree, launchers)
         # A launcher goes on when its job is stopped.
         states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
@@ -300,7 +310,8 @@ class JobTracker:
             tuple(p.pid for p in both),
             next((LAUNCHERS[p.comm] for p in launchers if p.comm in LAUNCHERS), job.sends),
             tuple((p.pid, p.start_ticks) for p in launchers),
-            works,
+            itself or bool(hosted),
+            not itself and bool(hosted) and all(each.prepares for each in hosted),
             self._arch_meter.measure(job.key, both, now),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -248,6 +248,13 @@ def read_exe(pid: int, proc_root: Path = PROC) -> str | None:
     """The file a process executes, None if it may not be known."""
     exe = read_link(f"{proc_root}/{pid}/exe")
     return exe.removesuffix(" (deleted)") if exe else None
+
+
+def read_variables(pid: int, wanted: Callable[[str], bool], proc_root: Path = PROC) -> dict[str, str]:
+    """The wanted variables of the environment a process was started with, by name."""
+    data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
+    pairs = (os.fsdecode(part).partition("=") for part in data.split(b"\0"))
+    return {name: value for name, _, value in pairs if wanted(name)}
 
 
 def read_environ(pid: int, name: str, proc_root: Path = PROC) -> str | None:

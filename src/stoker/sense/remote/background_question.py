@@ -5,6 +5,7 @@ Unaware of what it is asked for.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import subprocess
@@ -13,6 +14,9 @@ from collections.abc import Mapping, Sequence
 
 MAX_ANSWER = 256 * 1024
 """Bytes of an answer that are taken: a thousand hosts of 256 characters each."""
+
+AGAIN_LOOKS, AGAIN_SECONDS = 150, 0.02
+"""How often a build that has ended looks for a last answer, and the seconds between two looks."""
 
 LATE_SECONDS = 10.0
 """A program that takes longer is ended: one that looks for hosts by multicast DNS takes up to some seconds."""
@@ -66,6 +70,16 @@ class BackgroundQuestion:
         well = ended and process.returncode == 0
         self.close()
         return self._data[:MAX_ANSWER].decode(errors="replace") if well else ""
+
+    async def again(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
+        """What the program answers when it is asked now, None if that takes longer than some three seconds."""
+        self.close()
+        self._asked_at = 0.0
+        for _ in range(AGAIN_LOOKS):
+            if (answer := self.look(command, env)) is not None:
+                return answer
+            await asyncio.sleep(AGAIN_SECONDS)
+        return None
 
     def close(self) -> None:
         """End the program if it still runs."""

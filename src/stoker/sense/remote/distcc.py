@@ -113,6 +113,9 @@ class DistccReader:
         """Which of these wait for a host."""
         return _waiting(self._states(launchers, now))
 
+    async def finish(self) -> None:
+        """Nothing is counted that a last look had not shown."""
+
     def close(self) -> None:
         """End what was asked."""
         for place in self._places.values():

@@ -17,8 +17,8 @@ from stoker.contract.process import Key
 from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
 from stoker.sense.proc.hosted_compilers import SOURCE_ENDS
 from stoker.sense.proc.jobs import JobUse
-from stoker.sense.proc.processes import MAX_CMDLINE, PROC, read_cmdline, read_cwd
-from stoker.sense.proc.procfs import read_all, read_once
+from stoker.sense.proc.processes import PROC, read_cmdline, read_cwd, read_variables
+from stoker.sense.proc.procfs import read_once
 from stoker.sense.remote.icecream_scheduler import SchedulerAddress, SchedulerLink, find_scheduler, own_names
 from stoker.sense.remote.icecream_text import IcecreamJob, Listing
 from stoker.sense.remote.remote_reader import RemoteLook
@@ -52,7 +52,7 @@ class IcecreamReader:
         self._listing: Listing | None = None
         self._listed_at = 0.0
         self._note = ""
-        self._hosts: dict[Key, str] = {}
+        self._given: dict[Key, IcecreamJob] = {}
         self._own: frozenset[str] = frozenset()
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
@@ -60,18 +60,23 @@ class IcecreamReader:
         self._meet(jobs)
         self._ask_when_due(jobs)
         self._match()
-        here = frozenset(key for key, host in self._hosts.items() if host in self._own)
+        here = frozenset(key for key, job in self._given.items() if job.host in self._own)
         return RemoteLook(self._engine(), self.glance(tuple(self._files), now), here)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         """Which of these another machine compiles, as listed last: they have nobody preprocess any more."""
         if now - self._listed_at > STALE_SECONDS:
             return {}
-        return {
-            key: host
-            for key in launchers
-            if (host := self._hosts.get(key, "")) and host not in self._own and not self._has_child(key)
-        }
+        return {key: job.host for key in launchers if (job := self._given.get(key)) and self._waits(key, job)}
+
+    def _waits(self, key: Key, job: IcecreamJob) -> bool:
+        """Whether a client only waits. Before its host compiles it has still to preprocess, and must not be stopped."""
+        pid = key[0]
+        children = f"{self._proc}/{pid}/task/{pid}/children"
+        return job.compiles and job.host not in self._own and not read_once(children, 64)
+
+    async def finish(self) -> None:
+        """Nothing is counted that a last look had not shown."""
 
     def close(self) -> None:
         """End the connection."""
@@ -79,10 +84,6 @@ class IcecreamReader:
             self._asking.cancel()
         if self._link is not None:
             self._link.close()
-
-    def _has_child(self, key: Key) -> bool:
-        pid = key[0]
-        return bool(read_once(f"{self._proc}/{pid}/task/{pid}/children", 64))
 
     # -- who compiles what -------------------------------------------------------------------------------------
 
@@ -105,19 +106,19 @@ class IcecreamReader:
         for job in self._listing.jobs if self._listing is not None else ():
             if not self._own or job.client in self._own:
                 by_name.setdefault(os.path.basename(job.file), []).append(job)
-        self._hosts = {}
+        self._given = {}
         for key, path in self._files.items():
             listed = by_name.get(os.path.basename(path), []) if path else []
             found = next((job for job in listed if path.endswith("/" + job.file.lstrip("/"))), None)
             if found is not None:
                 listed.remove(found)
-                self._hosts[key] = found.host
+                self._given[key] = found
 
     def _engine(self) -> RemoteEngine | None:
         """The hosts but this machine, with what others use of them."""
         if self._listing is None:
             return RemoteEngine("icecream", note=self._note) if self._note else None
-        mine = Counter(self._hosts.values())
+        mine = Counter(job.host for job in self._given.values())
         hosts = tuple(
             RemoteHost(h.name, h.places, max(0, h.used - mine[h.name]), why_unused=h.obstacle)
             for h in self._listing.hosts
@@ -131,7 +132,7 @@ class IcecreamReader:
         if time.monotonic() < self._ask_at or (self._asking is not None and not self._asking.done()):
             return
         if self._link is None:
-            address = self._find(_environment(jobs[0].job.pid, self._proc)) if jobs else None
+            address = self._find(read_variables(jobs[0].job.pid, _NAMES.__contains__, self._proc)) if jobs else None
             if address is None:
                 self._lose("icecream's scheduler is not known here; USE_SCHEDULER=HOST names it")
                 return
@@ -149,11 +150,5 @@ class IcecreamReader:
         self._ask_at = time.monotonic() + max(ASK_SECONDS, link.took / ASK_SHARE)
 
     def _lose(self, note: str) -> None:
-        self._listing, self._note, self._ask_at = None, note, time.monotonic() + LOST_SECONDS
-
-
-def _environment(pid: int, proc_root: Path) -> dict[str, str]:
-    """What names the scheduler in the environment of a job."""
-    data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
-    pairs = (os.fsdecode(part).partition("=") for part in data.split(b"\0"))
-    return {name: value for name, _, value in pairs if name in _NAMES}
+        self._listing, self._given = None, {}
+        self._note, self._ask_at = note, time.monotonic() + LOST_SECONDS

@@ -57,11 +57,13 @@ class IcecreamHost(NamedTuple):
 
 
 class IcecreamJob(NamedTuple):
-    """A job of whoever's, on a host: `file` is its flags and its source as the client named them, in one string."""
+    """A job of whoever's that was given to a host. `file` ends its source's path. `compiles`: the host has begun;
+    else its client connects, sends the compiler, or waits for a place there."""
 
     client: str
     host: str
     file: str
+    compiles: bool
 
 
 class Listing(NamedTuple):
@@ -81,7 +83,7 @@ def read_listing(answer: bytes) -> Listing:
         if (host := _HOST.fullmatch(line)) is not None and len(hosts) < MAX_HOSTS:
             hosts.append(_host(host))
         elif (job := _JOB.fullmatch(line)) is not None and len(jobs) < MAX_JOBS:
-            jobs.append(IcecreamJob(_name(job["client"]), _name(job["host"]), job["file"]))
+            jobs.append(IcecreamJob(_name(job["client"]), _name(job["host"]), job["file"], job["state"] == "COMP"))
     return Listing(tuple(hosts), tuple(jobs))
 
 

@@ -39,5 +39,8 @@ class RemoteReader(Protocol):
     def glance(self, launchers: Sequence[Key], now: float) -> Mapping[Key, str]:
         """Read between two looks which of these launchers' processes wait for a host: nothing else."""
 
+    async def finish(self) -> RemoteEngine | None:
+        """Read a last time, when the build has ended; None if nothing more is known than at the last look."""
+
     def close(self) -> None:
         """Let go of everything; ends what was started."""

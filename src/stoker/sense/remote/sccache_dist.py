@@ -1,0 +1,189 @@
+"""sccache-dist: which of sccache's clients wait for a server, and what its scheduler and servers have.
+
+A client asks this machine's own sccache server, and waits. That server preprocesses, in a child, sends the result away,
+and compiles here, in a child too, what nobody else has compiled. So a client waits for another machine while there is a
+scheduler and nothing runs here for it, once its preprocessing is over. Nobody says which job is on which server, unless
+there is only one. Unaware of how the server's children are found, of its cache and of decisions.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoker.contract.process import Key
+from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.sense.proc.hosted_compilers import SERVER
+from stoker.sense.proc.jobs import JobUse
+from stoker.sense.proc.processes import PROC, parse_stat, read_cmdline, read_variables, start_wall
+from stoker.sense.proc.procfs import read_once
+from stoker.sense.remote.background_question import BackgroundQuestion
+from stoker.sense.remote.remote_reader import RemoteLook
+from stoker.sense.remote.sccache_text import DistCounts, DistStatus, read_done, read_fleet
+
+ASK_SECONDS = 5.0
+"""Between two questions of a kind: one is a process that takes 5 to 10 ms of CPU."""
+
+BEGIN_SECONDS = 1.0
+"""Age at which a client that nothing has run for is taken to wait elsewhere; its preprocessing begins within 0.2 s
+where the machine is not busy (sccache 0.16), and may be over before anybody looks."""
+
+STATUS = ("--dist-status",)
+STATS = ("--show-stats", "--stats-format", "json")
+
+UNNAMED = "sccache"
+"""What a job's host is called while nobody says which of several servers has it."""
+
+_KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+_OWN = "SCCACHE_"
+"""What matters to sccache in the environment of a job: these, and all that begins so."""
+
+
+@dataclass(slots=True)
+class _Client:
+    """A client, since Unix time `started`. `hosted` are the processes that the server ran for it at the last look;
+    `begun`: it has run some."""
+
+    started: float
+    hosted: tuple[Key, ...] = ()
+    begun: bool = False
+
+
+class SccacheDistReader:
+    """Reads the clients of one build."""
+
+    kind: RemoteKind = "sccache"
+
+    def __init__(self, proc_root: Path = PROC) -> None:
+        self._proc = proc_root
+        self._clients: dict[Key, _Client] = {}
+        self._command: tuple[str, Mapping[str, str]] | None = None
+        self._questions = BackgroundQuestion(ASK_SECONDS), BackgroundQuestion(ASK_SECONDS)
+        self._fleet: DistStatus | None = None
+        self._done = DistCounts()
+        self._before: DistCounts | None = None
+
+    def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
+        """Which clients of these jobs wait for another machine, and what is there."""
+        self._follow(jobs, now)
+        # Without a server, to ask would start one; where nobody means to compile elsewhere, once is enough.
+        is_there = any(use.launchers and not use.starting for use in jobs)
+        if is_there and (self._fleet is None or self._fleet.meant):
+            self._ask(jobs)
+        waits = self.glance(tuple(self._clients), now)
+        return RemoteLook(self._engine(len(waits)), waits)
+
+    def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
+        """Which of these wait: nothing ran for them at the last look, or what ran has ended."""
+        if self._fleet is None or self._fleet.obstacle:
+            return {}
+        host = self._host()
+        return {key: host for key in launchers if (client := self._clients.get(key)) and self._waits(client, now)}
+
+    async def finish(self) -> RemoteEngine | None:
+        """Ask what was compiled until now."""
+        if self._command is None or self._fleet is None or not self._fleet.meant:
+            return None
+        program, env = self._command
+        self._take(read_done(await self._questions[1].again((program, *STATS), env) or ""))
+        return self._engine(0)
+
+    def close(self) -> None:
+        """End what was asked."""
+        for question in self._questions:
+            question.close()
+
+    def _waits(self, client: _Client, now: float) -> bool:
+        """Whether nothing runs for a client any more, as far as that can be seen without another scan."""
+        if client.begun:
+            return not any(map(self._lives, client.hosted))
+        return now - client.started >= BEGIN_SECONDS
+
+    def _lives(self, key: Key) -> bool:
+        process = parse_stat(read_once(f"{self._proc}/{key[0]}/stat") or b"")
+        return process is not None and process.start_ticks == key[1] and process.state != "Z"
+
+    def _follow(self, jobs: Sequence[JobUse], now: float) -> None:
+        clients: dict[Key, _Client] = {}
+        for use in jobs:
+            hosted = tuple(tree[0] for tree in use.hosted)
+            for key in use.launchers:
+                client = clients[key] = self._clients.get(key) or _Client(start_wall(key[1], now))
+                client.hosted, client.begun = hosted, client.begun or bool(hosted)
+        self._clients = clients
+
+    # -- what is there -----------------------------------------------------------------------------------------
+
+    def _engine(self, mine: int) -> RemoteEngine | None:
+        """None while nothing was answered, and where nobody has set it up: then sccache is but a cache. `mine`: so many
+        of the scheduler's jobs are of this build."""
+        fleet = self._fleet
+        if fleet is None or not fleet.meant:
+            return None
+        if fleet.obstacle:
+            return RemoteEngine("sccache", note=f"sccache-dist: {fleet.obstacle}")
+        taken = max(0, fleet.used - mine)
+        names = self._names()
+        if fleet.servers == 1:
+            done = self._done_by(names[-1]) if names else 0
+            host = RemoteHost(self._host(), fleet.places, taken, errors=self._errors(), compiled=done)
+            return RemoteEngine("sccache", (host,))
+        every = RemoteHost(UNNAMED, fleet.places, taken, errors=self._errors())
+        each = tuple(RemoteHost(name, 0, compiled=self._done_by(name)) for name in names)
+        note = f"sccache-dist: {fleet.servers} servers; the scheduler does not say which has how many places"
+        return RemoteEngine("sccache", (every, *each), note)
+
+    def _host(self) -> str:
+        names = self._names()
+        return names[-1] if self._fleet is not None and self._fleet.servers == 1 and names else UNNAMED
+
+    def _names(self) -> list[str]:
+        """The servers that have compiled something for this build."""
+        return [name for name in self._done.by_server if self._done_by(name)]
+
+    def _done_by(self, name: str) -> int:
+        before = self._before.by_server.get(name, 0) if self._before is not None else 0
+        return max(0, self._done.by_server[name] - before)
+
+    def _errors(self) -> int:
+        return max(0, self._done.errors - (self._before.errors if self._before is not None else 0))
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def _ask(self, jobs: Sequence[JobUse]) -> None:
+        if self._command is None:
+            self._command = self._find(jobs)
+        program, env = self._command
+        status, stats = self._questions
+        if (answer := status.look((program, *STATUS), env)) is not None:
+            known = self._fleet is not None
+            self._fleet = read_fleet(answer) or DistStatus(
+                obstacle="this machine's server does not answer", meant=known
+            )
+        if (answer := stats.look((program, *STATS), env)) is not None:
+            self._take(read_done(answer))
+
+    def _take(self, done: DistCounts | None) -> None:
+        """The counts now. What a server had counted before this build is taken away; one that was started anew has
+        counted nothing."""
+        if done is None:
+            return
+        if self._before is None:
+            self._before = done
+        if done.errors < self._done.errors or sum(done.by_server.values()) < sum(self._done.by_server.values()):
+            self._before = DistCounts()
+        self._done = done
+
+    def _find(self, jobs: Sequence[JobUse]) -> tuple[str, dict[str, str]]:
+        """The program that the jobs run, and what matters to it in their environment."""
+        env = read_variables(jobs[0].job.pid, _matters, self._proc)
+        launcher = next(key for use in jobs for key in use.launchers)
+        named = (read_cmdline(launcher[0], self._proc) or (SERVER,))[0]
+        return named if os.path.isabs(named) else shutil.which(SERVER, path=env.get("PATH")) or SERVER, env
+
+
+def _matters(name: str) -> bool:
+    return name in _KEPT or name.startswith(_OWN)

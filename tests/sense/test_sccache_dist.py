@@ -1,0 +1,181 @@
+"""Where sccache-dist has jobs compiled, by processes as they were recorded of a real one; tests/e2e has the real one.
+
+Recorded with sccache 0.16 on two CPUs: `sccache-fallback` are six C++ jobs of which the only server took three, so that
+three were compiled here; `sccache-nvcc` are two C++ jobs and a CUDA one for two architectures, all compiled there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from stoker.model.remote import RemoteHost
+from stoker.sense.proc import jobs as jobs_module
+from stoker.sense.proc.jobs import JobTracker, JobUse
+from stoker.sense.proc.schedulers import SchedulerFinder
+from stoker.sense.remote import sccache_dist
+from stoker.sense.remote.remote_reader import RemoteLook
+from stoker.sense.remote.sccache_dist import SccacheDistReader
+from support.recorded_processes import Recording
+
+STATUS = '{"SchedulerStatus":["http://127.0.0.1:10600/",{"num_servers":1,"num_cpus":2,"in_progress":3}]}'
+DISABLED = '{"Disabled":"disabled"}'
+
+
+def stats(errors: int = 0, **compiles: int) -> str:
+    """What was compiled by each server."""
+    return json.dumps({"stats": {"dist_compiles": compiles, "dist_errors": errors}})
+
+
+class Answers:
+    """In the place of a program that is asked: what it answers, once for each question."""
+
+    def __init__(self) -> None:
+        self.status = STATUS
+        self.stats = stats(server=3)
+        self.asked = 0
+
+    def look(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
+        self.asked += 1
+        return self.status if "--dist-status" in command else self.stats
+
+    async def again(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
+        return self.look(command, env)
+
+    def close(self) -> None:
+        pass
+
+
+class Replay:
+    """A recorded build, look after look: what the tracker and the reader make of it."""
+
+    def __init__(self, name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.recording = Recording(name, root)
+        self.answers = Answers()
+        monkeypatch.setattr(sccache_dist, "BackgroundQuestion", lambda every: self.answers)
+        monkeypatch.setattr(sccache_dist, "start_wall", self.recording.started)
+        monkeypatch.setattr(jobs_module, "start_wall", lambda ticks, now, _=0.0: self.recording.started(ticks, now))
+        self.reader = SccacheDistReader(root)
+        self.tracker = JobTracker(root)
+        self.finder = SchedulerFinder(root)
+        self.history: list[tuple[float, dict[str, JobUse], RemoteLook]] = []
+
+    def looks(self) -> Iterator[tuple[float, list[JobUse]]]:
+        """The time, and the jobs."""
+        for at, processes in self.recording.looks():
+            report = self.tracker.update(processes, self.finder.find(processes), at)
+            if uses := [use for use in report.running if use.sends == "sccache"]:
+                yield at, uses
+
+    def run(self) -> None:
+        for at, uses in self.looks():
+            self.history.append((at, {use.job.output: use for use in uses}, self.reader.look(uses, at)))
+
+    def course(self, output: str) -> list[str]:
+        """What became of a job, one word for each change."""
+        words: list[str] = []
+        for _, uses, look in self.history:
+            use = uses.get(output)
+            word = "" if use is None else _word(use, look)
+            if word and words[-1:] != [word]:
+                words.append(word)
+        return words
+
+
+def _word(use: JobUse, look: RemoteLook) -> str:
+    if use.works_here:
+        return "prepares" if use.prepares else "compiles here"
+    return "elsewhere" if any(key in look.waits for key in use.launchers) else "begins"
+
+
+def replay(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replay:
+    made = Replay(name, tmp_path / "proc", monkeypatch)
+    made.run()
+    return made
+
+
+def test_a_job_is_elsewhere_once_its_preprocessing_is_over_and_falls_back_as_the_servers_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = replay("sccache-fallback", tmp_path, monkeypatch)
+    courses = {name: build.course(f"{name}.o") for name in ("f0", "f1", "f2", "f3", "f4", "f5")}
+    for name in ("f0", "f1", "f5"):
+        assert courses[name][-1] == "elsewhere", name
+        assert "compiles here" not in courses[name]
+    for name in ("f2", "f3", "f4"):
+        at = courses[name].index("compiles here")
+        assert courses[name][at - 1] == "elsewhere", name
+    assert all("prepares" in course for course in courses.values())
+    here = [sum(use.works_here and not use.prepares for use in uses.values()) for _, uses, _ in build.history]
+    assert max(here) == 2, "as many as its server has CPUs, whatever the level"
+
+
+def test_all_passes_of_nvcc_are_elsewhere_and_only_preprocessing_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = replay("sccache-nvcc", tmp_path, monkeypatch)
+    course = build.course("kernel.o")
+    assert "compiles here" not in course
+    assert course.count("prepares") >= 2, "each architecture is preprocessed for itself"
+    assert course.count("elsewhere") >= 2
+    assert build.course("f0.o")[-1] == "elsewhere"
+
+
+def test_the_only_server_is_the_host_of_all_that_wait_and_has_the_schedulers_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = Replay("sccache-fallback", tmp_path / "proc", monkeypatch)
+    hosts = []
+    for at, uses in build.looks():
+        look = build.reader.look(uses, at)
+        build.answers.stats = stats(errors=5, **{"10.0.0.2:10501": 7})
+        if look.engine is not None:
+            hosts = list(look.engine.hosts)
+            assert set(look.waits.values()) <= {"sccache", "10.0.0.2:10501"}
+            assert hosts[0].taken == max(0, 3 - len(look.waits))
+    assert hosts == [RemoteHost("10.0.0.2:10501", 2, hosts[0].taken, errors=5, compiled=7)]
+
+
+@pytest.mark.parametrize(
+    ("status", "note"),
+    [
+        ('{"NotConnected":["http://10.0.0.1/","enqueuing"]}', "sccache-dist: enqueuing"),
+        ("", "sccache-dist: this machine's server does not answer"),
+    ],
+)
+def test_while_no_scheduler_answers_nobody_is_elsewhere_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, note: str
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    looks = (use for _, use in zip(range(10), build.looks(), strict=False))
+    *_, (at, uses) = looks
+    assert build.reader.look(uses, at).engine is not None
+    build.answers.status = status
+    look = build.reader.look(uses, at + 60)
+    assert look.engine is not None
+    assert (look.engine.slots, look.engine.note, dict(look.waits)) == (0, note, {})
+
+
+def test_where_nobody_has_set_it_up_it_is_asked_once_and_is_no_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    build.answers.status = DISABLED
+    build.run()
+    assert build.answers.asked == 2, "for the scheduler, and for what was counted before"
+    assert all(look == RemoteLook() for _, _, look in build.history)
+
+
+async def test_what_was_compiled_last_is_asked_for_when_the_build_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    assert await build.reader.finish() is None, "nobody was asked before"
+    build.run()
+    build.answers.stats = stats(server=11)
+    engine = await build.reader.finish()
+    assert engine is not None
+    assert engine.hosts[0].compiled == 8, "three were before this build"
