@@ -129,3 +129,14 @@ def test_one_that_is_told_to_keep_going_goes_on() -> None:
     for _ in range(60):
         ninja.look(recorded=1)
     assert ninja.dropped == []
+
+
+def test_a_failure_names_jobs_by_the_words_that_the_journal_has_of_their_command(ninja: Watched) -> None:
+    named: list[dict[str, str]] = []
+    ninja.book.name_lost = lambda reported: named.append(dict(reported))
+    ninja.failures.name_lost([ninja.book])
+    assert named == []
+    ninja.said = [ev.FailureFound("o5", "./burn o5 0.5 20", 137, (), 0, 0)]
+    ninja.failures.read([ninja.book], ninja.now)
+    ninja.failures.name_lost([ninja.book])
+    assert named == [{"burn o5 0.5 20": "o5"}]

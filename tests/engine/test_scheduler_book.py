@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -352,3 +353,14 @@ def test_a_plan_names_a_job_that_has_vanished_before_it_came(tmp_path: Path) -> 
     b.take_plan(plan)
     assert b.name_jobs() == []
     assert [(f.output, f.outcome) for f in b.settle(at_once=True)] == [("o1", "failed")]
+
+
+def test_a_job_that_failed_between_two_engines_fails_under_the_name_that_the_output_gives_it() -> None:
+    """The journal knew it by words of its command, and its process is gone: it would count beside its failure."""
+    b = book()
+    seen = use("burn o1 0.5", tool="other")
+    b.runs(1, replace(seen, job=replace(seen.job, argv=())))
+    b.runs(2, use("burn o1 0.5", tool="other"))
+    b.vanished(1, START + 3, START + 3)
+    b.name_lost({"burn o1 0.5": "o1"})
+    assert [(f.jid, f.output, f.outcome) for f in b.settle(at_once=True)] == [(1, "o1", "failed")]

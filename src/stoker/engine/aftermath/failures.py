@@ -14,6 +14,7 @@ from stoker.engine.govern.governor import Governor
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.model import events as ev
+from stoker.sense.commands.classify import describe
 from stoker.sense.proc.processes import Process
 
 RECORD_SECONDS = 0.1
@@ -84,6 +85,7 @@ class Failures:
         self._is_recorded = is_recorded
         self._dropped = Dropped()
         self._heard: dict[str, None] = {}
+        self._reported: dict[str, str] = {}
         self._errors: dict[str, float] = {}
         self._silent: dict[int, _Silent] = {}
 
@@ -96,6 +98,7 @@ class Failures:
         """Another command runs: nothing that failed before is waited for, and what was dropped may fail of itself."""
         self._dropped = Dropped()
         self._heard.clear()
+        self._reported.clear()
         self._errors.clear()
         self._silent.clear()
 
@@ -112,9 +115,15 @@ class Failures:
         is_error, known = self._hear(event)
         if len(self._heard) < MAX_HEARD:
             self._heard[event.output] = None
+            self._reported[describe(("sh", "-c", event.command))] = event.output
         if is_error and len(self._errors) < MAX_HEARD:
             self._errors.setdefault(event.output, now)
         return [*known, event]
+
+    def name_lost(self, books: Sequence[SchedulerBook]) -> None:
+        """Name jobs that ended between two engines by the failures that the output has reported."""
+        for book in books if self._reported else ():
+            book.name_lost(self._reported)
 
     def look(
         self,

@@ -99,6 +99,16 @@ class SchedulerBook:
                 events += self._jobs.rename(job, *planned)
         return events
 
+    def name_lost(self, reported: Mapping[str, str]) -> None:
+        """Name jobs that ended while no engine was looking, where the output has reported their failure since.
+
+        Without a plan the journal knows such a job by a few words of its command, and its process can no longer be
+        asked. `reported` are these words of each failed command, and its output.
+        """
+        for job in self._nameless():
+            if not job.job.argv and (output := reported.get(job.name)) is not None:
+                self._jobs.rename(job, output, job.tool)
+
     def recount(self) -> list[JobsUncounted]:
         """What was counted before the plan said that it only renewed the manifest."""
         renewing = self.plan.summary.renewing if self.plan is not None else ()

@@ -255,6 +255,7 @@ class BuildLoop:
     def _lost_between_engines(self) -> list[ev.Event]:
         """Take up what went while no engine was there; the ends that no record will say."""
         self._schedulers.take_up_lost(self._last_tick)
+        self._parts.failures.name_lost(self._schedulers.books())
         return [end for book in self._schedulers.books() for end in book.end_unrecorded()]
 
     # -- jobs --------------------------------------------------------------------------------------------------
