@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
+from stoker.verify.binary.byte_source import Deadline, MemorySource, UnreadableError
+from stoker.verify.binary.deflated_source import DeflatedSource
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.pipeline import VerifyRequest, verify
 

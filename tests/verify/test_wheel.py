@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stoker.model.report import Problem, Report
-from stoker.verify.binary import byte_source
-from stoker.verify.binary.byte_source import Deadline, DeflatedSource, MemorySource, UnreadableError
+from stoker.verify.binary import deflated_source
+from stoker.verify.binary.byte_source import Deadline, MemorySource, UnreadableError
+from stoker.verify.binary.deflated_source import DeflatedSource
 from stoker.verify.binary.elf import Dynamic
 from stoker.verify.pipeline import VerifyRequest, verify
 from stoker.verify.wheel.tags import broken_by, fitting, parse_platform, strictest
@@ -283,8 +284,8 @@ def test_a_deflated_member_reads_like_its_bytes(
     packed = packer.compress(data) + packer.flush()
     seen: list[bytes] = []
     # As if the data were a thousand times as large.
-    monkeypatch.setattr(byte_source, "_CHUNK", 300)
-    monkeypatch.setattr(byte_source, "_LEAST_STRIDE", 4000)
+    monkeypatch.setattr(deflated_source, "_CHUNK", 300)
+    monkeypatch.setattr(deflated_source, "_LEAST_STRIDE", 4000)
     source, plain = DeflatedSource(MemorySource(packed), len(data), Deadline(), seen.append), MemorySource(data)
 
     for offset, length in reads:

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from stoker.model.report import FileReport
 from stoker.verify.archs import Arch
+
+
+class Image(NamedTuple):
+    """One piece of device code; sizes in bytes. `kernels` is None where compression hides them.
+
+    A `doubtful` one is empty if nothing larger is in its container. `toolkit` is the CUDA version that wrote machine
+    code, as far as it shows.
+    """
+
+    kind: str
+    arch: Arch
+    version: tuple[int, int]
+    size: int
+    kernels: int | None
+    empty: bool
+    doubtful: bool = False
+    toolkit: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -108,8 +108,51 @@ def is_elf(source: ByteSource) -> bool:
     return source.read(0, 4) == MAGIC
 
 
+class _Table(NamedTuple):
+    """Where a table of headers is, bytes of one, and how many there are."""
+
+    offset: int
+    entry: int
+    rows: int
+
+
+class ElfHeader(NamedTuple):
+    """The first bytes of an ELF file."""
+
+    wide: bool
+    order: str
+    abi_version: int
+    type: int
+    machine: int
+    flags: int
+    segments: _Table
+    sections: _Table
+    names_at: int
+
+
+class RawSection(NamedTuple):
+    """A section header whose name is still an offset into the names."""
+
+    name: int
+    type: int
+    flags: int
+    offset: int
+    size: int
+
+
 def read_elf(source: ByteSource) -> Elf:
     """Headers of an ELF file; raises UnreadableError."""
+    header = read_header(source)
+    raw, names = read_sections(source, header)
+    sections = tuple(ElfSection(_string(names, r.name, _MAX_SECTION_NAME), *r[1:]) for r in raw)
+    return Elf(
+        64 if header.wide else 32, header.order, header.abi_version, header.type, header.machine, header.flags,
+        sections, read_segments(source, header),
+    )  # fmt: skip
+
+
+def read_header(source: ByteSource) -> ElfHeader:
+    """The header of an ELF file; raises UnreadableError."""
     if not is_elf(source):
         raise UnreadableError("not a program, a library or device code of any known kind" if source.size else "empty")
     ident = exactly(source, 0, 16, "the ELF header")
@@ -119,46 +162,49 @@ def read_elf(source: ByteSource) -> Elf:
     form = order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH")
     fields = struct.unpack(form, exactly(source, 16, struct.calcsize(form), "the ELF header"))
     kind, machine, _, _, phoff, shoff, flags, _, phentsize, phnum, shentsize, shnum, shstrndx = fields
-    sections = _sections(source, wide, order, (shoff, shentsize, shnum, shstrndx))
-    segments = _segments(source, wide, order, (phoff, phentsize, phnum))
-    return Elf(64 if wide else 32, order, ident[8], kind, machine, flags, sections, segments)
+    segments, sections = _Table(phoff, phentsize, phnum), _Table(shoff, shentsize, shnum)
+    return ElfHeader(wide, order, ident[8], kind, machine, flags, segments, sections, shstrndx)
 
 
-def _sections(source: ByteSource, wide: bool, order: str, table: tuple[int, int, int, int]) -> tuple[ElfSection, ...]:
-    offset, entry, count, names_at = table
+def read_sections(source: ByteSource, header: ElfHeader) -> tuple[list[RawSection], bytes]:
+    """The section headers and their names; raises UnreadableError."""
+    offset, entry, count = header.sections
     if offset == 0:
-        return ()
-    form = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
-    if entry < form.size:
-        raise UnreadableError(f"section headers of {entry} bytes; they have at least {form.size}")
-    first = form.unpack(exactly(source, offset, form.size, "the first section header"))
+        return [], b""
+    form = header.order + ("IIQQQQIIQQ" if header.wide else "IIIIIIIIII")
+    size = struct.calcsize(form)
+    if entry < size:
+        raise UnreadableError(f"section headers of {entry} bytes; they have at least {size}")
+    first = struct.unpack(form, exactly(source, offset, size, "the first section header"))
     # Beyond 65279 sections, the first header holds the numbers that do not fit.
     count = count or first[5]
-    names_at = first[6] if names_at == 0xFFFF else names_at
+    names_at = first[6] if header.names_at == 0xFFFF else header.names_at
     if count > _MAX_SECTIONS:
         raise UnreadableError(f"{count} sections; at most {_MAX_SECTIONS} are read")
     data = exactly(source, offset, count * entry, "the section headers")
-    rows = [form.unpack_from(data, i * entry) for i in range(count)]
-    names = b""
-    if names_at < len(rows):
-        if rows[names_at][5] > _MAX_NAMES:
-            raise UnreadableError("the section names are larger than any compiler writes")
-        names = exactly(source, rows[names_at][4], rows[names_at][5], "the section names")
-    return tuple(ElfSection(_string(names, r[0], _MAX_SECTION_NAME), r[1], r[2], r[4], r[5]) for r in rows)
+    short = "IIQ8xQQ24x" if header.wide else "III4xII16x"  # without what nobody reads
+    rows = struct.iter_unpack(f"{header.order}{short}{entry - size}x", data)
+    sections = list(map(RawSection._make, rows))
+    if names_at >= len(sections):
+        return sections, b""
+    if sections[names_at].size > _MAX_NAMES:
+        raise UnreadableError("the section names are larger than any compiler writes")
+    return sections, exactly(source, sections[names_at].offset, sections[names_at].size, "the section names")
 
 
-def _segments(source: ByteSource, wide: bool, order: str, table: tuple[int, int, int]) -> tuple[Segment, ...]:
-    offset, entry, count = table
+def read_segments(source: ByteSource, header: ElfHeader) -> tuple[Segment, ...]:
+    """The program headers; raises UnreadableError."""
+    offset, entry, count = header.segments
     if offset == 0 or count == 0:
         return ()
-    form = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
+    form = struct.Struct(header.order + ("IIQQQQQQ" if header.wide else "IIIIIIII"))
     if entry < form.size:
         raise UnreadableError(f"program headers of {entry} bytes; they have at least {form.size}")
     if count > _MAX_SEGMENTS:
         raise UnreadableError(f"{count} program headers; at most {_MAX_SEGMENTS} are read")
     data = exactly(source, offset, count * entry, "the program headers")
     rows = (form.unpack_from(data, i * entry) for i in range(count))
-    if wide:
+    if header.wide:
         return tuple(Segment(r[0], r[2], r[3], r[5]) for r in rows)
     return tuple(Segment(r[0], r[1], r[2], r[4]) for r in rows)
 

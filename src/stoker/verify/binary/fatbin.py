@@ -8,17 +8,20 @@ at 28, u64 flags at 40, u64 size before compression at 56.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stoker.verify.archs import Arch, arch_of
+from stoker.verify.archs import arch_of
 from stoker.verify.binary.byte_source import ByteSource, Deadline, PartSource, UnreadableError
-from stoker.verify.binary.elf import EM_CUDA, MAGIC, SHT_NOBITS, Elf, read_elf
+from stoker.verify.binary.cubin import look_into
+from stoker.verify.binary.device_code import Image
+from stoker.verify.binary.magic_search import MagicSearch
 
 CONTAINER = 0xBA55ED50
 CONTAINER_BYTES = struct.pack("<I", CONTAINER)
+WRAPPER_BYTES = struct.pack("<I", 0x466243B1)
+"""Begins what registers a container (the toolkit's fatbinary_section.h): magic, version, and two addresses."""
 
 PTX, CUBIN, OLD_CUBIN, LTO_IR = 1, 2, 4, 8
 KINDS = {PTX: "ptx", CUBIN: "cubin", OLD_CUBIN: "cubin", LTO_IR: "lto"}
@@ -64,23 +67,6 @@ EMPTY_PTX = 80
 """PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
 
 
-class Image(NamedTuple):
-    """One piece of device code; sizes in bytes. `kernels` is None where compression hides them.
-
-    A `doubtful` one is empty if nothing larger is in its container. `toolkit` is the CUDA version that wrote machine
-    code, as far as it shows.
-    """
-
-    kind: str
-    arch: Arch
-    version: tuple[int, int]
-    size: int
-    kernels: int | None
-    empty: bool
-    doubtful: bool = False
-    toolkit: tuple[int, int] | None = None
-
-
 class Container(NamedTuple):
     """Where a container begins, where its entries do, and where it ends."""
 
@@ -95,13 +81,21 @@ def find_containers(source: ByteSource, deadline: Deadline, *, stray: bool = Fal
     `stray` ones lie among other bytes, as in `.rodata`: what does not begin like a container is passed over.
     """
     at = 0
-    while (found := _next_container(source, at, deadline, stray)) is not None:
-        yield found
-        at = found.end
+    if not stray:
+        while (found := _next_container(source, at, deadline)) is not None:
+            yield found
+            at = found.end
+        return
+    search = MagicSearch(source, [CONTAINER_BYTES], deadline)
+    while (place := search.next(at)) is not None:
+        stray_one = stray_container(source, place.offset)
+        if stray_one is not None:
+            yield stray_one
+        at = place.offset + len(CONTAINER_BYTES) if stray_one is None else stray_one.end
 
 
-def _next_container(source: ByteSource, at: int, deadline: Deadline, stray: bool) -> Container | None:
-    """The next container; None at the end. Linkers pad with zeros."""
+def _next_container(source: ByteSource, at: int, deadline: Deadline) -> Container | None:
+    """The next container of a run; None at the end. Linkers pad with zeros."""
     between = 0
     window = _LEAST_ENTRY
     while at < source.size:
@@ -110,12 +104,9 @@ def _next_container(source: ByteSource, at: int, deadline: Deadline, stray: bool
         if len(data) < min(window, source.size - at):
             raise UnreadableError(f"cut off: {source.size} bytes were promised, {at + len(data)} are there")
         place = data.find(CONTAINER_BYTES)
-        if place >= 0 and (not stray or _plausible(source, at + place)):
-            return _container(source, at + place)
         if place >= 0:
-            at += place + len(CONTAINER_BYTES)
-            continue
-        between += len(data) if not stray and data.strip(b"\0") else 0
+            return _container(source, at + place)
+        between += len(data) if data.strip(b"\0") else 0
         if between > _MAX_GAP:
             break
         # The magic may lie across the end of what was read; the last bytes of all are no magic.
@@ -126,15 +117,16 @@ def _next_container(source: ByteSource, at: int, deadline: Deadline, stray: bool
     return None
 
 
-def _plausible(source: ByteSource, at: int) -> bool:
-    """Whether a container and its first entry make sense: the magic is also a constant in programs that look for it."""
+def stray_container(source: ByteSource, at: int) -> Container | None:
+    """The container that begins at `at`, if it and its first entry make sense: the magic is also a constant in programs
+    that look for it."""
     head = source.read(at, _HEADER + _LEAST_ENTRY)
     if len(head) < _HEADER + _LEAST_ENTRY:
-        return False
+        return None
     _, version, header, size = struct.unpack_from("<IHHQ", head)
     kind, _, entry, payload, _ = _ENTRY.unpack_from(head, _HEADER)
     (arch,) = struct.unpack_from("<I", head, _HEADER + 28)
-    return (
+    sensible = (
         (version, header) == (1, _HEADER)
         and at + header + size <= source.size
         and kind in KINDS
@@ -142,6 +134,7 @@ def _plausible(source: ByteSource, at: int) -> bool:
         and entry + payload <= size
         and 0 < arch <= _MAX_ARCH
     )
+    return Container(at, at + header, at + header + size) if sensible else None
 
 
 def _container(source: ByteSource, at: int) -> Container:
@@ -186,7 +179,7 @@ def _image(source: ByteSource, at: int, head: bytes, kind: str) -> Image:
     empty = doubtful = False
     if kind == "cubin":
         if not compressed:
-            kernels, toolkit = _looked_into(PartSource(source, at + header, size))
+            kernels, toolkit = look_into(PartSource(source, at + header, size))
         if toolkit is None and arch < _FIRST_NEW_FORMAT and (major, minor) >= (1, 8):
             toolkit = 13, 0
         stub = next(s for s in STUBS if arch >= s.first)
@@ -200,83 +193,3 @@ def _image(source: ByteSource, at: int, head: bytes, kind: str) -> Image:
     variant = "a" if flags & _ARCH_ALONE else "f" if flags & _ARCH_FAMILY else ""
     version = major, minor
     return Image(kind, arch_of(arch, variant), version, header + size, kernels, empty, doubtful, toolkit)
-
-
-def _looked_into(cubin: ByteSource) -> tuple[int | None, tuple[int, int] | None]:
-    """Kernels and device functions in a cubin, by its code sections, and the CUDA version that wrote it; None is
-    unknown."""
-    try:
-        elf = read_elf(cubin)
-    except UnreadableError:
-        return None, None
-    return _code_sections(elf), _toolkit(_tool_note(cubin, elf))
-
-
-def _code_sections(elf: Elf) -> int:
-    return sum(1 for s in elf.sections if s.name.startswith(".text.") and s.type != SHT_NOBITS and s.size)
-
-
-_RELEASE = re.compile(rb"\brelease (\d{1,2})\.(\d{1,2}),")
-
-
-def _tool_note(cubin: ByteSource, elf: Elf) -> bytes:
-    """The note of the tool that wrote a cubin: its name, version and command line. ptxas writes it since CUDA 12.9."""
-    note = next(iter(elf.named(".note.nv.tkinfo")), None)
-    return cubin.read(note.offset, min(note.size, 4096)) if note else b""
-
-
-def _toolkit(note: bytes) -> tuple[int, int] | None:
-    match = _RELEASE.search(note)
-    return (int(match[1]), int(match[2])) if match else None
-
-
-def is_cubin(source: ByteSource) -> bool:
-    """True for a cubin by itself, which is an ELF file of machine 190."""
-    head = source.read(0, 20)
-    return head[:4] == MAGIC and len(head) == 20 and struct.unpack_from("<H", head, 18)[0] == EM_CUDA
-
-
-_SM_IN_NOTE = b"-arch sm_"
-
-
-def read_cubin(source: ByteSource) -> Image:
-    """A cubin by itself as one image; raises UnreadableError.
-
-    Its ELF flags hold the number (in bits 8 to 15 since ABI version 8, in 0 to 7 before) but not always the variant:
-    that stands in the note with the command line of the tool that wrote it.
-    """
-    elf = read_elf(source)
-    number = (elf.flags >> 8 if elf.abi_version >= 8 else elf.flags) & 0xFF
-    variant = "a" if elf.flags & (0x8 if elf.abi_version >= 8 else 0x800) else ""
-    note = _tool_note(source, elf)
-    place = note.find(_SM_IN_NOTE)
-    name = note[place + len(_SM_IN_NOTE) :].split(b"\0")[0].split(b" ")[0] if place >= 0 else b""
-    if name[-1:] in (b"a", b"f") and name[:-1] == str(number).encode():
-        variant = name[-1:].decode()
-    kernels = _code_sections(elf)
-    arch = arch_of(number, variant)
-    return Image("cubin", arch, (0, 0), source.size, kernels, empty=kernels == 0, toolkit=_toolkit(note))
-
-
-_PTX_HEAD = 1 << 12
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PTX_START = re.compile(rb"\s*\.version\s+(\d{1,2})\.(\d)\s+\.target\s+sm_(\d{2,3})([af]?)\b")
-
-
-def is_ptx(source: ByteSource) -> bool:
-    """True for PTX by itself: text that begins with the version of its language and its target."""
-    return _ptx_start(source) is not None
-
-
-def read_ptx(source: ByteSource) -> Image:
-    """A file of PTX as one image; raises UnreadableError."""
-    match = _ptx_start(source)
-    if match is None:
-        raise UnreadableError("not PTX: it does not begin with .version and .target")
-    arch = arch_of(int(match[3]), match[4].decode())
-    return Image("ptx", arch, (int(match[1]), int(match[2])), source.size, None, empty=False)
-
-
-def _ptx_start(source: ByteSource) -> re.Match[bytes] | None:
-    head = source.read(0, _PTX_HEAD)
-    return None if b"\0" in head[:64] else _PTX_START.match(_COMMENT.sub(b" ", head))

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from typing import NamedTuple
 
 from stoker.verify.binary.byte_source import ByteSource, PartSource, UnreadableError, exactly
 
 HIP_SECTION = ".hip_fatbin"
+HIDDEN_TARGETS = "ROCm"
+"""Stands for AMD's targets where compression hides them."""
 
-_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COMPRESSED = b"CCOB"
 _TARGET = re.compile(rb"hipv?\d?-amdgcn-amd-amdhsa-[\w]*-(gfx\w+)")
 _MAX_BUNDLES = 10_000
@@ -43,31 +46,38 @@ class OtherBinary(NamedTuple):
 
 def hip_targets(section: ByteSource) -> dict[str, int]:
     """AMD's targets (gfx90a) in a section of HIP code, and how often; "ROCm" where compression hides them."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     at = 0
     for _ in range(_MAX_BUNDLES):
         head = section.read(at, _MAX_HEADER)
         if head.startswith(_COMPRESSED):
-            found["ROCm"] = found.get("ROCm", 0) + 1
+            found[HIDDEN_TARGETS] += 1
             break
-        if not head.startswith(_BUNDLE):
+        if not head.startswith(BUNDLE):
             break
-        end = at + len(_BUNDLE)
-        for target in _TARGET.finditer(head, 0, _header_end(head)):
-            name = target[1].decode("ascii")
-            found[name] = found.get(name, 0) + 1
+        found += _targets(head)
+        end = at + len(BUNDLE)
         for offset, size in _entries(head):
             end = max(end, at + offset + size)
         at = -(-end // 4096) * 4096
-    return found
+    return dict(found)
+
+
+def bundle_targets(source: ByteSource, at: int) -> Counter[str]:
+    """AMD's targets in the bundle at `at`, and how often; none where only its magic is there, as in AMD's runtime."""
+    return _targets(source.read(at, _MAX_HEADER))
+
+
+def _targets(head: bytes) -> Counter[str]:
+    return Counter(t[1].decode("ascii") for t in _TARGET.finditer(head, 0, _header_end(head)))
 
 
 def _entries(head: bytes) -> list[tuple[int, int]]:
     """Offset and size of each code object of a bundle."""
-    place = len(_BUNDLE) + 8
+    place = len(BUNDLE) + 8
     if len(head) < place:
         return []
-    (count,) = struct.unpack_from("<Q", head, len(_BUNDLE))
+    (count,) = struct.unpack_from("<Q", head, len(BUNDLE))
     found = []
     for _ in range(min(count, _MAX_ENTRIES)):
         if place + 24 > len(head):

@@ -21,12 +21,12 @@ from stoker.model.report import Severity
 from stoker.verify.binary.byte_source import (
     ByteSource,
     Deadline,
-    DeflatedSource,
     FileSource,
     PartSource,
     UnreadableError,
     exactly,
 )
+from stoker.verify.binary.deflated_source import DeflatedSource
 
 MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 32 << 20

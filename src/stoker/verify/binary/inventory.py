@@ -1,0 +1,126 @@
+"""The device code of one file, counted: by architecture, and module by module. Unaware of where in the file it lies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from stoker.model.report import HeldArch
+from stoker.verify.archs import Arch, Kind, toolkit_of_ptx
+from stoker.verify.binary.byte_source import ByteSource, Deadline, UnreadableError
+from stoker.verify.binary.device_code import Code, Image
+from stoker.verify.binary.fatbin import find_containers, read_images
+from stoker.verify.gpu.driver_versions import first_driver
+
+_MAX_CHOICES = 10_000
+_MAX_IMAGES = 1_000_000
+
+
+@dataclass(slots=True)
+class _Module:
+    """The images of one container seen so far."""
+
+    codes: set[Code] = field(default_factory=set)
+    hollow: set[Code] = field(default_factory=set)
+    doubtful: Counter[Code] = field(default_factory=Counter)
+
+    def add(self, image: Image) -> None:
+        """Note what this image offers."""
+        code = Code(image.kind, image.arch, image.version)
+        if image.doubtful:
+            self.doubtful[code] += 1
+        elif not image.empty:
+            self.codes.add(code)
+        elif image.kind == "cubin":
+            self.hollow.add(code)
+
+    def empty_after_all(self) -> Counter[Code]:
+        """The doubtful ones, counted, where no larger machine code is beside them."""
+        return Counter() if any(c.kind == "cubin" for c in self.codes) else self.doubtful
+
+    def codes_of_all(self) -> frozenset[Code]:
+        """The choice that this module offers.
+
+        PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel. Other
+        PTX beside it has kernels: those of a source that defines them from some architecture on.
+        """
+        empty = self.empty_after_all()
+        codes = self.codes | (self.doubtful.keys() - empty.keys())
+        hollow = self.hollow | empty.keys()
+        if not hollow or any(c.kind == "cubin" for c in codes):
+            return frozenset(codes)
+        bare = {c.arch.capability for c in hollow}
+        codes = {c for c in codes if c.arch.capability not in bare}
+        return frozenset(codes | {replace(c, kind="empty") for c in hollow}) if codes else frozenset()
+
+
+@dataclass(slots=True)
+class Inventory:
+    """Images seen so far."""
+
+    count: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    size: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    empty: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    kernels: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
+    hidden: set[tuple[Kind, Arch]] = field(default_factory=set)
+    other: Counter[str] = field(default_factory=Counter)
+    modules: Counter[frozenset[Code]] = field(default_factory=Counter)
+    ptx: dict[Arch, tuple[int, int]] = field(default_factory=dict)
+    toolkit: tuple[int, int] = (0, 0)
+    pieces: int = 0
+
+    def add(self, images: Iterable[Image]) -> None:
+        """Count one module's images."""
+        module = _Module()
+        for image in images:
+            if image.kind not in ("cubin", "ptx"):
+                self.other[image.kind] += 1
+                continue
+            self._count(image)
+            module.add(image)
+        self._end_module(module)
+
+    def add_containers(self, source: ByteSource, deadline: Deadline, *, stray: bool = False) -> None:
+        """Count all containers, each one module. What was counted before a break stays."""
+        for container in find_containers(source, deadline, stray=stray):
+            self.add(read_images(source, container, deadline))
+
+    def _end_module(self, module: _Module) -> None:
+        for code, count in module.empty_after_all().items():
+            self.empty["cubin", code.arch] += count
+        if codes := module.codes_of_all():
+            self.modules[codes] += 1
+
+    def _count(self, image: Image) -> None:
+        kind: Kind = "ptx" if image.kind == "ptx" else "cubin"
+        key = kind, image.arch
+        self.pieces += 1
+        self.count[key] += 1
+        self.toolkit = max(self.toolkit, image.toolkit or self.toolkit)
+        self.size[key] += image.size
+        if image.kernels is None:
+            self.hidden.add(key)
+        else:
+            self.kernels[key] += image.kernels
+        if image.empty:
+            self.empty[key] += 1
+        elif kind == "ptx":
+            self.ptx[image.arch] = max(self.ptx.get(image.arch, image.version), image.version)
+        if self.pieces > _MAX_IMAGES:
+            raise UnreadableError(f"more than {_MAX_IMAGES} pieces of device code")
+        if len(self.count) > _MAX_CHOICES or len(self.modules) > _MAX_CHOICES or len(self.other) > _MAX_CHOICES:
+            raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
+
+    def archs(self) -> tuple[HeldArch, ...]:
+        """By kind, then by architecture."""
+        return tuple(self._held(*key) for key in sorted(self.count))
+
+    def _held(self, kind: Kind, arch: Arch) -> HeldArch:
+        key = kind, arch
+        kernels = None if key in self.hidden else self.kernels[key]
+        name = arch.sm if kind == "cubin" else arch.compute
+        version = self.ptx.get(arch) if kind == "ptx" else None
+        driver = first_driver(toolkit_of_ptx(version)) if version else ""
+        ptx = f"{version[0]}.{version[1]}" if version else ""
+        return HeldArch(kind, name, self.count[key], self.size[key], kernels, self.empty[key], ptx, driver)
