@@ -81,16 +81,21 @@ def level_of(view: View) -> int:
 
 
 def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision, ...] | None:
-    """Admit while memory is no matter: the peaks of all that run and of all that start fit at the same time.
+    """Admit while memory is no matter: the peaks of all that run and of all that start fit at the same time. First
+    those that another machine gave back.
 
     None if that cannot be seen at a glance, or if there is more to decide than whom to admit.
     """
     view, peaks = situation.view, situation.peaks()
-    if view.frozen or not peaks.fit():
+    for job in view.frozen:
+        peaks.add(job.curve, job.rss)
+    if not (all(j.returned for j in view.frozen) and peaks.fit()):
         return None
     slots = level - len(view.running)
+    back = sorted(turn.frozen, key=age_order)[: max(0, slots)]
+    decisions = [Decision("thaw", j.jid, f"needs ~{format_bytes(j.curve.peak)}, memory is plenty") for j in back]
+    slots -= len(back)
     waiting = turn.candidates if slots > 0 else ()
-    decisions: list[Decision] = []
     for candidate in in_order(waiting, situation.capacity / level, level)[: max(0, slots)]:
         peaks.add(candidate.curve)
         if not peaks.fit():

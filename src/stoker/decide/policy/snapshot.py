@@ -28,7 +28,8 @@ class LiveJob:
 
     `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
     level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`). `early`: it was
-    admitted by a decision that says so, and has not been stopped since.
+    admitted by a decision that says so, and has not been stopped since. `returned`: another machine had it, and it was
+    stopped as it began here; it waits as a candidate does.
     """
 
     jid: int
@@ -47,6 +48,7 @@ class LiveJob:
     by_word: bool = False
     early: bool = False
     stale: bool = False
+    returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ class DeckView:
                 job.moved_by == "word",
                 job.early,
                 job.growth.stale,
+                job.moved_by == "fallback",
             )
             for job in self._jobs.having(life)
         )

@@ -15,6 +15,7 @@ from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
 from stoker.model.remote import RemoteEngine, RemoteKind
 from stoker.sense.proc.jobs import JobUse
+from stoker.sense.remote.exchange import in_exchange
 from stoker.sense.remote.remote_reader import RemoteReader
 
 NEWS_SECONDS = 5.0
@@ -50,6 +51,16 @@ class RemoteWatch:
         """Whether a job that works here has its way to another machine before it still."""
         launches_here = any(key in self._here for key in job.seen.launchers)
         return self.has_engine(job.seen.sends) and not (job.returned or launches_here)
+
+    def has_begun(self, job: ManagedJob, use: JobUse) -> bool:
+        """Whether a job on deck was stopped only after its launcher had taken a slot of another machine.
+
+        Nobody else gets that while it waits, and the machine waits for it. Looked at once, when all of it is stopped.
+        """
+        if use is job.seen or use.state != "frozen" or use.sends is None:
+            return False
+        known = use.sends != "sccache" or self.has_engine(use.sends)  # without one it only asks a cache of this machine
+        return known and any(in_exchange(pid) for pid, _ in use.launchers)
 
     def look(self, uses: Iterable[JobUse], now: float) -> dict[Key, str]:
         """At Unix time `now`: the jobs, by their first process, that another machine compiles, and its name."""

@@ -307,6 +307,7 @@ class BuildLoop:
         """Note which jobs another machine compiles at Unix time `now`; stop those that work here after all."""
         hosts = self._remote.look(uses.values(), now)
         back: dict[ManagedJob, tuple[Key, ...]] = {}
+        begun = [job for job, use in uses.items() if job.life is Life.ON_DECK and self._remote.has_begun(job, use)]
         for job, use in uses.items():
             if self._remote.has_engine(use.sends):
                 self._gate.spare(job, use.launchers)
@@ -317,7 +318,7 @@ class BuildLoop:
                 self._jobs.bring_home(job)
             elif job.host and job.lives and use.works_here:
                 back[job] = use.launchers
-        return self._take_back(back)
+        return [*self._take_back(back), *(event for job in begun for event in self._gate.thaw_one(job))]
 
     def _ends(self, scan: Scan, now: float) -> list[ev.Event]:
         """How jobs ended: by ninja's records, or because there is none although ninja only waits."""

@@ -52,9 +52,7 @@ EARLY = 2.0
 """Seconds by which a state file may seem older than its client: clocks of file systems are coarse."""
 
 _KEPT = re.compile(r"(?:DISTCC_\w+|PATH|HOME|USER|LOGNAME)")
-_HOST = re.compile(
-    r"(?:[^@/\s]*@)?(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>\d{0,5}|[^/,\s]*))?(?:/(?P<slots>\d+))?(?:,\S*)?"
-)
+_HOST = re.compile(r"(?:[^@/\s]*@)?(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::[^,\s]*?)?(?:/(?P<slots>\d+))?(?:,\S*)?")
 _BACKOFF = re.compile(r"backoff_(?:tcp_(?P<tcp>.+)_\d+|ssh_(?P<ssh>.+))_\d+")
 
 

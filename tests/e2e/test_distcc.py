@@ -1,0 +1,94 @@
+"""Real distcc on loopback: all of its slots are used, and a lost server's jobs begin here one after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stoker.sense.proc.processes import CLK_TCK, PROC, parse_stat, read_cmdline, read_cwd
+from stoker.sense.proc.procfs import read_once
+from support.distcc import Farm, write_build
+from support.program import PYPI_NINJA, Stoker, until
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+BEGUN = 0.25
+"""CPU seconds of a compiler that was not stopped at its birth: a few hundredths is what it has until it is met."""
+
+
+@pytest.fixture
+def farm(stoker: Stoker, tmp_path: Path) -> Iterator[Farm]:
+    farm = Farm(tmp_path / "farm")
+    yield farm
+    stoker.end_all()
+    farm.end()
+
+
+def remote(stoker: Stoker, build: str) -> Counter[str]:
+    return Counter(job["host"] for job in stoker.status(build)["jobs"] if job["state"] == "running")
+
+
+def moves(stoker: Stoker, build: str) -> list[dict[str, Any]]:
+    return [e for e in stoker.events(build) if e["type"] == "job_moved"]
+
+
+def local_compilers(folder: Path) -> list[float]:
+    """CPU seconds of the compilers, and not preprocessors, that work in the build's folder and are not stopped."""
+    found = []
+    for name in os.listdir(PROC):
+        process = parse_stat(read_once(f"/proc/{name}/stat") or b"") if name.isdigit() else None
+        if process is None or process.comm != "cc1plus" or process.state in "TtZX":
+            continue
+        if read_cwd(process.pid) == str(folder) and "-E" not in read_cmdline(process.pid):
+            found.append(process.cpu_ticks / CLK_TCK)
+    return found
+
+
+def test_all_slots_are_used_and_nobody_is_held_for_a_core(stoker: Stoker, farm: Farm, tmp_path: Path) -> None:
+    farm.start("127.0.0.1", 5)
+    farm.start("127.0.0.2", 3)
+    stoker.env |= farm.env
+    folder = write_build(tmp_path / "build", 20)
+    build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=2)
+    until(lambda: sum(remote(stoker, build)[h] for h in ("127.0.0.1", "127.0.0.2")) == 8, "8 jobs elsewhere")
+    status = stoker.status(build)
+    assert status["level"]["local"] <= 2 < status["level"]["running"]
+    assert status["remote"]["slots"] == 8
+    assert {j["waits_for"] for j in status["jobs"] if j["state"] == "on_deck"} <= {"host"}
+    farm.let_go()
+    ended = stoker.ended(build)
+    assert ended["exit_code"] == 0
+    assert 8 <= ended["remote"]["finished"] <= 20, "what a host does within some hundredths of a second is not seen"
+    assert {h["name"]: h["fallbacks"] for e in ended["remote"]["engines"] for h in e["hosts"]} == {
+        "127.0.0.1": 0,
+        "127.0.0.2": 0,
+    }
+    assert not [m for m in moves(stoker, build) if m["state"] == "frozen"]
+
+
+def test_a_lost_servers_jobs_begin_here_one_after_the_other(stoker: Stoker, farm: Farm, tmp_path: Path) -> None:
+    farm.start("127.0.0.1", 8)
+    stoker.env |= farm.env
+    folder = write_build(tmp_path / "build", 10, heavy=True)
+    build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=2)
+    until(lambda: remote(stoker, build)["127.0.0.1"] == 8, "8 jobs elsewhere")
+    farm.kill("127.0.0.1")
+    most = 0
+    while stoker.status(build)["state"] not in ("done", "failed"):
+        for _ in range(10):
+            most = max(most, sum(cpu >= BEGUN for cpu in local_compilers(folder)))
+            time.sleep(0.05)
+    ended = stoker.ended(build)
+    assert ended["exit_code"] == 0
+    assert 1 <= most <= 2
+    (host,) = ended["remote"]["engines"][0]["hosts"]
+    assert host["fallbacks"] >= 1
+    assert host["errors"] >= 1
+    assert [d for d in stoker.events(build) if d["type"] == "decided" and d["what"].startswith("take back ")]
+    assert ended["killed"] == []
