@@ -12,6 +12,7 @@ from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Cause, Diagnosis
 from stoker.model.job_tree import ProcessTree
 from stoker.model.reduce import reduce_all
+from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.model.samples import GpuSample, JobSample, MachineSample, Pressure, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Link, Update
@@ -297,6 +298,36 @@ def done_cached() -> Story:
     """A build that ended well, most of it from a compiler cache."""
     story = running(0).add(3738, ev.CacheUsed(CACHE))
     return story.add(3740, ev.SchedulerEnded(1), ev.BuildEnded("done", 0, ""))
+
+
+HOSTS = (
+    RemoteHost("build-17.example.org", 24),
+    RemoteHost("build-18.example.org", 16, taken=4, errors=1, fallbacks=2),
+    RemoteHost("10.0.7.21", 8, errors=3, fallbacks=5, why_unused="it failed; distcc leaves it alone for 60 s"),
+)
+
+
+def remote() -> Story:
+    """A build of which other machines compile the most: 12 local + 28 remote."""
+    story = governed(40, 20, level=ev.LevelSet("auto", 12))
+    story.add(3700, ev.RemoteSeen((RemoteEngine("distcc", HOSTS),)))
+    story.add(3701, ev.JobMoved(FROZEN_JID, "running"))
+    story.add(3702, *(ev.JobFinished(None, 1, f"far/{n}.o", "cxx", 9, "ok", host=HOSTS[n % 2].name) for n in range(31)))
+    story.add(
+        3705, ev.Decided("governor", "take back aten/src/Bar.cpp.o", "10.0.7.21 has not compiled it; it compiles here")
+    )
+    last = next(r.event for r in reversed(story.records) if isinstance(r.event, ev.Sampled))
+    far = {jid: HOSTS[jid % 2].name for jid in range(2, 41) if jid % 10 not in (1, 5, 9)}
+    far = dict(list(far.items())[:28])
+    samples = tuple(
+        replace(s, state="running", host=far[s.jid], phase="distcc", rss=4 * MIB, cpu=0.0)
+        if s.jid in far
+        else replace(s, state="running")
+        for s in last.jobs
+    )
+    machine = replace(last.machine, memory_used=31 * GIB, memory_available=24 * GIB)
+    few = replace(last, machine=machine, jobs=samples, build_rss=27 * GIB, promised=34 * GIB, outlook=())
+    return story.add(NOW, few)
 
 
 def governed_jobs(count: int, on_deck: int) -> list[ev.Event]:

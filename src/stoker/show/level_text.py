@@ -53,4 +53,5 @@ def setting(level: Level) -> str:
 def counts(p: Progress) -> str:
     """How many jobs run and wait: `5 run, 7 on deck, 1 frozen`."""
     frozen = f", {p.frozen} frozen" if p.frozen else ""
-    return f"{p.running} run, {p.on_deck} on deck{frozen}"
+    running = f"{p.local} run here + {p.remote} remote" if p.remote else f"{p.running} run"
+    return f"{running}, {p.on_deck} on deck{frozen}"

@@ -19,7 +19,7 @@ from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_left, format_share
 from stoker.model.update import Update
-from stoker.show import cache_text, killed_text
+from stoker.show import cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.level_text import ungoverned
@@ -322,7 +322,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
         if p.share is not None:
             parts.append(format_share(p.share))
-        parts.append(f"{p.running} running")
+        parts.append(remote_text.counts(p))
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")

@@ -20,6 +20,7 @@ METRICS = {
     "progress.finished": ("stoker_jobs_finished", "Jobs that have ended well"),
     "progress.total": ("stoker_jobs_total_known", "Jobs in all, as far as that is known"),
     "progress.running": ("stoker_jobs_running", "Jobs that run"),
+    "progress.remote": ("stoker_jobs_remote", "Of these, jobs that another machine compiles"),
     "progress.on_deck": ("stoker_jobs_on_deck", "Jobs that are held before they begin"),
     "progress.frozen": ("stoker_jobs_frozen", "Jobs that are frozen"),
     "progress.failed": ("stoker_jobs_failed", "Jobs that have failed"),

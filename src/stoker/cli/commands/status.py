@@ -22,7 +22,7 @@ from stoker.model.units import format_bytes, format_duration, format_left, forma
 from stoker.model.update import Update
 from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
-from stoker.show import killed_text
+from stoker.show import killed_text, remote_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
@@ -99,8 +99,11 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(f"  jobs      {compilers(state)}, which nobody can hold or count")
     else:
         lines.append(
-            f"  jobs      {p.finished}/{total}{share}  {p.running} running{waiting}{frozen}  {p.failed} failed"
+            f"  jobs      {p.finished}/{total}{share}  {remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"
         )
+    if state.remote.engines:
+        trouble = remote_text.trouble_text(state)
+        lines.append(f"  remote    {remote_text.slots_text(state)}{f'; {trouble}' if trouble else ''}")
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if (left := time_left(state, now)) is not None and not state.over:

@@ -29,6 +29,7 @@ from stoker.show.tui.screens.boxes import Box
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.decisions_screen import DecisionsScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
+from stoker.show.tui.screens.hosts_screen import HostsScreen
 from stoker.show.tui.screens.output_screen import OutputScreen
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
@@ -52,6 +53,7 @@ PAGES: Mapping[str, type[PageScreen]] = {
     "failures": FailuresScreen,
     "decisions": DecisionsScreen,
     "verification": VerificationScreen,
+    "hosts": HostsScreen,
     "end": EndScreen,
 }
 

@@ -141,6 +141,7 @@ class ControlApp(App[int], inherit_bindings=False):
             "failures": bool(state.failures or state.killed or state.diagnosis),
             "decisions": bool(state.decisions or state.notices),
             "verification": state.verification is not None,
+            "hosts": bool(state.remote.engines),
             "level-up": state.level.target is not None,
             "pause-softly": state.level.target is not None,
             "level-auto": state.level.mode == "manual",

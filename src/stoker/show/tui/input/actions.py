@@ -13,7 +13,7 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 
 Scope = Literal[
-    "app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "end",
+    "app", "dashboard", "output", "timeline", "failures", "decisions", "verification", "hosts", "end",
     "history", "summary", "compare",
 ]  # fmt: skip
 Needs = Literal["", "control", "replay", "going-on"]
@@ -82,6 +82,7 @@ TABLE: tuple[KeyAction, ...] = (
         "verified",
         call="open('verification')",
     ),
+    KeyAction("hosts", "app", "m", "Other machines that compile, and how they do", "hosts", call="open('hosts')"),
     KeyAction("stop", "app", "s", "Stop the build (asks first)", "stop", needs="control"),
     KeyAction("interrupt", "app", "ctrl+c", "Ask whether to stop; leave where nothing can be stopped", palette=False),
     KeyAction("pause", "app", "space", "Pause the replay; again: unpause", "pause", needs="replay"),
@@ -175,6 +176,11 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("entry.page-down", "decisions", "pagedown", "One page down", palette=False, call="move(10)"),
     KeyAction("entry.page-up", "decisions", "pageup", "One page up", palette=False, call="move(-10)"),
     KeyAction("entry.filter", "decisions", "slash", "Only entries with some words", "filter", call="filter"),
+    KeyAction("host.down", "hosts", "down,j", "One host down", palette=False, call="move(1)"),
+    KeyAction("host.up", "hosts", "up,k", "One host up", palette=False, call="move(-1)"),
+    KeyAction("host.page-down", "hosts", "pagedown", "Ten hosts down", palette=False, call="move(10)"),
+    KeyAction("host.page-up", "hosts", "pageup", "Ten hosts up", palette=False, call="move(-10)"),
+    KeyAction("host.filter", "hosts", "slash", "Only hosts with some words", "filter", call="filter"),
     KeyAction("verdict.next", "verification", "down,j", "The next row", palette=False, call="move(1)"),
     KeyAction("verdict.previous", "verification", "up,k", "The row before", palette=False, call="move(-1)"),
     KeyAction("verdict.filter", "verification", "slash", "Only rows with some words", "filter", call="filter"),
@@ -228,6 +234,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "failures": "diagnose errors causes",
     "decisions": "events notices",
     "verification": "verify",
+    "hosts": "machines remote distcc",
     "stop": "kill end",
     "help": "keys",
     "level.type": "jobs number",
@@ -242,6 +249,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "failures": "failures",
     "decisions": "decisions",
     "verification": "verification",
+    "hosts": "hosts",
 }
 
 BROWSE_TITLES: Mapping[Scope, str] = {

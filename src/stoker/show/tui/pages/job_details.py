@@ -13,7 +13,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
 from stoker.show.tui.pages.job_list import TOOL_NAMES, since
-from stoker.show.tui.pages.job_table import reason_text
+from stoker.show.tui.pages.job_table import job_host, reason_text
 from stoker.show.tui.pages.lines import Line, Part, pad, wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -59,6 +59,7 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[s
         ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40), f"pid {job.pid}")))),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := reason_text(job)) else []),
+        *([("host", f"{host} compiles it; here only its launcher waits")] if (host := job_host(job)) else []),
         ("waiting for" if waits else "running for", format_duration(now - since(job))),
         *([] if waits else _used(job, g)),
     ]
@@ -105,7 +106,7 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
     lines.append(())
     for label, value in rows:
-        prose = label in ("because", "why", "state", "expected", "critical")
+        prose = label in ("because", "host", "why", "state", "expected", "critical")
         first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
         lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]

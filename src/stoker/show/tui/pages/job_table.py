@@ -88,7 +88,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     shown = jobs[first : first + room]
     title = _title(jobs, started, first, len(shown), g)
     lines = [_heading(title, columns, width, view, g)]
-    longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job)), default=0)
+    longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job) or job_host(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
     lines += [aimed(_job_line(job, m, columns, width, view.cursor, named, g), f"job:{job.jid}") for job in shown]
     above = any(job.state == "on_deck" for job in shown)
@@ -190,9 +190,10 @@ def _job_line(
     mark = g.pointer if picked and job.state == "running" else mark
     act = m.pending.acts.get(job.jid)
     waits = bool(reason_text(job)) and act is None
+    on = job_host(job) if act is None else ""
     tail = []
     for column in columns:
-        if waits and column.title in WAITING:
+        if (waits or on) and column.title in WAITING:
             continue
         text, ink = _cell(job, column, m.now, g), _ink(job, column, state_ink)
         if act is not None and column.title == "phase":
@@ -200,9 +201,9 @@ def _job_line(
         tail.append(Part(" " + pad(text, column.width, right=column.right), ink))
     room = max(1, width - width_of(tail) - 2)
     name_ink = "person" if act is not None else state_ink or "text"
-    if waits:
+    if waits or on:
         named = min(named, int(room * NAME_SHARE))
-        tail = [_reason(job, room - named, g), *tail]
+        tail = [_reason(job, room - named, g) if waits else _host(on, room - named, g), *tail]
         room = named
     output = elide_path(plain_name(job.output), room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
@@ -221,6 +222,16 @@ def _reason(job: Job, width: int, g: Glyphs) -> Part:
         needs, _, why = why.partition(", ")
         why = f"only {why}" if needs.startswith("needs") else why
     return Part(" " + pad(elide_end(why, width - 1, g.ellipsis), width - 1), "text_dim")
+
+
+def _host(on: str, width: int, g: Glyphs) -> Part:
+    """Which other machine compiles it, after a blank."""
+    return Part(" " + pad(elide_end(f"{g.becomes} {on}", width - 1, g.ellipsis), width - 1), "accent")
+
+
+def job_host(job: Job) -> str:
+    """The other machine that compiles a job; empty while this one does."""
+    return clean(job.host) if job.state == "running" else ""
 
 
 def _doing(job: Job, act: Act) -> str:
@@ -249,7 +260,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
 
 def of_expected(job: Job, g: Glyphs) -> str:
     """What a job holds and what it is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
-    if job.expected is None:
+    if job.expected is None or job_host(job):
         return format_bytes(job.rss) if job.rss else g.dash
     if not job.rss:
         return f"~{format_bytes(job.expected)}"

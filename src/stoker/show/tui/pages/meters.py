@@ -15,15 +15,19 @@ from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
+from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
 from stoker.show.level_text import MODES, compilers
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_middle, fit, pad, width_of
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_end, elide_middle, fit, pad, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL_WIDTH = 8
 VALUE_WIDTH = 17
 """Cells for a meter's main figure: "22.9 of 55.0 GiB" and one to spare."""
+
+LEAST_TROUBLE = 20
+"""Cells from which what is wrong with a host is worth its beginning."""
 
 NO_EDGE = Part(" ")
 """What stands behind most bars; behind that of the memory stands the budget's line."""
@@ -59,21 +63,24 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     bar = bar_width(width)
     gpus = [_gpu(gpu, width, bar, g, several=len(machine.gpus) > 1) for gpu in machine.gpus]
     legend = explained(state, rows)
-    cache = _cache_line(state, width, bar, g) if rows > LEAST_ROWS + legend else []
-    apart = machine.ramdisk is not None and rows >= 5 + legend + len(cache) + (len(gpus) or bool(machine.gpu_note))
+    hosts = _hosts(state, width, bar, g) if rows > LEAST_ROWS + legend else []
+    cache = _cache_line(state, width, bar, g) if rows > LEAST_ROWS + legend + len(hosts) else []
+    apart = machine.ramdisk is not None and rows >= 5 + legend + len(cache) + len(hosts) + (
+        len(gpus) or bool(machine.gpu_note)
+    )
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g, explained_below=legend)]
     lines += [_memory_legend(state, machine, width, g)] if legend else []
     lines.append(_cpu(state, machine, width, bar, g))
-    room = rows - len(lines) - 1 - len(cache)
+    room = rows - len(lines) - 1 - len(cache) - len(hosts)
     if not gpus and machine.gpu_note and room >= 2:
         gpus = [_row("gpu", (Part(clean(machine.gpu_note, 200), "text_dim"),), width)]
     lines += gpus[: max(0, room - 1) if len(gpus) >= room else len(gpus)]
     lines += [_ramdisk(state, machine.ramdisk, width, bar, g)] if apart and machine.ramdisk is not None else []
     lines += cache
-    if len(lines) + 1 < rows:
+    if len(lines) + 1 + len(hosts) < rows:
         lines.append(disk)
-    return [*lines, level][:rows]
+    return [*lines, level, *hosts][:rows]
 
 
 def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
@@ -103,7 +110,8 @@ def meter_rows(state: BuildState, height: int) -> int:
     wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
     cache = (state.cache is not None or bool(trouble_text(state))) and machine is not None and height >= 22
-    return max(3, min(wanted, most)) + cache + (is_governed(state) and machine is not None and height >= 22)
+    remote = bool(state.remote.engines) and machine is not None and height >= 22
+    return max(3, min(wanted, most)) + cache + remote + (is_governed(state) and machine is not None and height >= 22)
 
 
 def is_governed(state: BuildState) -> bool:
@@ -354,8 +362,8 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if not is_governed(m.state):
         return _ungoverned(m.state, width, bar, g)
     p, level = progress_of(m.state), m.state.level
-    scale = max(level.target or 0, p.running + p.frozen, 1)
-    shares = [(p.running / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
+    scale = max(level.target or 0, p.local + p.frozen, 1)
+    shares = [(p.local / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
     asked = m.pending.level
     change = f"{g.becomes}{asked}" if isinstance(asked, int) and asked != level.target else ""
     details: list[Line] = [
@@ -365,10 +373,28 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if p.frozen:
         details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
     value = f"{p.running} running of {level.target}{change}"
+    if p.remote:
+        value = f"{remote_text.counts(p)}{change}"
     if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
         details = [_mode(m, width, g)]
     return _metered("jobs", meter_bar(shares, bar, g), value, details, width)
+
+
+def _hosts(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
+    """How many slots of other machines are used, and what is wrong with them."""
+    if not state.remote.engines:
+        return []
+    slots, used = state.remote.slots, sum(state.used_hosts.values())
+    hosts = [host for engine in state.remote.engines for host in engine.hosts]
+    details: list[Line] = [(Part(f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}", "text_dim"),)]
+    for figure, what in ((sum(h.errors for h in hosts), "errors"), (sum(h.fallbacks for h in hosts), "fell back")):
+        details += [(Part(f"{figure} {what}", "warn"),)] if figure else []
+    room = width - LABEL_WIDTH - bar - VALUE_WIDTH - 4 - sum(width_of(d) + 2 for d in details)
+    if (trouble := remote_text.trouble_text(state)) and room > LEAST_TROUBLE:
+        details.append((Part(elide_end(trouble, room, g.ellipsis), "warn"),))
+    meter = meter_bar([(used / max(1, slots), g.full, "running")], bar, g)
+    return [aimed(_metered("remote", meter, f"{used} of {slots} slots", details, width), "key:hosts")]
 
 
 def _mode(m: Moment, width: int, g: Glyphs) -> Line:

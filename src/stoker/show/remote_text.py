@@ -1,0 +1,35 @@
+"""Jobs on other machines in words, for every screen. Pure. Unaware of how hosts are asked."""
+
+from __future__ import annotations
+
+from stoker.model.progress import Progress
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+
+MAX_HOST = 64
+
+
+def counts(p: Progress) -> str:
+    """Who works where: `12 local + 28 remote`; without other machines only `12 running`."""
+    return f"{p.local} local + {p.remote} remote" if p.remote else f"{p.running} running"
+
+
+def slots_text(state: BuildState) -> str:
+    """How many slots of other machines there are: `28 of 40 slots on 5 hosts`."""
+    known = [host for engine in state.remote.engines for host in engine.hosts]
+    used = sum(state.used_hosts.values())
+    return f"{used} of {_count(state.remote.slots, 'slot')} on {_count(len(known), 'host')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def trouble_text(state: BuildState) -> str:
+    """What is wrong with hosts, in a few words: one by its name, of several how many; empty if nothing is."""
+    unused = [host for engine in state.remote.engines for host in engine.hosts if host.why_unused]
+    if len(unused) == 1:
+        return f"{clean(unused[0].name, MAX_HOST)}: {clean(unused[0].why_unused)}"
+    if unused:
+        return f"{len(unused)} hosts are not used, as {clean(unused[0].name, MAX_HOST)}: {clean(unused[0].why_unused)}"
+    return next((clean(engine.note) for engine in state.remote.engines if engine.note), "")

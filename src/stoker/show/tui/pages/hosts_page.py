@@ -1,0 +1,80 @@
+"""Other machines that compile for the build: one row for each, with its slots and what became of its jobs. Pure.
+
+Unaware of Textual, of colours (inks name theme tokens) and of engines' own words.
+"""
+
+from __future__ import annotations
+
+from stoker.model.progress import progress_of
+from stoker.model.remote import RemoteHost
+from stoker.model.state import BuildState
+from stoker.model.text import clean
+from stoker.show.remote_text import counts, slots_text
+from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, fit, pad, section, width_of, wrap
+from stoker.show.tui.pages.meters import meter_bar
+from stoker.show.tui.pages.names import matches
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+MAX_NAME = 128
+
+BAR = 10
+"""Cells of a host's bar."""
+
+_FIGURES = (("slots", 7), ("done", 6), ("errors", 7), ("fell back", 10))
+
+NO_HOSTS = (
+    "No other machine compiles for this build.",
+    "Jobs go elsewhere where a launcher (distcc, icecc, sccache) stands before the compiler and knows hosts.",
+)
+
+
+def hosts(state: BuildState, words: str = "") -> list[tuple[str, RemoteHost]]:
+    """The hosts of all engines, each with its engine's name; those with some words."""
+    every = ((engine.kind, host) for engine in state.remote.engines for host in engine.hosts)
+    return [(kind, h) for kind, h in every if matches(words, f"{h.name} {kind} {h.why_unused}")]
+
+
+def page(state: BuildState, width: int, height: int, first: int, words: str, g: Glyphs) -> list[Line]:
+    """The hosts from row `first` on, below a heading and a summary."""
+    lines = [section("hosts", width, g)]
+    if not state.remote.engines:
+        lines.append(BLANK)
+        return [*lines, *((Part(piece, "text_dim"),) for text in NO_HOSTS for piece in wrap(text, width, 4))]
+    lines.append(_summary(state, width))
+    lines += [fit((Part(clean(e.note, 200), "warn"),), width) for e in state.remote.engines if e.note]
+    lines += [BLANK, _heading(width)]
+    used, finished = state.used_hosts, state.remote.finished
+    rows: list[Line] = []
+    for kind, host in hosts(state, words)[first:]:
+        rows.append(_row(kind, host, used.get(host.name, 0), finished.get(host.name, 0), width, g))
+        if host.why_unused:
+            rows.append(fit((Part("    "), Part(clean(host.why_unused), "warn")), width))
+    return [*lines, *rows][:height]
+
+
+def _summary(state: BuildState, width: int) -> Line:
+    done = sum(state.remote.finished.values())
+    words = [counts(progress_of(state)), slots_text(state), f"{done} compiled elsewhere so far"]
+    return fit((Part(", ".join(words), "text"),), width)
+
+
+def _heading(width: int) -> Line:
+    cells = "".join(pad(title, cells, right=True) for title, cells in _FIGURES)
+    return fit((Part(pad("  host", width - len(cells)), "text_dim"), Part(cells, "text_dim")), width)
+
+
+def _row(kind: str, host: RemoteHost, used: int, finished: int, width: int, g: Glyphs) -> Line:
+    taken = f"{used + host.taken}/{host.slots}"
+    bad = "warn" if host.errors else "text_dim"
+    figures = (
+        Part(pad(taken, _FIGURES[0][1], right=True), "text"),
+        Part(pad(str(finished), _FIGURES[1][1], right=True), "text"),
+        Part(pad(str(host.errors), _FIGURES[2][1], right=True), bad),
+        Part(pad(str(host.fallbacks), _FIGURES[3][1], right=True), "warn" if host.fallbacks else "text_dim"),
+    )
+    scale = max(1, host.slots)
+    bar = meter_bar([(used / scale, g.full, "running"), (host.taken / scale, g.other, "text_dim")], BAR, g)
+    mark = Part(f"{g.warn} ", "warn") if host.why_unused else Part("  ")
+    room = width - width_of(figures) - BAR - 4
+    name = elide_end(f"{clean(host.name, MAX_NAME)}  {kind}", room, g.ellipsis)
+    return fit((mark, Part(pad(name, room)), Part(" "), *bar, Part(" "), *figures), width)
