@@ -101,6 +101,8 @@ def test_the_window_grows_with_the_cores_and_never_holds_more_than_memory_and_de
         assert window_for(32, 2 * GIB, None) == 64
         assert window_for(2, 64 * GIB, 40) == 320
         assert window_for(4, GIB // 16, None) == 4
+        assert window_for(2, 64 * GIB, None, elsewhere=200) == 264
+        assert window_for(2, 2 * GIB, None, elsewhere=200) == 64, "each job that waits may hold a little"
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, files[1]))
         assert window_for(32, 64 * GIB, None) == 64
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stoker.contract.spec_file import BuildSpec
 from stoker.launch.refusals import CommandNotFoundError, NotExecutableError
+from stoker.launch.remote_slots import remote_slots
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
 
@@ -26,8 +27,9 @@ def command_build(
     environ: Mapping[str, str] | None = None,
 ) -> BuildRequest:
     """Return the build of one command. `environ` is its environment if it is not ours."""
-    window = window_of(cwd, jobs, memory)
-    run = prepared(words, window, jobs, os.environ if environ is None else environ)
+    known = os.environ if environ is None else environ
+    window = window_of(cwd, jobs, memory, known)
+    run = prepared(words, window, jobs, known)
     spec = BuildSpec(name, cwd, run.words, tuple(words), jobs=jobs, memory=memory, note=run.note)
     return BuildRequest(spec, window, run.environment, environ)
 
@@ -53,12 +55,14 @@ def default_name(words: Sequence[str]) -> str:
     return folder.name or Path(words[0]).name
 
 
-def window_of(cwd: str, jobs: int | None, memory: int | None) -> int:
-    """Return how wide schedulers are made on this machine."""
+def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]) -> int:
+    """Return how wide schedulers are made on this machine, for a build with this environment."""
     from stoker.sense.machine.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)
-    return window_for(int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs)
+    return window_for(
+        int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs, remote_slots(environ)
+    )
 
 
 def bytes_of(memory: int | float | None) -> int | None:

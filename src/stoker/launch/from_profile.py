@@ -73,8 +73,8 @@ def profile_build(
     """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
     profile, added = plan.profile, added_by(plan.profile, environ, cwd)
     limit = memory or profile.memory
-    window = window_of(cwd, jobs, min((n for n in (limit, profile.container.memory) if n), default=None))
     known, notes = added.to(environ), list(added.notes)
+    window = window_of(cwd, jobs, min((n for n in (limit, profile.container.memory) if n), default=None), known)
     steps = []
     for step in _taking_part(plan, Path(cwd), known, notes):
         if step.package is not None:

@@ -62,9 +62,10 @@ class Prepared:
     note: str = ""
 
 
-def window_for(cores: int, budget: int, jobs: int | None) -> int:
-    """Return how wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once."""
-    wanted = max(LEAST, min(MOST, PER_CORE * max(cores, jobs or 0)), jobs or 0)
+def window_for(cores: int, budget: int, jobs: int | None, elsewhere: int = 0) -> int:
+    """Return how wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once, and other
+    machines take so many `elsewhere`."""
+    wanted = max(LEAST, min(MOST, PER_CORE * max(cores, jobs or 0)), jobs or 0) + elsewhere
     soft_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     bounds = [budget // BYTES_EACH]
     if soft_files != resource.RLIM_INFINITY:

@@ -36,7 +36,7 @@ Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
 
 LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
-    *(ev.JobFinished, ev.JobKilled, ev.WorkLost),
+    *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.RemoteSeen),
 )
 """The events from which an engine that takes over learns what its predecessor knew."""
 
@@ -65,6 +65,7 @@ class _Places:
         """Jobs that might run if the build is not paused."""
         self._cores = 1.0
         self._level = math.inf
+        self._elsewhere = 0
         self._widths: dict[int, float] = {}
         self._paused = False
         self._total = 0.0
@@ -78,6 +79,8 @@ class _Places:
             self._cores = float(max(1, event.cores))
         elif isinstance(event, ev.LevelSet):
             self._level, self._paused = float(event.target), event.paused != "no"
+        elif isinstance(event, ev.RemoteSeen):
+            self._elsewhere = sum(engine.slots for engine in event.engines)
         elif isinstance(event, ev.SchedulerStarted):
             if event.parent is None:
                 self._widths[event.sid] = float(event.width or math.inf)
@@ -87,7 +90,7 @@ class _Places:
             return
         (self._total, self._worked), self._since = before, now
         if self._widths:
-            places = min(self._level, sum(self._widths.values()))
+            places = min(self._level + self._elsewhere, sum(self._widths.values()))
             self.now = max(1.0, self._cores if math.isinf(places) else places)
 
     def total(self, now: float) -> float:
@@ -374,8 +377,8 @@ class Forecast:
 
     def _memory(self, state: BuildState) -> float:
         """Bytes that jobs can hold on average."""
-        if state.machine is None or not state.level.guarded:
-            return math.inf
+        if state.machine is None or not state.level.guarded or state.remote.slots:
+            return math.inf  # what another machine compiles holds memory there
         room = state.machine.memory_available + state.memory.build - state.memory.reserve
         return MEMORY_SHARE * max(room, state.machine.memory_budget // 10, 1)
 
