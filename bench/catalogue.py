@@ -98,6 +98,13 @@ BENCHES = (
         timed=False,
     ),
     Bench(
+        "fleet",
+        "when other machines pay, on paper: PyTorch's recorded build with 10 to 1,000 slots elsewhere",
+        (0.5, 0.1),
+        ("--cores", "16", "--slots", "30", "300"),
+        timed=False,
+    ),
+    Bench(
         "trust",
         "totals, counts, memory and ends that stoker tells, beside ninja, processes and kernel, on others' projects",
         (40, 4),

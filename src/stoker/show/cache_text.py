@@ -40,9 +40,9 @@ def trouble_text(state: BuildState) -> str:
     """Which shared cache does not answer, or slowly; empty if all do."""
     for shared in state.shared_caches.values():
         if shared.state == "silent":
-            return f"{shared.endpoint} does not answer; {shared.tool} waits for it at each compilation"
+            return f"does not answer: {shared.endpoint}; d says what helps"
         if shared.state == "slow":
-            return f"{shared.endpoint} takes {shared.seconds:.1f} s for an answer"
+            return f"takes {shared.seconds:.1f} s for an answer: {shared.endpoint}"
     return ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.in_processes import worked_out
 from stoker.cli.recorded_build import load, paper_of, progress
+from stoker.cli.remote_table import as_json, far_of, ladder, lines
 from stoker.model.units import format_bytes, format_duration, parse_size
 from stoker.report.paper import PaperBuild
 from stoker.report.whatif import note
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--predictions", choices=PREDICTIONS, help="what stoker knows of the jobs (default: noisy, or as recorded)"
     )
+    run.add_argument(
+        "--remote", type=far_of, metavar="SLOTS[,BANDWIDTH]", help="with others that compile for it, as 100,10G (bit/s)"
+    )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
@@ -59,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if paper is not None:
         args.cores, args.ram = args.cores or paper.cores, args.ram or paper.memory
         args.predictions = args.predictions or "recorded"
+    if args.remote is not None:
+        return _remote(jobs, args)
     if args.ram is None or args.cores is None:
         raise CliError("simulate needs a machine; add --ram 64G --cores 32")
     results = _results(jobs, args, paper)
@@ -71,6 +77,18 @@ def run(args: argparse.Namespace) -> int:
             print(f"\nmeasured: {format_duration(paper.measured)} ({results[0].policy} on paper: {ratio:.2f} x)")
             as_it_was = (args.cores, args.ram, results[0].policy) == (paper.cores, paper.memory, "stoker")
             print(note(paper, results[0].makespan if as_it_was else None))
+    return 0
+
+
+def _remote(jobs: Sequence[TraceJob], args: argparse.Namespace) -> int:
+    if args.cores is None:
+        raise CliError("simulate --remote needs to know the cores here; add --cores 16")
+    with progress("simulating") as far:
+        results = ladder(jobs, args.cores, args.remote, far)
+    if args.json:
+        print(json.dumps(as_json(results, args.remote)))
+    else:
+        print("\n".join(lines(results, args.cores, args.remote)))
     return 0
 
 
