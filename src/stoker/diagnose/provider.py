@@ -16,7 +16,7 @@ from pathlib import Path
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
 
-FACES = ("headers", "libraries", "pkgconfig", "cmake", "modules", "programs", "symbols")
+FACES = ("headers", "libraries", "pkgconfig", "cmake", "modules", "programs", "symbols", "macros")
 """The kinds of names that a row lists, separated by spaces.
 
 In each `name*` stands for all that begin so: behind a small letter a capital, a digit or `_` goes on, so that `bt*` is
@@ -33,7 +33,9 @@ MESSAGE = "message"
 """In place of a face: a project's own words say that something is missing, and one of them is the name of it."""
 
 LOOKUPS = {
-    **dict(zip(FACES, ("header", "library", "package", "package", "module", "program", "symbol"), strict=True)),
+    **dict(
+        zip(FACES, ("header", "library", "package", "package", "module", "program", "symbol", "symbol"), strict=True)
+    ),
     SONAMES: "library",
     ANY: "package",
     MESSAGE: "message",
@@ -43,6 +45,7 @@ LOOKUPS = {
 _IS_MISSING = re.compile(
     r"""\b(?:not\ (?:be\ )?(?:found|installed|available|present|detected|located|exist|set)|missing|undefined
     |(?:is|are)\ (?:required|needed)|requires?|needs?|install|must\ (?:be\ installed|have)|no\ .{1,40}\ found
+    |unable\ to\ load|make\ sure|could\ not\ be\ found
     |too\ old|at\ least|or\ (?:newer|later|higher|above|greater)|minimum|not\ supported|unsupported|incompatible
     |(?:could\ not|couldn't|cannot|can't|can\ not|unable\ to|failed\ to)\ (?:find|locate|detect))\b""",
     re.VERBOSE | re.IGNORECASE,
@@ -56,7 +59,7 @@ _EVERYDAY = frozenset(
         *("edit", "event", "fabric", "file", "find", "fluid", "form", "free", "future", "g++"),
         *("gcc", "git", "highway", "history", "host", "identify", "input", "install", "jar", "lame"),
         *("magick", "make", "menu", "mount", "ninja", "nvcc", "opt", "panel", "past", "patch"),
-        *("pip", "proj", "ps", "pulse", "python", "python3", "raw", "requests", "rich", "sed"),
+        *("pip", "pkg-config", "proj", "ps", "pulse", "python", "python3", "raw", "requests", "rich", "sed"),
         *("sip", "six", "size", "strings", "strip", "tar", "tic", "time", "timeout", "top"),
         *("west", "wheel", "which", "wish"),
     )

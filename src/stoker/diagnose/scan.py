@@ -38,7 +38,9 @@ TEXT_SHOWN = 500
 _TEXT_BEFORE = 150
 """Of these, how many may stand before the match in a longer line."""
 
-_WARNING = re.compile(r"(?:^|[\s:(\[])(?:warning|note|remark|Warning|WARNING|DEPRECATION)\b(?!s)[^'\"]{0,40}?[:\]]")
+_WARNING = re.compile(
+    r"(?:^|[\s:(\[])(?<!= )(?:warning|note|remark|Warning|WARNING|DEPRECATION)\b(?!s)[^'\"]{0,40}?[:\]]"
+)
 """A tool's own word that the line is not an error."""
 
 _QUOTED = re.compile(r"\d{0,9}+ {0,9}+\|(?: |$)")
