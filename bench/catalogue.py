@@ -26,6 +26,12 @@ def compilers() -> str:
     return f"it needs {' and '.join(gone)}" if gone else ""
 
 
+def distcc() -> str:
+    """What is missing for builds behind distcc."""
+    gone = [tool for tool in ("g++", "distcc", "distccd") if shutil.which(tool) is None]
+    return f"it needs {' and '.join(gone)}" if gone else ""
+
+
 def other_projects() -> str:
     """What is missing to fetch and build projects of others."""
     gone = [tool for tool in ("apt-get", "meson", "gfortran", "ninja") if shutil.which(tool) is None]
@@ -64,6 +70,13 @@ BENCHES = (
         (8, 1.5),
         ("--pairs", "3"),
         missing=memory_groups,
+    ),
+    Bench(
+        "remote",
+        "builds behind distcc with and without stoker, and the price of watching a hundred hosts",
+        (7, 1.5),
+        ("--pairs", "1", "--units", "16", "--looks", "8"),
+        missing=distcc,
     ),
     Bench("latency", "from a key, a death, or a want of memory to its effect on jobs", (9, 1), ("--times", "5")),
     Bench("scale", "engine, journal, reduce, replay and simulate with 1,000 to 100,000 jobs", (25, 0.7), ("--quick",)),

@@ -69,7 +69,8 @@ def test_all_slots_are_used_and_nobody_is_held_for_a_core(stoker: Stoker, farm: 
         "127.0.0.1": 0,
         "127.0.0.2": 0,
     }
-    assert not [m for m in moves(stoker, build) if m["state"] == "frozen"]
+    # What had taken a slot before it was held goes on; its preprocessing keeps to the level.
+    assert {m["by"] for m in moves(stoker, build) if m["state"] == "frozen"} <= {"word"}
 
 
 def test_a_lost_servers_jobs_begin_here_one_after_the_other(stoker: Stoker, farm: Farm, tmp_path: Path) -> None:

@@ -39,8 +39,9 @@ build all.so: link {objects}
 
 SLOW = """\
 #!/bin/sh
-# A server's compiler: it waits for the test's word, and takes no core meanwhile.
+# A server's compiler: it waits for the test's word and then some seconds, and takes no core meanwhile.
 until [ -e {word} ]; do sleep 0.2; done
+sleep {seconds}
 exec {compiler} "$@"
 """
 
@@ -62,13 +63,13 @@ class Farm:
         self._port = _free_port()
         (folder / "client").mkdir(parents=True)
 
-    def start(self, address: str, slots: int) -> None:
+    def start(self, address: str, slots: int, seconds: int = 0) -> None:
         """A server at an address of the loopback network, whose compilers wait until they are let go."""
         path = self._open / address
         path.mkdir()
         for name in ("g++", "x86_64-linux-gnu-g++"):
             slow = path / name
-            slow.write_text(SLOW.format(word=self._word, compiler=shutil.which("g++")))
+            slow.write_text(SLOW.format(word=self._word, seconds=seconds, compiler=shutil.which("g++")))
             slow.chmod(0o755)
         words = ["distccd", "--daemon", "--no-detach", "--enable-tcp-insecure", "--allow", "127.0.0.0/8"]
         words += ["--listen", address, "--port", str(self._port), "--jobs", str(slots), "--log-stderr"]
