@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,17 @@ def test_a_frozen_job_is_stopped_with_all_its_processes_and_goes_on_whole(job: T
     assert all(gate.freeze([job]))
     until(lambda: states(job) == {b"T"}, "the freeze")
     assert all(gate.thaw([job]))
+    until(lambda: b"T" not in states(job), "the thaw")
+
+
+def test_what_talks_to_another_machine_goes_on_while_the_rest_of_its_job_is_frozen(job: Target) -> None:
+    launcher = min(descendants(job.pid))
+    spared = replace(job, spared=((launcher, start_ticks(launcher) or 0),))
+    assert all(gate.freeze([spared]))
+    rest = [job.pid, *(pid for pid in descendants(job.pid) if pid != launcher)]
+    until(lambda: {fields_of(pid)[0] for pid in rest} == {b"T"}, "the freeze")
+    assert fields_of(launcher)[0] == b"S"
+    assert all(gate.thaw([spared]))
     until(lambda: b"T" not in states(job), "the thaw")
 
 

@@ -486,3 +486,32 @@ def test_one_at_a_time_in_the_last_attempt_is_nobodys_number_for_the_next_engine
     assert (told.mode, told.target) == ("auto", 1)
     journal = reduce(BuildState(), ev.Record(1, 1000.0, told))
     assert LevelControl(journal).orders.level is None
+
+
+def test_a_job_that_another_machine_compiles_takes_no_place_and_is_nobodys_to_stop(world: World) -> None:
+    births = world.start("a.o", "b.o", "c.o", "d.o")
+    see(lambda: world.stopped(births) == [False, False, True, True])
+    world.jobs.send_away(world.job(1), "far")
+    world.events += world.governor.step()
+    see(lambda: world.stopped(births) == [False, False, False, True])
+    with pytest.raises(CommandRefused, match=r"far compiles a\.o; nothing of it runs here"):
+        world.hand("job", jid=1, act="freeze")
+    world.hand("pause", now=True)
+    see(lambda: world.stopped(births) == [False, True, True, True])
+
+
+def test_a_job_that_falls_back_is_stopped_and_goes_on_before_new_ones(world: World) -> None:
+    births = world.start("a.o", "b.o", "c.o", "d.o")
+    world.jobs.send_away(world.job(1), "far")
+    world.events += world.governor.step()
+    see(lambda: world.stopped(births) == [False, False, False, True])
+    world.events += [*world.gate.take_back({world.job(1): ()}), *world.governor.step()]
+    see(lambda: world.stopped(births) == [True, False, False, True])
+    assert "governor: take back a.o" in world.decided()
+    world.end(births[1])
+    see(lambda: world.stopped([births[0], *births[2:]]) == [False, False, True])
+    finished = world.jobs.end(
+        world.jobs.exit(births[0].job.key, 0, 0) or world.job(1), ev.JobFinished(1, 1, "a.o", "cxx", 3.0, "ok")
+    )
+    assert finished.host == "", "it was compiled here"
+    assert finished.lesson is None
