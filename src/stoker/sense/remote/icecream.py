@@ -23,7 +23,7 @@ from stoker.sense.remote.icecream_scheduler import SchedulerAddress, SchedulerLi
 from stoker.sense.remote.icecream_text import IcecreamJob, Listing
 from stoker.sense.remote.remote_reader import RemoteLook
 
-ASK_SECONDS, ASK_SHARE = 0.25, 0.005
+ASK_SECONDS, ASK_SHARE = 0.25, 0.0025
 """Seconds between two questions at least, and the share of one core that reading the answers may take."""
 
 LOST_SECONDS = 10.0
@@ -51,6 +51,7 @@ class IcecreamReader:
         self._ask_at = 0.0
         self._listing: Listing | None = None
         self._listed_at = 0.0
+        self._matched: Listing | None = None
         self._note = ""
         self._given: dict[Key, IcecreamJob] = {}
         self._own: frozenset[str] = frozenset()
@@ -61,19 +62,22 @@ class IcecreamReader:
         self._ask_when_due(jobs)
         self._match()
         here = frozenset(key for key, job in self._given.items() if job.host in self._own)
-        return RemoteLook(self._engine(), self.glance(tuple(self._files), now), here)
+        waits = {key: job.host for key, job in self._given.items() if self._is_elsewhere(job, now)}
+        return RemoteLook(self._engine(), waits, here)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         """Which of these another machine compiles, as listed last: they have nobody preprocess any more."""
-        if now - self._listed_at > STALE_SECONDS:
-            return {}
-        return {key: job.host for key in launchers if (job := self._given.get(key)) and self._waits(key, job)}
+        known = ((key, self._given.get(key)) for key in launchers)
+        elsewhere = ((key, job) for key, job in known if job is not None and self._is_elsewhere(job, now))
+        return {key: job.host for key, job in elsewhere if not self._has_child(key)}
 
-    def _waits(self, key: Key, job: IcecreamJob) -> bool:
-        """Whether a client only waits. Before its host compiles it has still to preprocess, and must not be stopped."""
+    def _is_elsewhere(self, job: IcecreamJob, now: float) -> bool:
+        """Whether another host has begun with it. Before that its client has to preprocess, and must not be stopped."""
+        return job.compiles and job.host not in self._own and now - self._listed_at <= STALE_SECONDS
+
+    def _has_child(self, key: Key) -> bool:
         pid = key[0]
-        children = f"{self._proc}/{pid}/task/{pid}/children"
-        return job.compiles and job.host not in self._own and not read_once(children, 64)
+        return bool(read_once(f"{self._proc}/{pid}/task/{pid}/children", 64))
 
     async def finish(self) -> None:
         """Nothing is counted that a last look had not shown."""
@@ -90,6 +94,9 @@ class IcecreamReader:
     def _meet(self, jobs: Iterable[JobUse]) -> None:
         """Learn once of each client which source it has compiled."""
         launchers = {key for use in jobs for key in use.launchers}
+        if launchers == self._files.keys():
+            return
+        self._matched = None
         self._files = {key: file for key, file in self._files.items() if key in launchers}
         for key in launchers - self._files.keys():
             self._files[key] = self._source(key[0])
@@ -101,7 +108,10 @@ class IcecreamReader:
         return os.path.normpath(os.path.join(read_cwd(pid, self._proc) or "/", named)) if named else ""
 
     def _match(self) -> None:
-        """Find the clients among the scheduler's jobs, each of these once."""
+        """Find the clients among the scheduler's jobs, each of these once, if either has changed."""
+        if self._listing is not None and self._listing is self._matched:
+            return
+        self._matched = self._listing
         by_name: dict[str, list[IcecreamJob]] = {}
         for job in self._listing.jobs if self._listing is not None else ():
             if not self._own or job.client in self._own:

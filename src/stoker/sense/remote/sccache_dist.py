@@ -89,7 +89,7 @@ class SccacheDistReader:
             return None
         program, env = self._command
         self._take(read_done(await self._questions[1].again((program, *STATS), env) or ""))
-        return self._engine(0)
+        return self._engine(self._fleet.used)
 
     def close(self) -> None:
         """End what was asked."""
