@@ -88,6 +88,7 @@ BENCHES = (
     ),
     Bench("footprint", "CPU and memory of engine and supervisor around 30 running jobs", (4, 0.5), ("--quick",)),
     Bench("sense_footprint", "the engine's share for looking at processes, machine and files", (1, 0.2), ("--quick",)),
+    Bench("icecream_hosts", "the engine's share for following a hundred hosts of icecream", (2, 0.2), ("--quick",)),
     Bench("diagnose", "the CPU seconds that a cause in a log of 500 MB takes", (2, 0.2), ("--quick",)),
     Bench(
         "eta",
