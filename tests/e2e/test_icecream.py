@@ -12,7 +12,7 @@ from support.caches import HEAVY
 from support.icecream import Icecream
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
-UNITS = 6
+UNITS = 5
 ENDED = re.compile(r"END \d+ status=0 .* server=(\w+)")
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
@@ -26,7 +26,7 @@ def ice() -> Iterator[Icecream]:
 
 def test_jobs_are_shown_on_the_host_that_compiles_them_and_counted_there(stoker: Stoker, ice: Icecream) -> None:
     folder = stoker.root / "project"
-    write_ninja(folder, [(f"f{n}.o", f"icecc g++ -O1 -c f{n}.cpp -o f{n}.o") for n in range(UNITS)])
+    write_ninja(folder, [(f"f{n}.o", f"icecc g++ -O0 -c f{n}.cpp -o f{n}.o") for n in range(UNITS)])
     for n in range(UNITS):
         (folder / f"f{n}.cpp").write_text(HEAVY.format(n=n))
     stoker.prefix = ice.prefix

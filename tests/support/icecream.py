@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -38,7 +39,9 @@ def obstacle() -> str:
     if os.getuid() != 0:
         return "network namespaces and icecream's daemons need root"
     missing = [name for name in PROGRAMS if not _where(name)]
-    return f"{', '.join(missing)} not installed" if missing else ""
+    if missing:
+        return f"{', '.join(missing)} not installed"
+    return "" if any(user.pw_name == USER for user in pwd.getpwall()) else f"there is no user {USER}"
 
 
 def _where(name: str) -> str:
