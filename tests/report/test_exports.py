@@ -183,7 +183,7 @@ def seen(archs: dict[str, float], jobs: int = 2) -> RecordedBuild:
 
 def test_each_architecture_has_what_was_seen_of_it_and_its_share() -> None:
     found = arch_costs(seen({"80": 3.0, "90a": 5.0}), {})
-    assert [(c.arch, c.seconds) for c in found.costs] == [("80", 6.0), ("90a", 10.0)]
+    assert [(c.arch, c.cpu, c.clock) for c in found.costs] == [("80", 6.0, None), ("90a", 10.0, None)]
     assert "2 of 2 CUDA jobs" in found.how
     assert [row[2] for row in cost_rows(found)[1]] == ["30 %", "50 %"]
 
@@ -196,10 +196,11 @@ def test_too_little_that_was_seen_is_left_out_and_that_is_said() -> None:
     assert arch_costs(build_of([]), {}) == ArchCosts()
 
 
-def test_nvccs_own_traces_go_before_what_was_seen() -> None:
+def test_nvccs_own_traces_stand_beside_what_was_seen() -> None:
     found = arch_costs(seen({"80": 3.0}), {"80": 7.0})
-    assert [(c.arch, c.seconds) for c in found.costs] == [("80", 7.0)]
-    assert "device_time" in found.how
+    assert [(c.arch, c.cpu, c.clock) for c in found.costs] == [("80", 6.0, 7.0)]
+    assert "own traces" in found.how
+    assert cost_rows(found)[0] == ("leaving out", "saves CPU time", "of all jobs'", "by the clock")
 
 
 def test_a_journal_may_hold_any_name_of_an_architecture() -> None:

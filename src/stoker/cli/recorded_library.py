@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,9 @@ from stoker.show.build_library import Far, HistoryList, LibraryError
 SLICE = 0.3
 """Seconds of reading after which what is known is shown."""
 
+LISTED_SECONDS = 2.0
+"""For how long a list of builds is not looked for anew: of hundreds that takes longer than to read one."""
+
 READING = 0.95
 """Share of the whole for which a journal is read; the rest goes to what compilers wrote."""
 
@@ -32,11 +36,16 @@ class RecordedLibrary:
     def __init__(self) -> None:
         self._ended: dict[str, TrendLine] = {}
         self._live: dict[str, TrendLine] = {}
+        self._builds: list[BuildSummary] = []
+        self._listed = -math.inf
 
     def history(self, *, everywhere: bool) -> HistoryList:
         """Return the builds of the working folder, or of all; the newest are read first, and one at least."""
         here = "" if everywhere else str(Path.cwd())
-        builds = [build for build in list_builds() if everywhere or build.cwd == here]
+        if time.monotonic() > self._listed + LISTED_SECONDS:
+            self._builds = list_builds()
+            self._listed = time.monotonic()
+        builds = [build for build in self._builds if everywhere or build.cwd == here]
         until = time.monotonic() + SLICE
         unread = [b for b in builds if b.id not in self._ended and b.id not in self._live]
         again = [b for b in builds if b.id in self._live]
@@ -50,10 +59,11 @@ class RecordedLibrary:
 
     def _read(self, build: BuildSummary) -> None:
         """Note a build's figures: for good once it has ended, or cannot be read."""
+        folder = builds_dir() / build.id
         try:
-            state = final_state(BuildPaths(builds_dir() / build.id))
+            state = final_state(BuildPaths(folder))
         except (JournalError, OSError) as err:
-            self._ended[build.id] = _at_a_glance(build, fault=str(err))
+            self._ended[build.id] = _at_a_glance(build, fault=str(err).replace(f"{folder}/", ""))
             return
         line = line_of(state)
         self._live.pop(build.id, None)

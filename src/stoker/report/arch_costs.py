@@ -1,7 +1,7 @@
 """What each GPU architecture costs in a recorded build: compile time and device code, and so what leaving it out saves.
 
-Pure. Time is known exactly where nvcc wrote its own traces, else by what was seen of its passes while they ran; bytes
-where the build was verified.
+Pure. CPU time is what was seen of nvcc's passes while they ran, time by the clock what nvcc wrote in its own traces;
+bytes are known where the build was verified.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ LEAST_SEEN = 2.0
 LEAST_SHARE = 0.5
 """Share of the CUDA jobs in which passes must have been seen."""
 
-TRACED = "Time by nvcc's own traces (device_time)."
+TRACED = "By the clock: nvcc's own traces (device_time), which are longer on a busy machine."
 SAMPLED = (
-    "CPU time of cicc and ptxas as seen once a second, in {seen} of {jobs} CUDA jobs; preprocessing is left out, "
-    "and passes shorter than a second may be missed or counted with the one before. "
-    "device_time: true in a profile is exact."
+    "CPU time: that of cicc and ptxas, seen once a second in {seen} of {jobs} CUDA jobs; preprocessing is left out, "
+    "and a pass shorter than a second may be missed or counted with the one before."
 )
 TOO_SHORT = (
-    "The passes of nvcc were too short to be seen often enough once a second; device_time: true in a profile "
-    "measures them."
+    "CPU time: the passes of nvcc were too short to be seen often enough once a second; device_time: true in a profile "
+    "measures them by the clock."
 )
 
 _NUMBER = re.compile(r"(\d{2,3}[af]?)$")
@@ -38,27 +37,29 @@ _ARCH = re.compile(r"\d{2,3}[af]?")
 
 @dataclass(frozen=True, slots=True)
 class ArchCost:
-    """One architecture (`80`, `90a`): compilers' seconds, and bytes of device code; None where that is not known."""
+    """One architecture (`80`, `90a`): the CPU seconds of nvcc's passes, the seconds by the clock in its own traces, and
+    bytes of device code; None where that is not known."""
 
     arch: str
-    seconds: float | None
+    cpu: float | None
+    clock: float | None
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ArchCosts:
-    """All architectures of a build, in their order, and how that was measured. `cpu` is the CPU time of all jobs, of
-    which theirs is a part; None where their time is another, that of the clock."""
+    """All architectures of a build, in their order, and how that was measured. `cpu` is the CPU time of all jobs."""
 
     costs: tuple[ArchCost, ...] = ()
     how: str = ""
-    cpu: float | None = None
+    cpu: float = 0.0
 
 
 def arch_costs(build: RecordedBuild, traced: Mapping[str, float]) -> ArchCosts:
-    """Return the cost of each architecture; `traced` are seconds by nvcc's own traces (time_traces.py), and go before
-    what was seen. Where times are known, code for others came with a library, and leaving that out is not up to the
-    build."""
+    """Return the cost of each architecture; `traced` are seconds by nvcc's own traces (time_traces.py).
+
+    Where times are known, code for others came with a library, and leaving that out is not up to the build.
+    """
     sizes: dict[str, int] = {}
     report = build.state.verification
     for file in report.files if report is not None else ():
@@ -66,11 +67,12 @@ def arch_costs(build: RecordedBuild, traced: Mapping[str, float]) -> ArchCosts:
             match = _NUMBER.search(held.arch)
             arch = match[1] if match else held.arch
             sizes[arch] = sizes.get(arch, 0) + held.bytes
-    seen, how = ({}, TRACED) if traced else _seen(build)
-    seconds = traced or seen
-    names = sorted(seconds or sizes, key=lambda arch: (len(arch.rstrip("af")), arch))[:MAX_ARCHS]
-    cpu = sum(job.cpu or 0.0 for job in build.jobs) if seen else None
-    return ArchCosts(tuple(ArchCost(arch, seconds.get(arch), sizes.get(arch)) for arch in names), how, cpu)
+    seen, how = _seen(build)
+    if traced:
+        how = f"{TRACED} {how}" if seen else TRACED
+    names = sorted({*seen, *traced} or sizes, key=lambda arch: (len(arch.rstrip("af")), arch))[:MAX_ARCHS]
+    costs = tuple(ArchCost(arch, seen.get(arch), traced.get(arch), sizes.get(arch)) for arch in names)
+    return ArchCosts(costs, how, sum(job.cpu or 0.0 for job in build.jobs))
 
 
 def _seen(build: RecordedBuild) -> tuple[dict[str, float], str]:
@@ -92,19 +94,17 @@ def _seen(build: RecordedBuild) -> tuple[dict[str, float], str]:
 
 
 def cost_rows(found: ArchCosts) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return headings and rows of a table: what leaving each architecture out would save."""
-    head = ("leaving out", "saves compile time", "of all jobs' CPU time", "saves device code")
-    rows = tuple(
+    """Return headings and rows of a table: what leaving each architecture out would save, as far as that is known."""
+    head = ("leaving out", "saves CPU time", "of all jobs'", "by the clock", "device code")
+    rows = [
         (
             cost.arch,
-            "" if cost.seconds is None else format_duration(cost.seconds),
-            _share(cost.seconds, found.cpu),
+            "" if cost.cpu is None else format_duration(cost.cpu),
+            "" if cost.cpu is None or found.cpu <= 0 else f"{100 * cost.cpu / found.cpu:.0f} %",
+            "" if cost.clock is None else format_duration(cost.clock),
             "" if cost.size is None else format_bytes(cost.size),
         )
         for cost in found.costs
-    )
-    return head, rows
-
-
-def _share(seconds: float | None, cpu: float | None) -> str:
-    return "" if seconds is None or not cpu else f"{100 * seconds / cpu:.0f} %"
+    ]
+    known = [n for n in range(len(head)) if not n or any(row[n] for row in rows)]
+    return tuple(head[n] for n in known), tuple(tuple(row[n] for n in known) for row in rows)

@@ -69,7 +69,7 @@ def brief(build: RecordedBuild, archs: ArchCosts) -> Brief:
         state.outcome or state.phase,
         state.exit_code,
         tuple(_figures(build)),
-        tuple(_remarks(build)),
+        (*_remarks(build), *([archs.how] if archs.costs else [])),
         tuple(table for table in tables if table.rows),
     )
 

@@ -81,21 +81,21 @@ def history(
     shown: Sequence[TrendLine], every: Sequence[TrendLine], view: HistoryView, width: int, height: int, g: Glyphs
 ) -> list[Line]:
     """The page in `height` lines: a title, the builds `shown`, and below them the chosen one, held against `every`."""
-    lines = [_title(len(every), view, width, g)]
     if not shown:
-        return [*lines, BLANK, *_nothing(view, width, g)]
+        return [_title(len(every), view, width, g), BLANK, *_nothing(view, width, g)]
     details = height >= DETAIL_LINES + 8
     room = max(1, height - 2 - (DETAIL_LINES if details else 0))
     first = max(0, min(view.chosen - room // 2, len(shown) - room))
-    lines.append(_heads(view, width, len(shown), first, room, g))
+    seen = f" ({first + 1}{g.en_dash}{first + room})" if len(shown) > room else ""
+    lines = [_title(len(every), view, width, g, seen), _heads(view, width, g)]
     for at, line in enumerate(shown[first : first + room], first):
         lines.append(aimed(_row(line, view, width, g, chosen=at == view.chosen), f"row:{at}"))
     lines += [BLANK] * (room - (len(lines) - 2))
     return [*lines, *_details(shown[view.chosen], every, width, g)] if details else lines
 
 
-def _title(count: int, view: HistoryView, width: int, g: Glyphs) -> Line:
-    what = f"{count} {'build' if count == 1 else 'builds'}"
+def _title(count: int, view: HistoryView, width: int, g: Glyphs, seen: str = "") -> Line:
+    what = f"{count} {'build' if count == 1 else 'builds'}{seen}"
     where = f"of {clean(view.folder, 300)}" if view.folder else "of all folders"
     reading = f"reading {view.unread} more{g.ellipsis}" if view.unread else ""
     room = max(8, width - len(what) - len(reading) - 4)
@@ -126,15 +126,13 @@ def _columns(width: int) -> tuple[tuple[str, int], ...]:
     return (*_FIGURES, ("hits", 5)) if width >= _HITS_FROM else _FIGURES
 
 
-def _heads(view: HistoryView, width: int, count: int, first: int, room: int, g: Glyphs) -> Line:
+def _heads(view: HistoryView, width: int, g: Glyphs) -> Line:
     def head(title: str) -> str:
         return title + (g.sorted_by if title == view.order else "")
 
     figures = "".join(" " + pad(head(title), size, right=True) for title, size in _columns(width))
     began = f"    {pad(head('began'), _BEGAN)} {pad('ID', _ID)}"
-    seen = f"{first + 1}{g.en_dash}{first + room} of {count}" if count > room else ""
-    text = f"{began}{figures}  {pad('outcome', _OUTCOME)} command"
-    return spread((Part(text, "text_dim"),), (Part(seen, "text_dim"),), width)
+    return fit((Part(f"{began}{figures}  {pad('outcome', _OUTCOME)} command", "text_dim"),), width)
 
 
 def _row(line: TrendLine, view: HistoryView, width: int, g: Glyphs, *, chosen: bool) -> Line:
@@ -196,7 +194,8 @@ def _details(line: TrendLine, every: Sequence[TrendLine], width: int, g: Glyphs)
     columns = max(4, min(40, width - 9 - 40))
     lines.append(_course("time", [one.seconds for one in like], _beside(line, like), like.index(line), columns, g))
     peaks = [float(one.peak or 0) for one in like]
-    lines.append(_course("memory", peaks, format_bytes(line.peak or 0), like.index(line), columns, g))
+    most = g.ellipsis if line.peak is None else format_bytes(line.peak)
+    lines.append(_course("memory", peaks, most, like.index(line), columns, g))
     return lines
 
 
