@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from stoker.verify.binary.byte_source import ByteSource, UnreadableError, exactly
@@ -41,10 +42,14 @@ class NeededSymbol:
 
     name: bytes
     version: bytes
-    digest: int = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", _hash(self.name))
+    @property
+    def digest(self) -> int:
+        """As .gnu.hash has it. Costly: 300,000 of paddle's take two seconds."""
+        found = 5381
+        for byte in self.name:
+            found = found * 33 + byte & 0xFFFFFFFF
+        return found
 
 
 class NeededVersion(NamedTuple):
@@ -63,11 +68,11 @@ class Symbols:
     versions: frozenset[str] | None
     _names: dict[int, bytes]
     """Versions by number."""
-    _offered: _HashTable
+    _offered: _HashTable | _NameTable
 
     def offers(self, symbol: NeededSymbol) -> bool:
         """Whether this file defines the symbol, in the version asked for where it has versions."""
-        for number in self._offered.versions_of(symbol.digest):
+        for number in self._offered.versions_of(symbol):
             if not symbol.version and not number & _HIDDEN:
                 return True
             if symbol.version and self._names.get(number & ~_HIDDEN, b"") in (symbol.version, b""):
@@ -84,8 +89,9 @@ class _HashTable(NamedTuple):
     chain: array[int]
     numbers: array[int]
 
-    def versions_of(self, digest: int) -> Iterator[int]:
-        """The number of the version of each symbol of this hash."""
+    def versions_of(self, symbol: NeededSymbol) -> Iterator[int]:
+        """The number of the version of each symbol of this name's hash."""
+        digest = symbol.digest
         start = self.buckets[digest % len(self.buckets)] if self.buckets else 0
         if start < self.first:
             return
@@ -96,12 +102,27 @@ class _HashTable(NamedTuple):
                 return
 
 
-class _Symbol(NamedTuple):
-    """One line of the symbol table: where its name begins, its place in it, and whether it is defined here."""
+class _NameTable(NamedTuple):
+    """The same for a file without such a table (--hash-style=sysv): Python's own hash of each name, whose last bits are
+    the number of the version, in order."""
 
-    start: int
-    place: int
-    defined: bool
+    entries: array[int]
+
+    @classmethod
+    def of(cls, symbols: Iterable[tuple[bytes, int]]) -> _NameTable:
+        """The table of names and the numbers of their versions."""
+        return cls(array("q", sorted(hash(name) & ~_NUMBER_MASK | number for name, number in symbols)))
+
+    def versions_of(self, symbol: NeededSymbol) -> Iterator[int]:
+        """The number of the version of each symbol of this name's hash."""
+        first = hash(symbol.name) & ~_NUMBER_MASK
+        for place in range(bisect_left(self.entries, first), len(self.entries)):
+            if self.entries[place] & ~_NUMBER_MASK != first:
+                return
+            yield self.entries[place] & _NUMBER_MASK
+
+
+_NUMBER_MASK = 0xFFFF
 
 
 def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
@@ -119,42 +140,38 @@ def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
     defined_names, versions = _defined(source, elf, values, strings)
     names = needed_names | defined_names
     needed: list[NeededSymbol] = []
-    own: list[tuple[int, int]] = []
+    own: list[tuple[bytes, int]] = []
     others = exactly(source, start, (hashed.first if hashed else count) * form.size, "the dynamic symbols")
-    for symbol, name in _named(_unhashed(others, form, elf), strings):
-        if symbol.defined:
-            own.append((_hash(name), numbers[symbol.place]))
+    for place, defined, name in _named(_unhashed(others, form, elf), strings):
+        if defined:
+            own.append((name, numbers[place]))
         else:
-            needed.append(NeededSymbol(name, names.get(numbers[symbol.place] & ~_HIDDEN, b"")))
-    return Symbols(tuple(needed), needed_versions, versions, names, hashed or _table_of(own))
+            needed.append(NeededSymbol(name, names.get(numbers[place] & ~_HIDDEN, b"")))
+    return Symbols(tuple(needed), needed_versions, versions, names, hashed or _NameTable.of(own))
 
 
-def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[_Symbol]:
-    """The symbols of this part of the table that anybody is asked for, in the order of their names: these are read from
-    a source that goes forward best."""
+def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[int]:
+    """The symbols of this part of the table that anybody is asked for, packed, in the order of their names: these are
+    read from a source that goes forward best."""
     found = []
+    info_at, section_at = (1, 3) if elf.bits == 64 else (3, 5)
     for index, entry in enumerate(form.iter_unpack(table)):
-        info, section = (entry[1], entry[3]) if elf.bits == 64 else (entry[3], entry[5])
-        if info >> 4 != _STB_LOCAL and entry[0] and (section or info >> 4 != _STB_WEAK):
-            found.append(_Symbol(entry[0], index, bool(section)))
-    return sorted(found)
+        binding, section = entry[info_at] >> 4, entry[section_at]
+        if binding != _STB_LOCAL and entry[0] and (section or binding != _STB_WEAK):
+            found.append(entry[0] << 32 | index << 1 | bool(section))
+    found.sort()
+    return found
 
 
-def _named(symbols: list[_Symbol], strings: Strings) -> Iterator[tuple[_Symbol, bytes]]:
+def _named(symbols: list[int], strings: Strings) -> Iterator[tuple[int, bool, bytes]]:
+    """Of each packed symbol its place in the table, whether it is defined there, and its name."""
     left = 4 * strings.size + _MAX_NAME  # names may share their ends, but a file of nothing else is a bomb
     for symbol in symbols:
-        name = strings.raw(symbol.start, _MAX_NAME)
+        name = strings.raw(symbol >> 32, _MAX_NAME)
         left -= len(name)
         if left < 0:
             raise UnreadableError("its symbols' names are many times as long as the names that it holds")
-        yield symbol, name
-
-
-def _hash(name: bytes) -> int:
-    found = 5381
-    for byte in name:
-        found = found * 33 + byte & 0xFFFFFFFF
-    return found
+        yield (symbol & 0xFFFFFFFF) >> 1, bool(symbol & 1), name
 
 
 def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: array[int]) -> _HashTable | None:
@@ -173,20 +190,6 @@ def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: a
         raise UnreadableError(f"its hash table begins at symbol {first} of {len(numbers)}")
     chain = _numbers_at(source, elf, "I", at + 4 * count, len(numbers) - first)
     return _HashTable(buckets, first, chain, numbers)
-
-
-def _table_of(symbols: list[tuple[int, int]]) -> _HashTable:
-    """The same of hashes and versions, for a file without a table (--hash-style=sysv)."""
-    count = len(symbols) // 4 + 1
-    symbols.sort(key=lambda symbol: symbol[0] % count)
-    table = _HashTable(array("I", bytes(4 * count)), 1, array("I"), array("H", (0,)))
-    for place, (digest, number) in enumerate(symbols, 1):
-        bucket = digest % count
-        table.buckets[bucket] = table.buckets[bucket] or place
-        last = place == len(symbols) or symbols[place][0] % count != bucket
-        table.chain.append(digest & ~1 | last)
-        table.numbers.append(number)
-    return table
 
 
 def _table(source: ByteSource, elf: Elf, values: dict[int, int], row: int) -> tuple[int, int]:
