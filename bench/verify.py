@@ -1,7 +1,7 @@
 """Compare stoker's reading of real wheels with other tools', and measure it; or fuzz it.
 
     python -m bench.verify compare torch-2.9.1-....whl xformers-....whl
-    python -m bench.verify corpus --keep /tmp/wheels
+    python -m bench.verify corpus [--keep FOLDER] [WHEEL...]
     python -m bench.verify fuzz --cases 2000 lib.so lib.a some.whl
 
 `compare` and `corpus` need `cuobjdump` on PATH or in the package nvidia-cuda-cuobjdump, `corpus` auditwheel too
@@ -155,7 +155,7 @@ def main() -> int:
     args = parser.parse_intermixed_args()
     if args.what == "corpus":
         program = cuobjdump()
-        return corpus(args.keep, lambda path: listed(program, path))
+        return corpus(args.keep, args.paths, lambda path: listed(program, path))
     if args.what == "compare":
         return compare(args.paths, args.limit)
     return fuzz(args.paths, args.cases, args.seed)

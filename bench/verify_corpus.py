@@ -15,7 +15,7 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from stoker.verify.pipeline import VerifyRequest, verify
 
 NAMES = Path(__file__).with_suffix(".txt")
 AT_ONCE = 30
+DEVICES = ("T4", "A100", "H100", "B200", "GB10")
+"""GB10 is DGX Spark's, in a machine with ARM cores."""
 SECONDS = 120.0
 """For a witness and one file: cuobjdump takes a minute for some libraries."""
 
@@ -38,32 +40,44 @@ class Row(NamedTuple):
     wheel: str
     size: float
     cpu: float
-    verdict: str
+    verdicts: list[str]
     device_code: str
     differences: list[str]
 
 
-def corpus(folder: Path | None, listed: Listed) -> int:
-    """Fetch, compare, print the table, and move the names to the end; returns 1 when a difference is OPEN."""
+def corpus(folder: Path | None, wheels: Sequence[Path], listed: Listed) -> int:
+    """Fetch, compare, print the table, and move the names to the end; returns 1 when a difference is OPEN.
+
+    Where `wheels` are named these are compared, such as other systems', and no names are used up.
+    """
     names = NAMES.read_text().split()
-    rows = []
+    rows = [noted(wheel, listed) for wheel in wheels]
     with tempfile.TemporaryDirectory(prefix="stoker-corpus-") as scratch:
+        if wheels:
+            names = []
         for name in names[:AT_ONCE]:
             wheel = fetched(name, folder or Path(scratch))
             if wheel is None:
                 print(f"{name}: no wheel for this machine", file=sys.stderr)
                 continue
-            rows.append(judged(wheel, listed))
-            print("\n".join([f"{rows[-1].wheel}: {rows[-1].verdict}", *rows[-1].differences]), file=sys.stderr)
+            rows.append(noted(wheel, listed))
             if folder is None:
                 wheel.unlink()
-    print("| wheel | MB | CPU, s | verdict on an H100 | device code beside cuobjdump | other differences |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(f"| wheel | MB | CPU, s | {' | '.join(DEVICES)} | device code beside cuobjdump | other differences |")
+    print("| --- " * (5 + len(DEVICES)) + "|")
     for row in rows:
-        print(f"| {row.wheel} | {row.size:.0f} | {row.cpu:.1f} | {row.verdict} | {row.device_code} "
+        print(f"| {row.wheel} | {row.size:.0f} | {row.cpu:.1f} | {' | '.join(row.verdicts)} | {row.device_code} "
               f"| {'; '.join(row.differences) or 'none'} |")  # fmt: skip
-    NAMES.write_text("\n".join([*names[AT_ONCE:], *names[:AT_ONCE]]) + "\n")
+    if names:
+        NAMES.write_text("\n".join([*names[AT_ONCE:], *names[:AT_ONCE]]) + "\n")
     return int(any(d.startswith("OPEN") for row in rows for d in row.differences))
+
+
+def noted(wheel: Path, listed: Listed) -> Row:
+    """One wheel's row, with a word on it for a person who waits."""
+    row = judged(wheel, listed)
+    print("\n".join([f"{row.wheel}: {', '.join(row.verdicts)}", *row.differences]), file=sys.stderr, flush=True)
+    return row
 
 
 def fetched(name: str, folder: Path) -> Path | None:
@@ -89,7 +103,7 @@ def fetched(name: str, folder: Path) -> Path | None:
 def judged(wheel: Path, listed: Listed) -> Row:
     """One wheel's row."""
     started = time.process_time()
-    report = verify(VerifyRequest([str(wheel)], devices=["H100"]))
+    report = verify(VerifyRequest([str(wheel)], devices=DEVICES))
     cpu = time.process_time() - started
     same, total = 0, 0
     differences = []
@@ -110,14 +124,9 @@ def judged(wheel: Path, listed: Listed) -> Row:
         differences += library_differences(report, Path(folder))
         differences += tag_differences(report, wheel)
     code = f"{same} of {total} libraries alike" if total else "none"
-    return Row(
-        wheel.name.split("-cp")[0].split("-py")[0], wheel.stat().st_size / 1e6, cpu, headline(report), code, differences
-    )
-
-
-def headline(report: Report) -> str:
-    """Verdict and status."""
-    return f"{report.verdict} ({report.exit_status()})"
+    name = wheel.name.split("-cp")[0].split("-py")[0]
+    verdicts: list[str] = [d.verdict for d in report.devices] or [report.verdict] * len(DEVICES)
+    return Row(name, wheel.stat().st_size / 1e6, cpu, verdicts, code, differences)
 
 
 def binaries(folder: Path) -> Iterator[Path]:

@@ -79,6 +79,34 @@ def test_a_member_that_was_changed_after_packing_is_told(wheel: Write, tmp_path:
     assert problem.file.endswith("pack/a.py")
 
 
+def test_the_hash_of_a_large_member_is_compared_where_that_is_asked_for(wheel: Write) -> None:
+    def forged(record: bytes) -> bytes:
+        return re.sub(rb"pack/big.bin,sha256=.", b"pack/big.bin,sha256=_", record)
+
+    path = wheel({"pack/big.bin": bytes(2 << 20)}, record=forged)
+
+    texts = [
+        [p.what for p in verify(VerifyRequest([str(path)], environment={}, hashes=hashes)).problems]
+        for hashes in (False, True)
+    ]
+
+    assert [sum("does not have the sha256" in what for what in found) for found in texts] == [0, 1]
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_member_whose_checksum_is_wrong_is_damaged(wheel: Write, compression: int) -> None:
+    """pip's zipfile raises BadZipFile for it."""
+    content = b"a = 12345"
+    path = wheel({"pack/a.py": content}, compression=compression)
+    right = struct.pack("<I", zlib.crc32(content))
+    path.write_bytes(path.read_bytes().replace(right, bytes(b ^ 1 for b in right)))
+
+    report = report_of(path)
+
+    assert [(p.unreadable, "damaged" in p.what) for p in grave(report)] == [(True, True)]
+    assert report.exit_status() == 2
+
+
 @pytest.mark.parametrize(
     ("name", "tag", "severity", "words"),
     [

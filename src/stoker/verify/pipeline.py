@@ -45,7 +45,7 @@ class VerifyRequest:
     """What to verify: paths or names of installed packages; against an architecture list and devices.
 
     `driver` (570.86) or `driver_cuda` (12.8): the driver to judge for, whatever GPU it is. `driver_wait`: seconds that
-    the driver of this machine's GPUs may take to report them.
+    the driver of this machine's GPUs may take to report them. `hashes`: compare every digest in a wheel's RECORD.
     """
 
     paths: Sequence[str]
@@ -57,6 +57,7 @@ class VerifyRequest:
     driver_wait: float = DRIVER_SECONDS
     driver: str = ""
     driver_cuda: str = ""
+    hashes: bool = False
 
 
 def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Report:
@@ -125,7 +126,7 @@ def _read_all(request: VerifyRequest, host: Host, progress: Progress) -> tuple[l
         for path in _expand(text, request, host, problems):
             progress(str(path))
             if path.name.endswith(".whl"):
-                units.append(wheel_unit(path))
+                units.append(wheel_unit(path, hashes=request.hashes))
             else:
                 add_file(loose, path)
             if sum(len(u.files) for u in (*units, loose)) > MAX_FILES:

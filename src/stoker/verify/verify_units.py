@@ -57,9 +57,9 @@ class VerifyUnit:
         return {li.elf.machine_name for li in self.libraries.values()}
 
 
-def wheel_unit(path: Path) -> VerifyUnit:
-    """A wheel, read."""
-    found = read_wheel(path)
+def wheel_unit(path: Path, *, hashes: bool = False) -> VerifyUnit:
+    """A wheel, read, with every digest in its RECORD if `hashes`."""
+    found = read_wheel(path, hashes=hashes)
     libraries = {f"{path}{SEPARATOR}{member}": library for member, library in found.libraries.items()}
     return VerifyUnit(
         found.package or path.name,

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     newest.add_argument("--cuda", default="", metavar="VERSION", help="judge for a driver that serves CUDA 12.8, say")
     parser.add_argument("--strict", action="store_true", help="exit with 1, not 0, if it runs only in part; for CI")
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
+    parser.add_argument("--hashes", action="store_true", help="compare every hash in RECORD, also of large files")
     parser.add_argument(
         "--driver-wait",
         type=_seconds,
@@ -50,7 +51,13 @@ def run(args: argparse.Namespace) -> int:
     from stoker.verify.pipeline import VerifyRequest, verify
 
     request = VerifyRequest(
-        args.paths, args.arch_list, args.device, args.run, driver=args.driver, driver_cuda=args.cuda
+        args.paths,
+        args.arch_list,
+        args.device,
+        args.run,
+        driver=args.driver,
+        driver_cuda=args.cuda,
+        hashes=args.hashes,
     )
     if args.driver_wait is not None:
         request.driver_wait = args.driver_wait

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from isal import isal_zlib
+
 from stoker.model.report import Severity
 from stoker.verify.binary.byte_source import (
     ByteSource,
@@ -176,6 +178,24 @@ def hasher(recorded: Recorded | None) -> hashlib._Hash:
     return hashlib.new(recorded.algorithm if recorded and recorded.algorithm in _HASHES else "sha256")
 
 
+class CheckSums:
+    """What a member's bytes add up to: zip's checksum, and where it is `hashed` the digest that RECORD has."""
+
+    def __init__(self, recorded: Recorded | None, *, hashed: bool) -> None:
+        self.crc = 0
+        self._hash = hasher(recorded) if hashed else None
+
+    def update(self, data: bytes) -> None:
+        """Add the next bytes."""
+        self.crc = isal_zlib.crc32(data, self.crc)
+        if self._hash is not None:
+            self._hash.update(data)
+
+    def digest(self) -> bytes | None:
+        """The digest; None where it was not asked for."""
+        return None if self._hash is None else self._hash.digest()
+
+
 def drain(source: ByteSource, member: zipfile.ZipInfo, consume: Callable[[bytes], object], deadline: Deadline) -> int:
     """Pass on to `consume` what of a member it has not had yet; returns its true size. Raises UnreadableError."""
     if isinstance(source, DeflatedSource):
@@ -191,8 +211,9 @@ def drain(source: ByteSource, member: zipfile.ZipInfo, consume: Callable[[bytes]
     return size
 
 
-def record_problem(name: str, recorded: Recorded | None, size: int, digest: bytes) -> str:
-    """How a member disagrees with its RECORD line; "" when it agrees, or is a file that needs no line."""
+def record_problem(name: str, recorded: Recorded | None, size: int, digest: bytes | None) -> str:
+    """How a member disagrees with its RECORD line; "" when it agrees, or is a file that needs no line. No `digest` is
+    one that nobody has computed."""
     if recorded is None:
         signature = name.endswith(("/RECORD.jws", "/RECORD.p7s"))
         return "" if signature else "is not in RECORD: pip installs it and never removes it"
@@ -202,7 +223,7 @@ def record_problem(name: str, recorded: Recorded | None, size: int, digest: byte
         return f"has {size} bytes, RECORD says {recorded.size}"
     if recorded.digest is None or recorded.algorithm not in _HASHES:
         return f"has no usable hash in RECORD ({recorded.algorithm or 'none'})"
-    return "" if recorded.digest == digest else f"does not have the {recorded.algorithm} that RECORD says"
+    return "" if digest in (None, recorded.digest) else f"does not have the {recorded.algorithm} that RECORD says"
 
 
 def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:

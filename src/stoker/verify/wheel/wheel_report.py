@@ -21,11 +21,11 @@ from stoker.verify.linking.libraries import SharedLibrary
 from stoker.verify.linking.link_report import path_problems
 from stoker.verify.wheel import tags
 from stoker.verify.wheel.wheel_file import (
+    CheckSums,
     Recorded,
     Wheel,
     abi,
     drain,
-    hasher,
     name_problems,
     platforms,
     record_problem,
@@ -40,6 +40,12 @@ WHEEL_SECONDS = 600.0
 
 _THREADS = 4
 _DATA = re.compile(r"^[^/]+\.data/(?:platlib|purelib)/")
+
+MAX_MEMBER = 1 << 63
+_MAX_HASHED = 1 << 20
+"""Bytes of a member whose digest in RECORD is compared in any case. That of a larger one adds nothing to its size and
+the archive's checksum unless somebody has packed another file; neither pip nor uv compares it, and it costs a fifth of
+the time."""
 
 _MAX_PROBLEMS = 20
 """Problems of one kind that are listed one by one."""
@@ -57,11 +63,12 @@ class WheelReading:
     requires_python: str = ""
 
 
-def read_wheel(path: Path) -> WheelReading:
-    """What is in a wheel. Never raises."""
+def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
+    """What is in a wheel; with `hashes` every digest of RECORD is compared, not only those of small members. Never
+    raises."""
     try:
         with Wheel(path) as wheel:
-            return _Reader(wheel).read()
+            return _Reader(wheel, MAX_MEMBER if hashes else _MAX_HASHED).read()
     except (UnreadableError, OSError) as err:
         what = f"cannot be read: {err}"
         return WheelReading(problems=[Problem("error", str(path), what, "build or copy it again", unreadable=True)])
@@ -70,8 +77,9 @@ def read_wheel(path: Path) -> WheelReading:
 class _Reader:
     """One pass through a wheel."""
 
-    def __init__(self, wheel: Wheel) -> None:
+    def __init__(self, wheel: Wheel, most_hashed: int) -> None:
         self.wheel = wheel
+        self.most_hashed = most_hashed
         self.path = str(wheel.path)
         self.deadline = Deadline(WHEEL_SECONDS)
         self.problems: list[Problem] = []
@@ -149,18 +157,21 @@ class _Reader:
         binary: Binary | None = None
         try:
             self.deadline.check()
-            digest = hasher(line)
-            source = self.wheel.open(member, self.deadline, digest.update)
+            sums = CheckSums(line, hashed=member.file_size <= self.most_hashed)
+            source = self.wheel.open(member, self.deadline, sums.update)
             if binary_name(member.filename) and recognised(source):
                 # The wheel's deadline, not one of its own: a wheel of many slow members must end too.
                 binary = read_binary(where, source, self.deadline)
                 if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
                     self.symbols[where] = symbols
-            size = drain(source, member, digest.update, self.deadline)
+            size = drain(source, member, sums.update, self.deadline)
             if size < member.file_size:
                 what = f"unpacks to {size} of the {member.file_size} bytes it claims"
                 found.append(("short", Problem("error", where, what, unreadable=True)))
-            disagreement = record_problem(member.filename, line, size, digest.digest())
+            elif sums.crc != member.CRC:
+                what = "is damaged: its checksum is not the archive's, and pip refuses it"
+                found.append(("damaged", Problem("error", where, what, "build or copy it again", unreadable=True)))
+            disagreement = record_problem(member.filename, line, size, sums.digest())
             if disagreement:
                 remedy = "pack the wheel again: `wheel pack` rewrites RECORD"
                 found.append(("record", Problem("warning", where, disagreement, remedy)))
