@@ -207,6 +207,35 @@ def test_a_name_that_no_file_can_have_counts_as_what_cannot_be_read(stoker: Stok
         assert problem["file"] == name
 
 
+def test_where_device_code_is_a_trivial_part_the_headline_says_what_was_judged(
+    stoker: Stoker, library: Path, wheel: Callable[..., Path], cc: Compile
+) -> None:
+    large = cc("large.so", "const char data[4 << 20] = {1};").read_bytes()
+    path = wheel({"pack/small.so": library.read_bytes(), "pack/large.so": large})
+
+    status, out = stoker(str(path), "--device", "8.0")
+
+    headline = " ".join(out.split("\n\n")[0].split())
+    assert re.search(
+        r"All of it will run: \d+ modules? of device code \(.*\) in 1 of 2 binaries w\w+ judged\.", headline
+    )
+    assert status == 0
+
+
+def test_what_is_compiled_when_it_runs_is_said_not_to_be_judged(
+    stoker: Stoker, wheel: Callable[..., Path], cc: Compile
+) -> None:
+    nvrtc = cc("libnvrtc.so.12", "int nvrtcVersion(void) { return 12; }", "-Wl,-soname,libnvrtc.so.12")
+    user = cc("user.so", "int nvrtcVersion(void); int f(void) { return nvrtcVersion(); }", str(nvrtc))
+
+    path = wheel({"pack/user.so": user.read_bytes(), "pack/libnvrtc.so.12": nvrtc.read_bytes()})
+
+    _, out = stoker(str(path), "--device", "8.0", "--quiet")
+
+    assert "Nothing to judge" in out
+    assert "what it compiles when it runs (NVRTC) is not judged" in out
+
+
 def test_a_wheel_without_any_binary_is_pure_python(stoker: Stoker, wheel: Callable[..., Path]) -> None:
     path = wheel({"pack/__init__.py": b""}, "pack-1.0-py3-none-any.whl")
 

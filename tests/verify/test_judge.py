@@ -136,6 +136,38 @@ def test_a_package_is_not_judged_by_the_device_runtime_that_it_carries_to_link_w
     assert judge_device([runtime, own], device("9.0"))[0].verdict == "no"
 
 
+def test_of_the_device_runtime_alone_nothing_is_said_in_a_package_and_all_where_it_is_named() -> None:
+    """cumm compiles its kernels when it runs, and "All of it will run" rested on what nothing in it runs."""
+    runtime, own = binary("sm_80", path="cumm/lib/libcudadevrt.a"), ReadFile("cumm/core_cc.so", 1000)
+
+    assert judge_device([runtime, own], device("8.0"))[0].verdict == "none"
+    assert judge_device([runtime], device("8.0"))[0].verdict == "native"
+
+
+def test_what_compiles_for_all_others_runs_in_part_beside_code_for_other_gpus_alone() -> None:
+    """cuequivariance-ops-torch: kernels for Hopper and Blackwell, all others by NVRTC."""
+    compiling = binary("sm_90a", "sm_100a", path="ops.so", needed=("libnvrtc.so.12",))
+
+    report, problems = judge_device([compiling], device("8.0"))
+
+    assert (report.verdict, problems) == ("part", [])
+    assert "sm_90a, sm_100a" in report.why
+    assert "NVRTC" in report.why
+    assert judge_device([compiling], device("9.0"))[0].verdict == "native"
+    assert judge_device([binary("sm_90a", path="fa3.so")], device("8.0"))[0].verdict == "no"
+
+
+def test_a_cuda_build_that_does_not_load_beside_builds_for_processors_is_a_part() -> None:
+    """ctransformers without its extra: lib/cuda wants libcudart.so.12, lib/avx2 loads."""
+    cuda = replace(binary("sm_80", path="lib/cuda/libx.so"), loads=False, refusal="libcudart.so.12 is missing")
+    plain = ReadFile("lib/avx2/libx.so", 1000)
+
+    report, _ = judge_unit(JudgedFiles("pack", (cuda, plain)), device("8.0"))
+
+    assert (report.verdict, "libcudart.so.12 is missing" in report.why) == ("part", True)
+    assert judge_unit(JudgedFiles("pack", (cuda, replace(plain, path="y.so"))), device("8.0"))[0].verdict == "no"
+
+
 def test_of_two_versions_of_nvidias_library_in_one_package_one_is_enough() -> None:
     files = [binary("sm_70", path="t/cupti/libcupti.so.12"), binary("sm_90", path="t/cupti-new/libcupti.so.13")]
 

@@ -330,6 +330,14 @@ class TestWhatAPackageBrings:
         assert (report.verdict, report.exit_status()) == ("none", 0)
         assert report.about == "CPU code for x86_64 in _C.so"
 
+    def test_device_code_among_sources_is_not_judged(self, wheel: Write, environment: dict[str, str]) -> None:
+        """flashinfer-python compiles when it runs; four files of PTX in csrc are for one GPU alone."""
+        ptx = b".version 9.2\n.target sm_103a\n.address_size 64\n"
+
+        report = judged(wheel({"pack/data/csrc/kda/ptx/fixed.ptx": ptx}, HERE), environment, "H100")
+
+        assert (report.verdict, report.about) == ("none", "pure Python, without any binary")
+
     def test_an_absent_requirement_is_named_once_with_its_extras(
         self, wheel: Write, user: bytes, environment: dict[str, str]
     ) -> None:

@@ -170,6 +170,8 @@ class Report:
     """What it is instead, where there is no code for NVIDIA's GPUs to judge."""
     condition: str = ""
     """What has to hold for the verdict, to be read after an "if": requirements of unknown content bring a library."""
+    scope: str = ""
+    """What of it was judged, where that is a trivial part."""
     paths: tuple[str, ...] = ()
     files: tuple[FileReport, ...] = ()
     requested: tuple[RequestedArch, ...] = ()
@@ -198,6 +200,7 @@ def bounded(report: Report) -> Report:
         report.verdict,
         report.about[:MAX_TEXT],
         report.condition[:MAX_TEXT],
+        report.scope[:MAX_TEXT],
         files=tuple(_file(f) for f in report.files[:MAX_FILES]),
         requested=tuple(replace(r, arch=r.arch[:MAX_TEXT]) for r in report.requested[:MAX_ARCHS]),
         devices=tuple(_device(d) for d in report.devices[:MAX_DEVICES]),

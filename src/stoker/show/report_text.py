@@ -80,7 +80,7 @@ def verdict_line(report: Report) -> str:
     """The verdict in one sentence, what is behind it, and what has to hold for it."""
     condition = f"if {clean(report.condition)}" if report.condition else ""
     if report.verdict in HEADLINES:
-        what = clean(verdict_reason(report)).removesuffix(".")
+        what = clean("; ".join(t for t in (verdict_reason(report).removesuffix("."), report.scope) if t))
         return f"{HEADLINES[report.verdict]}{': ' if what else ''}{what}{', ' * bool(condition)}{condition}."
     if report.about or not any(f.has_code for f in report.files):
         loads = f"; it loads {condition}" if condition else ""

@@ -76,6 +76,7 @@ def headline(report: Report) -> tuple[Standing, str]:
         asked = " as asked for" if report.requested and all(r.state == "present" for r in report.requested) else ""
         held_text = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
         clauses.append(held_text if held else _without_code(report))
+    clauses += [report.scope] if report.scope else []
     condition = f", if {report.condition}" if report.condition else ""
     return standing(report), "; ".join(clauses) + condition
 

@@ -1,10 +1,13 @@
-"""What was given, in a few words, where there is no code for NVIDIA's GPUs in it. Pure."""
+"""What was given, in a few words: what it is where there is no code for NVIDIA's GPUs in it, and what of it was judged
+where that is little. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from stoker.model.units import format_bytes
 from stoker.verify.binary.device_code import ReadFile
+from stoker.verify.library_builds import compiles_when_it_runs, only_linked_with
 from stoker.verify.verify_units import VerifyUnit
 
 _MAX_NAMES = 3
@@ -20,7 +23,38 @@ def about(units: Sequence[VerifyUnit]) -> str:
         return f"ROCm code for AMD's GPUs: {', '.join(targets) or 'compressed'}"
     machines = sorted({f.machine for f in files if f.machine and f.machine != "cuda"})
     named = f" for {', '.join(machines)}" if machines else ""
-    return f"CPU code{named} in {_listed(files)}"
+    return f"CPU code{named} in {_listed([f for f in files if not only_linked_with(f.path)])}{_beside(files)}"
+
+
+def scope(units: Sequence[VerifyUnit]) -> str:
+    """What was judged where that is a trivial part: "2 modules of device code (11 KiB) in 2 of 9 binaries were judged";
+    "" where device code is in every binary or much of them, or there is none."""
+    files = [f for u in units for f in u.files]
+    coded = [f for u in units for f in u.judged]
+    share = sum(f.device_bytes for f in coded), sum(f.size for f in files)
+    if not coded or len(coded) == len(files) or share[0] * _TRIVIAL >= share[1]:
+        return ""
+    modules = sum(f.modules for f in coded)
+    judged = (
+        f"{modules} module{'s' * (modules != 1)} of device code ({format_bytes(share[0])}) in {len(coded)} of "
+        f"{len(files)} {'binaries' if len(files) != 1 else 'binary'} {'were' if modules != 1 else 'was'} judged"
+    )
+    return judged + (f", {_NOT_JUDGED}" if any(compiles_when_it_runs(f.needed) for f in files) else "")
+
+
+_TRIVIAL = 100
+"""Device code that is less than this part of the binaries is not what a package is about: pennylane-lightning-gpu has
+11 KB of 4 MB; of torch's, cuBLAS', xformers' it is a third and more."""
+
+_NOT_JUDGED = "what it compiles when it runs (NVRTC) was not"
+
+
+def _beside(files: Sequence[ReadFile]) -> str:
+    """What is not judged though it has to do with GPUs."""
+    only = [f for f in files if only_linked_with(f.path)]
+    texts = [f"device code only to link with, in {_listed(only)}"] if only else []
+    texts += [_NOT_JUDGED.replace("was not", "is not judged")] * any(compiles_when_it_runs(f.needed) for f in files)
+    return "".join(f"; {text}" for text in texts)
 
 
 def _listed(files: Iterable[ReadFile]) -> str:

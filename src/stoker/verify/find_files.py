@@ -18,7 +18,7 @@ MAX_ENTRIES = 2_000_000
 _BINARY_NAME = re.compile(r".*\.(?:so|a|pyd|dll|exe|dylib|cubin|fatbin|ptx)$|.*\.so\.[\w.]+$")
 _OBJECT_NAME = re.compile(r".*\.(?:o|obj|lo)$")
 _PLAIN_NAME = re.compile(r"[^.]+")
-_TEST_DATA = re.compile(r"(?:.*/)?(?:tests?|testing|test_?data)/(?:.*/)?[^/]+\.(?:ptx|cubin|fatbin|o)")
+_TEST_DATA = re.compile(r"(?:.*/)?(?:tests?|testing|test_?data|csrc)/(?:.*/)?[^/]+\.(?:ptx|cubin|fatbin|o)")
 
 _FIND = """
 import importlib.metadata, importlib.util, json, os, sys
@@ -40,7 +40,7 @@ def binary_name(path: str) -> bool:
     """True for names that compilers and linkers give to what they write, and for names without any suffix.
 
     `path` is relative to what was given: device code that lies by itself in a folder of tests is a test's input, such
-    as numba's tests/data/jitlink.ptx, and nothing that the package runs.
+    as numba's tests/data/jitlink.ptx, and below csrc a source's (flashinfer's kda/ptx): nothing that the package runs.
     """
     name = path.rpartition("/")[2]
     known = _BINARY_NAME.fullmatch(name) or _OBJECT_NAME.fullmatch(name) or _PLAIN_NAME.fullmatch(name)

@@ -21,7 +21,7 @@ from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, 
 from stoker.verify.binary.device_code import Code, ReadFile
 from stoker.verify.gpu.devices import Device
 from stoker.verify.gpu.driver_versions import KNOWS_GPU, first_driver
-from stoker.verify.library_builds import library, vendors
+from stoker.verify.library_builds import compiles_when_it_runs, library, only_linked_with, vendors
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
@@ -177,10 +177,11 @@ def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Pr
     wholly, run there."""
     if unit.refusal:
         return _report(device, "no", unit.refusal), [Problem("error", unit.title, unit.refusal, REFUSAL_REMEDY)]
-    coded = [f for f in unit.files if f.has_code]
+    coded = [f for f in unit.files if f.has_code and (len(unit.files) == 1 or not only_linked_with(f.path))]
     if not coded:
         return _report(device, *_without_code(unit)), []
-    found = _Fates(coded, device)
+    spare = frozenset(library(f.path) for f in unit.files if f.loads and not f.has_code)
+    found = _Fates(coded, device, spare)
     problems = found.problems()
     driver = _driver_problem(unit.files, device)
     problems += [driver] if driver is not None else []
@@ -207,18 +208,26 @@ class _Fates:
 
     `own` are those that decide: what NVIDIA's libraries hold for a GPU is NVIDIA's business, unless there is nothing
     else. `lost` of them run not at all, and no other build of the same library does; of `partial` a part. `whole` says
-    that nothing runs.
+    that nothing runs; `elsewhere` are libraries that compile what is missing.
     """
 
-    def __init__(self, coded: Sequence[ReadFile], device: Device) -> None:
+    def __init__(self, coded: Sequence[ReadFile], device: Device, spare: frozenset[str]) -> None:
         self.device = device
         self.tallies = {f.path: tally(f, device) for f in coded}
         self.own = [f for f in coded if not vendors(f.path)] or list(coded)
         served = {library(f.path) for f in coded if self._runs(f)}
         failing = [f for f in coded if not self._runs(f) and (self.tallies[f.path].fails or not f.loads)]
         self.lost = {f.path: f for f in failing if library(f.path) not in served}
-        self.whole = not any(map(self._runs, self.own))
+        self.elsewhere = [f for f in self.own if self._for_other_gpus_alone(f)]
+        self.whole = not any(map(self._runs, self.own)) and not self.elsewhere
+        lost = [*self.lost.values()]
+        self.spared = self.whole and bool(lost) and all(not f.loads and library(f.path) in spare for f in lost)
         self.partial = [f for f in self.own if self._runs(f) and self.tallies[f.path].fails and not vendors(f.path)]
+
+    def _for_other_gpus_alone(self, file: ReadFile) -> bool:
+        """Whether a library has faster kernels for some GPUs, and compiles for all others when it runs."""
+        found = self.tallies[file.path]
+        return file.loads and not found.fails and found.other_gpu > 0 and compiles_when_it_runs(file.needed)
 
     def _runs(self, file: ReadFile) -> bool:
         return file.loads and self.tallies[file.path].runs > 0
@@ -233,8 +242,13 @@ class _Fates:
     def verdict(self) -> tuple[Verdict, str]:
         """The verdict, and why."""
         total = sum((self.tallies[f.path] for f in self.own if self._runs(f)), ModuleTally())
+        if self.spared:
+            return "part", f"{_unloaded(self.lost.values())}; a build without device code can"
         if self.whole:
             return "no", self._why_not()
+        if not total.runs:
+            what = f"{_names(self.elsewhere)} holds code for other GPUs alone ({_held(self.elsewhere)})"
+            return "part", f"{what}; what it compiles when it runs (NVRTC) is not judged"
         whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
         parts = [f"{_names([*self.lost.values()])} will not run, and what uses it fails"] if self.lost else []
         if self.partial:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _NVIDIA = re.compile(
-    r"lib(?:cublas|cudadevrt|cudnn|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvperf)"
+    r"lib(?:cublas|cudadevrt|cudensitymat|cudnn|cudss|custatevec|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvcomp|nvimgcodec|nvperf|nvtiff)"
     r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)"
 )
+_FOLDER_OF_BUILD = re.compile(r"(?:cuda|cu|rocm|hip|vulkan|sycl|metal|cpu|basic|noavx|avx|avx2|avx512)[\d.]*")
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
@@ -15,14 +17,33 @@ def library(path: str) -> str:
     """A library's path without the CUDA version or architecture in its name.
 
     Packages such as bitsandbytes ship `libbitsandbytes_cuda118.so` beside `..._cuda130.so` and `..._cpu.so`, and load
-    the one that fits. Of NVIDIA's own, triton ships several versions in folders of their own: there the name counts.
+    the one that fits; ctransformers has lib/cuda/libctransformers.so beside lib/avx2/libctransformers.so. Of NVIDIA's
+    own, triton ships several versions in folders of their own: there the name counts.
     """
     folder, _, name = path.rpartition("/")
     if vendors(path):
         return name.partition(".")[0]
+    parent, _, last = folder.rpartition("/")
+    if _FOLDER_OF_BUILD.fullmatch(last):
+        folder = f"{parent}/#"
     return f"{folder}/{_BUILD_OF.sub('#', name)}"
 
 
 def vendors(path: str) -> bool:
     """Whether a file is one of NVIDIA's own libraries, which choose a kernel for the GPU that they find."""
     return bool(_NVIDIA.fullmatch(path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]))
+
+
+def only_linked_with(path: str) -> bool:
+    """Whether a file is NVIDIA's device runtime, which packages (cumm, cuda-runtime) carry for others to link with."""
+    return path.rsplit("/", 1)[-1].rsplit("::", 1)[-1] in _DEVICE_RUNTIMES
+
+
+_DEVICE_RUNTIMES = ("libcudadevrt.a", "cudadevrt.lib")
+
+_RUNTIME_COMPILER = re.compile(r"libnvrtc[\w.-]*\.so(?:\.[\d.]+)?|nvrtc64_[\w]+\.dll")
+
+
+def compiles_when_it_runs(needed: Iterable[str]) -> bool:
+    """Whether a file that needs these libraries compiles device code itself, by NVRTC."""
+    return any(map(_RUNTIME_COMPILER.fullmatch, needed))

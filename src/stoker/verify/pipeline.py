@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stoker.model.report import DeviceReport, KernelRun, Problem, Report, Severity, TorchFacts
-from stoker.verify.about import about
+from stoker.verify.about import about, scope
 from stoker.verify.archs import Arch, Wanted, parse_arch_list
 from stoker.verify.binary.byte_source import UnreadableError
 from stoker.verify.binary.device_code import ReadFile
@@ -89,7 +89,8 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     return Report(
         ok=verdict not in ("no", "unread"),
         verdict=verdict,
-        about="" if any(f.has_code for f in files) else about(units),
+        about="" if any(u.judged for u in units) else about(units),
+        scope=scope(units),
         condition=" and ".join(u.condition for u in units if u.condition) if verdict not in ("no", "unread") else "",
         paths=tuple(request.paths),
         files=tuple(f.report for f in files),
@@ -212,6 +213,7 @@ def _judge_devices(
 
 def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
     """A unit's files on the machine that a GPU is in: this one, or another of which only the processor is known."""
+    unit = replace(unit, files=_of_one_system(unit.files))
     elsewhere = implied_machine(device)
     machine = elsewhere or host.machine
     refusal = ""
@@ -223,6 +225,11 @@ def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
     if elsewhere and machine != host.machine:
         return JudgedFiles(unit.title, tuple(replace(f, loads=True) for f in unit.files), refusal)
     return JudgedFiles(unit.title, tuple(unit.files), refusal, unit.partial)
+
+
+def _of_one_system(files: list[ReadFile]) -> list[ReadFile]:
+    """The files for Linux, where there are any: a wheel may hold builds for several systems (ctransformers)."""
+    return [f for f in files if not f.machine.startswith(OTHER_SYSTEMS)] or files
 
 
 def _refusals(units: Sequence[VerifyUnit], host: Host) -> list[Problem]:

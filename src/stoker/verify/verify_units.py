@@ -15,7 +15,7 @@ from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.elf import ET_REL
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.host import Host, foreign_system
-from stoker.verify.library_builds import vendors
+from stoker.verify.library_builds import only_linked_with, vendors
 from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, provider
 from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, path_problems
 from stoker.verify.linking.python_facts import NOTHING, Brought, PythonFacts, brought_by, libraries_of, package_of
@@ -50,6 +50,12 @@ class VerifyUnit:
     """Whether some of it does not load on this machine, and the rest does."""
     condition: str = ""
     """What has to hold for it to load, where that cannot be known here."""
+
+    @property
+    def judged(self) -> list[ReadFile]:
+        """The files with device code that may run: NVIDIA's device runtime is there to link with, unless it is all."""
+        coded = [f for f in self.files if f.has_code]
+        return coded if len(self.files) == 1 else [f for f in coded if not only_linked_with(f.path)]
 
     @property
     def machines(self) -> set[str]:
