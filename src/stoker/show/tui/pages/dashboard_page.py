@@ -107,9 +107,10 @@ def decisions_heading(width: int, g: Glyphs) -> Line:
 
 
 def decision_rows(state: BuildState, height: int) -> int:
-    """Lines for decisions: as many as there are, within a fair share of the screen."""
+    """Lines for decisions: as many as there are, within a fair share of the screen; the only one may take two."""
     share = 1 if height < 20 else 2 if height < 24 else 3 if height < 30 else height // 6
-    return min(share, len(decision_lines.entries(state)))
+    count = len(decision_lines.entries(state))
+    return min(share, max(2, count)) if count else 0
 
 
 def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:

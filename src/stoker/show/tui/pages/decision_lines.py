@@ -90,14 +90,14 @@ def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = Fals
     if whole:
         lines = [line for entry in newest for line in entry_lines(entry, width, g)][-rows:]
     else:
-        last = _newest(newest[-1], width, rows, g) if newest else []
+        last = one_entry(newest[-1], width, rows, g) if newest else []
         lines = [*(entry_line(entry, width, g) for entry in newest[:-1]), *last][-rows:]
     if not lines and rows:
         lines = [fit((Part("none yet", "text_dim"),), width)]
     return [*lines, *[BLANK] * (rows - len(lines))]
 
 
-def _newest(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> list[Line]:
+def one_entry(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> list[Line]:
     """An entry on one line if its reason fits there, else wrapped if there are the rows for it."""
     line = entry_line(entry, width, g)
     text = clean(entry.text if isinstance(entry, Notice) else entry.why)

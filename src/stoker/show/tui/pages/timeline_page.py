@@ -26,8 +26,8 @@ MOST_ZOOM = 8
 LEAST_COLUMNS = 10
 """Columns below which there is nothing to see."""
 
-DETAIL_ROWS = 4
-"""Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided."""
+DETAIL_ROWS, DECISION_ROWS = 5, 2
+"""Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided on two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     entries = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
     near = [e for e in entries if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
     nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
-    return [*lines, decision_lines.entry_line(nearest, width, g)] if nearest is not None else lines
+    return [*lines, *decision_lines.one_entry(nearest, width, DECISION_ROWS, g)] if nearest is not None else lines
 
 
 def _jobs_at(state: BuildState, at: float) -> Iterator[tuple[int, str]]:

@@ -53,6 +53,9 @@ ARCHS_FROM = 100
 ROOMY = 36
 """Screen height from which there are blank lines between the sections."""
 
+MAX_VERDICT, LEAST_LIST = 3, 5
+"""Lines of the verdict, and those of the list from which the last one says how many more there are."""
+
 MAX_NAME = 300
 _NUMBER = re.compile(r"(\D*)(\d*)(.*)", re.DOTALL)
 
@@ -69,12 +72,13 @@ def standing_mark(standing: Standing, g: Glyphs) -> Part:
     return Part({"good": g.ok, "warn": g.warn, "bad": g.fail}[standing] + " ", f"{STANDING_INKS[standing]} bold")
 
 
-def verdict_line(report: Report, width: int, g: Glyphs, tail: str = "") -> Line:
-    """The verdict in one line; `tail` stays whole."""
+def verdict_lines(report: Report, width: int, g: Glyphs, tail: str = "") -> list[Line]:
+    """The verdict, in as few lines as it takes; `tail` stands behind the last of them."""
     standing, text = headline(report)
-    room = width - 2 - len(tail)
-    text = elide_end(clean(text, MAX_NAME), room, g.ellipsis)
-    return standing_mark(standing, g), Part(text, f"{STANDING_INKS[standing]} bold"), Part(tail, "text_dim")
+    pieces = wrap(clean(text, MAX_NAME), max(1, width - 2 - len(tail)), MAX_VERDICT) or [""]
+    marks = [standing_mark(standing, g), *[Part("  ")] * len(pieces)]
+    lines: list[Line] = [(marks[n], Part(piece, f"{STANDING_INKS[standing]} bold")) for n, piece in enumerate(pieces)]
+    return [*lines[:-1], (*lines[-1], Part(tail, "text_dim"))]
 
 
 def rows(report: Report) -> list[Picked]:
@@ -121,7 +125,7 @@ def texts(picked: Picked) -> tuple[str, ...]:
 
 def verification(report: Report, every: list[Picked], width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
     """The whole page below the header, in exactly `height` lines, with the rows of `every`; row `chosen` is picked."""
-    lines = [verdict_line(report, width, g)]
+    lines = verdict_lines(report, width, g)
     torch = report.torch
     if torch is not None and not torch.error and height >= 14:
         built = clean(" ".join(torch.arch_list), MAX_NAME) or "no GPU"
@@ -145,12 +149,16 @@ def _window(
     at = places[chosen] if chosen < len(places) else 0
     first = max(0, min(at - room // 2, len(entries) - room))
     columns = capabilities(report, width)
-    return [
+    below = len(entries) - first - room
+    hint: list[Line] = [(Part(f"  +{below + 1} more lines", "text_dim"),)] if below > 0 and room > LEAST_LIST else []
+    shown = entries[first : first + room - len(hint)]
+    drawn = [
         e.line
         if e.picked is None
         else aimed(row_line(e.picked, report, columns, width, g, chosen=i == at), f"row:{places.index(i)}")
-        for i, e in enumerate(entries[first : first + room], first)
+        for i, e in enumerate(shown, first)
     ]
+    return [*drawn, *hint]
 
 
 def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, roomy: bool) -> list[VerificationRow]:

@@ -229,7 +229,7 @@ class EndScreen(PageScreen):
         state, g = self.moment.state, self.glyphs
         if state.verification is not None:
             key = self.moment.key("verification")
-            return [verification_page.verdict_line(state.verification, width, g, f"  ({key}: details)")]
+            return verification_page.verdict_lines(state.verification, width, g, f"  ({key}: details)")
         if state.diagnosis is not None and state.outcome == "failed":
             key = self.moment.key("failures")
             verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
