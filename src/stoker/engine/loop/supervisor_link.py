@@ -15,7 +15,7 @@ from stoker.act.handover import Handover
 from stoker.act.tree import signal_tree
 from stoker.act.watchdog_call import WatchdogCall
 from stoker.config.paths import BuildPaths
-from stoker.contract.process import Key, lives
+from stoker.contract.process import Key, lives, stat_fields
 from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load, load_or_none
 from stoker.contract.supervisor_files import Run, SupervisorRecord
@@ -98,13 +98,16 @@ class SupervisorLink:
                 self.version += 1
 
     def was_killed(self) -> bool:
-        """True once for each supervisor that was killed. A standby takes its place, and is set going should it be
-        stopped.
+        """True once for each supervisor that was killed. A standby takes its place.
+
+        Either is set going should it be stopped: where no standby is left above it, nobody else hears of that.
 
         Without one a watchdog sees to it, from then on, that this engine is not the last.
         """
         before = self._acting
         if before is not None and lives(before):
+            if stat_fields(before[0])[:1] == [b"T"]:
+                signal_tree([before[0]], signal.SIGCONT)
             return False
         self._acting = self._record.acting_supervisor()
         if self._acting is not None:
