@@ -163,14 +163,14 @@ class Scanner:
     def _plan(self, words: frozenset[int]) -> _Plan:
         """Return what lines with these words are asked.
 
-        Of a rule's expressions those that find names come first. A rule that has its count is asked no more. Its lines
-        are still its own: none of a lesser rank takes them.
+        Of a rule's expressions those that find names come first, the one with the longest words before others. A rule
+        that has its count is asked no more. Its lines are still its own: none of a lesser rank takes them.
         """
         plan = self._plans.get(words)
         if plan is None:
             hits = sorted(
                 (hit for word in words for hit in self._hits[word]),
-                key=lambda hit: (hit.rule.rank, hit.rule.id, -hit.pattern.regex.groups),
+                key=lambda hit: (hit.rule.rank, hit.rule.id, -hit.pattern.regex.groups, -len(hit.pattern.words)),
             )
             counted = (hit.rule.rank for hit in hits if self._asked[hit.rule.id] >= MAX_COUNT)
             best = min(counted, default=len(RANKS))

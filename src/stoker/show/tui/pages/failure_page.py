@@ -77,22 +77,22 @@ def line_of_cause(diagnosis: Diagnosis, width: int) -> list[Line]:
 def details(diagnosis: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
     """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
 
-    What can be done is kept whatever the size; of the output as much is shown as there is room for.
+    Why, and what can be done, stand first and are kept whatever the size; of the output as much is shown below as there
+    is room for.
     """
     first = diagnosis.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
-    above, tail = [*gap, _place_line(cause, width, g)], [*gap, *_keys(diagnosis, keys, width, g)] if first else []
-    least = len(above) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
+    place, do = [*gap, _place_line(cause, width, g)], _keys(diagnosis, keys, width, g) if first else []
+    tail = [*gap, *do] if do else []
+    least = len(place) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
     for share in SHARES:
         explanation = _explanation(cause, diagnosis.facts if first else (), share, width)
         if least + len(gap) + len(explanation) <= rows:
             break
-    below = [*gap, *explanation, *tail]
-    context = _context(cause, width, max(LEAST_CONTEXT, rows - len(above) - len(below)), g)
-    lines = [*above, *context, *below]
-    if len(lines) > rows and first:  # the keys are the last thing to go
-        lines = [*lines[: max(0, rows - len(tail))], *tail]
-    return lines[: max(0, rows)]
+    above = [*gap, *explanation][: max(0, rows - len(tail))]  # the keys are the last thing to go
+    top = [*above, *tail, *place]
+    context = _context(cause, width, max(LEAST_CONTEXT, rows - len(top)), g)
+    return [*top, *context][: max(0, rows)]
 
 
 def _explanation(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
