@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from report.test_recorded import ANY_EVENT, KILLED, build_of
+from report.test_recorded import ANY_EVENT, KILLED, MACHINE, build_of, sampled
 from stoker.cli.main import main
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
 from stoker.model.status import status_of
 from stoker.record.journal_reader import read_journal
+from stoker.report.charts import memory_chart
 from stoker.report.critical_path import critical_path
 from stoker.report.html import POLICY
 from stoker.report.page import page
@@ -138,3 +140,13 @@ def test_a_browser_opens_it_without_a_word_and_asks_nobody(tmp_path: Path, schem
     done = chromium(tmp_path, target, f"--screenshot={picture}")
     assert console(done)  # these two would notice
     assert "http://example.invalid/a.png" in asked_of_the_network(tmp_path)
+
+
+def test_a_promise_beyond_the_budget_does_not_set_the_scale() -> None:
+    """A link of which nothing is known runs alone at the end, and much is promised to it."""
+    used = replace(sampled(), machine=replace(MACHINE, memory_used=10 << 30), promised=11 << 30)
+    build = build_of([used, used, replace(used, promised=900 << 30)])
+    assert "GiB" in memory_chart(build)
+    assert "TiB" not in memory_chart(build)
+    labels = [float(size) for size in re.findall(r">(\d+(?:\.\d+)?) GiB<", memory_chart(build))]
+    assert max(labels) <= 1.3 * 24

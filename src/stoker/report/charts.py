@@ -26,6 +26,9 @@ LEAST_WIDTH = 0.4
 
 TOOL_COLOURS = {"cxx": COLOURS[0], "nvcc": COLOURS[2], "link": COLOURS[4], "archive": COLOURS[5], "other": COLOURS[6]}
 BAD = COLOURS[1]
+MOST_PROMISED = 1.2
+"""Up to so many times of what was used, and of the budget, promises are drawn."""
+
 STEPS = 6
 """Marks on an axis, about."""
 
@@ -33,9 +36,14 @@ Place = Callable[[float], float]
 
 
 def memory_chart(build: RecordedBuild) -> str:
-    """Memory over time: what the build holds, what counts against the budget, what is promised, and the budget."""
+    """Memory over time: what the build holds, what counts against the budget, what is promised, and the budget.
+
+    What was used sets the scale, and the budget: a job that runs alone as it fits nowhere, a link at the end of a
+    build, may be promised any number of times as much, and the line is cut.
+    """
     points = build.moments
-    top = max([p.used for p in points] + [p.promised for p in points] + [min(build.budget, _twice(points))] + [1])
+    used = max([p.used for p in points] + [min(build.budget, _twice(points))] + [1])
+    top = max(used, min(max((p.promised for p in points), default=0), MOST_PROMISED * used))
     series = [
         _area([(p.time, p.used) for p in points], "#8b949e", "in use in all"),
         _area([(p.time, p.build) for p in points], COLOURS[0], "the build"),
