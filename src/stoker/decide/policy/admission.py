@@ -248,8 +248,9 @@ class AdmissionRound:
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job does not go on."""
-        need = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}"
-        return f"{need}; {format_bytes(self._above_reserve())} free above the reserve{self._for_ramdisk()}"
+        need, free = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}", self._above_reserve()
+        kept = ", kept for what runs" if free >= rest.peak - job.rss else ""
+        return f"{need}; {format_bytes(free)} free above the reserve{kept}{self._for_ramdisk()}"
 
     def _above_reserve(self) -> float:
         """Return the bytes available now that are not kept; some may be promised to what runs."""
