@@ -510,6 +510,9 @@ def test_a_job_that_falls_back_is_stopped_and_goes_on_before_new_ones(world: Wor
     assert "governor: take back a.o" in world.decided()
     world.end(births[1])
     see(lambda: world.stopped([births[0], *births[2:]]) == [False, False, True])
+    world.jobs.send_away(world.job(1), "near")
+    assert not world.job(1).returned, "another host may get what one has given back"
+    world.jobs.take_back(world.job(1))
     finished = world.jobs.end(
         world.jobs.exit(births[0].job.key, 0, 0) or world.job(1), ev.JobFinished(1, 1, "a.o", "cxx", 3.0, "ok")
     )

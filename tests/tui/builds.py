@@ -313,9 +313,8 @@ def remote() -> Story:
     story.add(3700, ev.RemoteSeen((RemoteEngine("distcc", HOSTS),)))
     story.add(3701, ev.JobMoved(FROZEN_JID, "running"))
     story.add(3702, *(ev.JobFinished(None, 1, f"far/{n}.o", "cxx", 9, "ok", host=HOSTS[n % 2].name) for n in range(31)))
-    story.add(
-        3705, ev.Decided("governor", "take back aten/src/Bar.cpp.o", "10.0.7.21 has not compiled it; it compiles here")
-    )
+    back = "10.0.7.21 has not compiled it; what it does here waits for its turn"
+    story.add(3705, ev.Decided("governor", "take back aten/src/Bar.cpp.o", back))
     last = next(r.event for r in reversed(story.records) if isinstance(r.event, ev.Sampled))
     far = {jid: HOSTS[jid % 2].name for jid in range(2, 41) if jid % 10 not in (1, 5, 9)}
     far = dict(list(far.items())[:28])

@@ -17,11 +17,19 @@ def counts(p: Progress) -> str:
 def slots_text(state: BuildState) -> str:
     """How many slots of other machines there are: `28 of 40 slots on 5 hosts`."""
     known = [host for engine in state.remote.engines for host in engine.hosts]
+    used, slots = used_slots(state)
+    return f"{used} of {count(slots, 'slot')} on {count(len(known), 'host')}"
+
+
+def used_slots(state: BuildState) -> tuple[int, int]:
+    """How many slots of other machines this build uses, and how many it has, those of a host among them that gets no
+    more while it ends what it has."""
     used = sum(state.used_hosts.values())
-    return f"{used} of {_count(state.remote.slots, 'slot')} on {_count(len(known), 'host')}"
+    return used, max(used, state.remote.slots)
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """A number and its noun: `1 host`, `2 hosts`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

@@ -319,6 +319,7 @@ class JobTable:
         """Another machine compiles a running job from now on: it takes no place here."""
         _require(job.life is Life.RUNNING, f"job {job.jid} cannot be away: it is {job.life.value}")
         job.host = job.was_away = host
+        job.returned = False  # another host may get what one has given back
         self.version += 1
 
     def bring_home(self, job: ManagedJob) -> None:

@@ -385,11 +385,12 @@ def _hosts(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
     """How many slots of other machines are used, and what is wrong with them."""
     if not state.remote.engines:
         return []
-    slots, used = state.remote.slots, sum(state.used_hosts.values())
+    used, slots = remote_text.used_slots(state)
     hosts = [host for engine in state.remote.engines for host in engine.hosts]
-    details: list[Line] = [(Part(f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}", "text_dim"),)]
-    for figure, what in ((sum(h.errors for h in hosts), "errors"), (sum(h.fallbacks for h in hosts), "fell back")):
-        details += [(Part(f"{figure} {what}", "warn"),)] if figure else []
+    errors, back = sum(h.errors for h in hosts), sum(h.fallbacks for h in hosts)
+    details: list[Line] = [(Part(remote_text.count(len(hosts), "host"), "text_dim"),)]
+    details += [(Part(remote_text.count(errors, "error"), "warn"),)] if errors else []
+    details += [(Part(f"{back} fell back", "warn"),)] if back else []
     room = width - LABEL_WIDTH - bar - VALUE_WIDTH - 4 - sum(width_of(d) + 2 for d in details)
     if (trouble := remote_text.trouble_text(state)) and room > LEAST_TROUBLE:
         details.append((Part(elide_end(trouble, room, g.ellipsis), "warn"),))
