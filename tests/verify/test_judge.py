@@ -184,6 +184,14 @@ def test_modules_that_are_each_for_one_gpu_are_as_it_should_be() -> None:
     assert [judge_device([torch], device(c))[0].verdict for c in ("8.0", "9.0", "10.0")] == ["native"] * 3
 
 
+def test_modules_for_all_other_gpus_beside_those_for_this_one_are_as_it_should_be() -> None:
+    """lmdeploy: modules for 7.0, for 7.5 and for 9.0a alone, and some for all that are none of these."""
+    file = binary("sm_70 sm_75 sm_80 sm_90a", "sm_70", "sm_75", "sm_90a", "sm_80 sm_100a sm_120a")
+
+    assert [judge_device([file], device(c))[0].verdict for c in ("7.5", "8.0", "9.0")] == ["native"] * 3
+    assert judge_device([file], device("10.0"))[0].verdict == "part", "the first module has nothing for it"
+
+
 def test_device_code_that_cannot_be_loaded_runs_nowhere() -> None:
     broken = replace(binary("sm_90", path="_C.so"), loads=False, refusal="libx.so is missing")
 

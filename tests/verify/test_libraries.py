@@ -147,6 +147,8 @@ def test_a_broken_cache_is_an_empty_one(tmp_path: Path, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "needed", "user", "who"),
     [
+        ("librocprofiler-sdk.so.1", (), "xla_rocm_plugin.so", "ROCm"),
+        ("libamd_smi.so.26", (), "xla_rocm_plugin.so", "ROCm"),
         ("libcuda.so.1", (), "x.so", "the NVIDIA driver"),
         ("libc10.so", (), "_C.so", "torch"),
         ("libcudart.so.13", ("libc10.so", "libcudart.so.13"), "_C.so", "torch"),

@@ -499,9 +499,9 @@ class TestOtherCode:
         data = portable(sections, (b"KERNEL32.dll", b"cudart64_12.dll"))
         path = wheel({"pack/_C.pyd": data}, "pack-1.0-cp311-cp311-win_amd64.whl")
 
-        report = judged(path, environment, "A100", "V100")
+        report = judged(path, environment, "A100", "V100", "GB10")
 
-        assert [d.verdict for d in report.devices] == ["native", "no"]
+        assert [d.verdict for d in report.devices] == ["native", "no", "no"], "GB10 is beside ARM cores"
         assert any("is for Windows" in p.what for p in report.problems)
         assert report.files[0].needed == ("KERNEL32.dll", "cudart64_12.dll")
 

@@ -124,10 +124,13 @@ def conclude(
 def tally(file: ReadFile, device: Device) -> ModuleTally:
     """How a file's modules fit a device."""
     found: Counter[Fit] = Counter()
-    chosen = _chosen_by_gpu(file)
+    sets = [{c.arch.capability for c in group.codes} for group in file.groups] if _chosen_by_gpu(file) else []
+    own = [s for s in sets if device.arch.capability in s]
     for group in file.groups:
         how = fit(group.codes, device)
-        by_design = chosen and len({c.arch.capability for c in group.codes}) == 1
+        held = {c.arch.capability for c in group.codes}
+        # One for the other GPUs, beside one for this: lmdeploy has modules for 9.0 and modules for all but 9.0.
+        by_design = bool(sets) and (len(held) == 1 or any(map(held.isdisjoint, own)))
         found["other-gpu" if how == "no-code" and by_design else how] += group.count
     return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 

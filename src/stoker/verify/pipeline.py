@@ -30,14 +30,12 @@ from stoker.verify.judge import (
 from stoker.verify.library_builds import library
 from stoker.verify.python_probe import python_of
 from stoker.verify.torch_facts import ask_torch
-from stoker.verify.verify_units import VerifyUnit, add_file, check_loading, wheel_unit
+from stoker.verify.verify_units import OTHER_SYSTEMS, VerifyUnit, add_file, check_loading, wheel_unit
 
 Progress = Callable[[str], None]
 """Called with the file that is being read."""
 
 MAX_FILES = 100_000
-OTHER_SYSTEMS = ("Windows", "macOS")
-"""How the machine of a file begins that no GPU of this one will ever run."""
 
 
 @dataclass(slots=True)
@@ -217,9 +215,10 @@ def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
     elsewhere = implied_machine(device)
     machine = elsewhere or host.machine
     refusal = ""
-    if unit.machines and machine not in unit.machines:
+    machines = unit.machines or (unit.foreign_machines if elsewhere else set())
+    if machines and machine not in machines:
         beside = f"{device.name} is in a machine with {machine}" if elsewhere else f"this machine is {machine}"
-        refusal = f"is for {', '.join(sorted(unit.machines))}; {beside}"
+        refusal = f"is for {', '.join(sorted(machines))}; {beside}"
     elif machine == host.machine:
         refusal = unit.refusal
     if elsewhere and machine != host.machine:

@@ -13,6 +13,7 @@ from stoker.model.report import Problem
 from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableError
 from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.elf import ET_REL
+from stoker.verify.binary.other_code import UNIVERSAL
 from stoker.verify.binary.read_binary import Binary, read_binary
 from stoker.verify.host import Host, foreign_system
 from stoker.verify.library_builds import only_linked_with, vendors
@@ -25,6 +26,8 @@ from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
 
 _LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
 _TAGGED = re.compile(r"[^.]+(\.((?:cpython-\d|pypy\d|abi3)[\w-]*)\.so)")
+OTHER_SYSTEMS = ("Windows", "macOS")
+"""How the machine of a file begins that no GPU of this one will ever run."""
 _MAX_NAMES = 6
 _NO_SITE = Path("/site-packages")
 """Where a wheel's files are thought to be when no Python answers."""
@@ -61,6 +64,11 @@ class VerifyUnit:
     def machines(self) -> set[str]:
         """The processors that its files are for."""
         return {li.elf.machine_name for li in self.libraries.values()}
+
+    @property
+    def foreign_machines(self) -> set[str]:
+        """The processors that its files for other systems are for."""
+        return {f.machine.partition(" ")[2] for f in self.files if f.machine.startswith(OTHER_SYSTEMS)} - {UNIVERSAL}
 
 
 def wheel_unit(path: Path, *, hashes: bool = False) -> VerifyUnit:

@@ -23,6 +23,7 @@ _MAX_BUNDLES = 10_000
 _MAX_ENTRIES = 1000
 _MAX_HEADER = 1 << 16
 
+UNIVERSAL = "several machines"
 _PE_MACHINES = {0x8664: "x86_64", 0x014C: "i686", 0xAA64: "aarch64"}
 _MACH = {b"\xcf\xfa\xed\xfe": "<", b"\xfe\xed\xfa\xcf": ">"}
 _MACH_FAT = b"\xca\xfe\xba\xbe"
@@ -109,7 +110,7 @@ def read_other(source: ByteSource) -> OtherBinary | None:
         (number,) = struct.unpack_from(f"{_MACH[head[:4]]}I", head, 4)
         return OtherBinary("macOS", _MACH_MACHINES.get(number, f"machine {number}"), None)
     if head[:4] == _MACH_FAT:
-        return OtherBinary("macOS", "several machines", None)
+        return OtherBinary("macOS", UNIVERSAL, None)
     if head[:2] != b"MZ" or len(head) < 64:
         return None
     (at,) = struct.unpack_from("<I", head, 0x3C)

@@ -31,7 +31,9 @@ _PROVIDERS = (
     (re.compile(r"libcuda\.so\.1|libnvidia-ml\.so\.1|libnvidia-ptxjitcompiler\.so\.1"), "the NVIDIA driver"),
     (re.compile(r"lib(?:torch|torch_cpu|torch_cuda|torch_python|torch_global_deps|c10|c10_cuda)\.so"), "torch"),
     (
-        re.compile(r"lib(?:amdhip64|amd_comgr|hip\w+|hsa-runtime64|roc\w+|rccl|MIOpen|migraphx\w*)\.so(?:\.[\d.]+)?"),
+        re.compile(
+            r"lib(?:amdhip64|amd_comgr|amd_smi|hip\w+|hsa-runtime64|roc[\w-]+|rccl|MIOpen|migraphx\w*)\.so(?:\.[\d.]+)?"
+        ),
         "ROCm",
     ),
     (re.compile(r"libpython3(?:\.\d+t?)?\.so(?:\.1\.0)?"), "Python"),
