@@ -64,11 +64,12 @@ def _heading(width: int) -> Line:
 
 
 def _row(kind: str, host: RemoteHost, used: int, finished: int, width: int, g: Glyphs) -> Line:
-    taken = f"{used + host.taken}/{host.slots}"
+    taken = f"{used + host.taken}/{host.slots}" if host.slots else ""  # its engine does not say how many it has
+    done = max(finished, host.compiled)  # an engine that counts by itself knows of all, and of passes within a job
     bad = "warn" if host.errors else "text_dim"
     figures = (
         Part(pad(taken, _FIGURES[0][1], right=True), "text"),
-        Part(pad(str(finished), _FIGURES[1][1], right=True), "text"),
+        Part(pad(str(done), _FIGURES[1][1], right=True), "text"),
         Part(pad(str(host.errors), _FIGURES[2][1], right=True), bad),
         Part(pad(str(host.fallbacks), _FIGURES[3][1], right=True), "warn" if host.fallbacks else "text_dim"),
     )
