@@ -138,6 +138,29 @@ def write_stat(root: Path, p: Process) -> None:
     (root / str(p.pid) / "stat").write_text(text + "\n")
 
 
+def test_a_child_that_was_born_between_two_searches_is_known_once_it_has_executed_its_command(bench: Bench) -> None:
+    finder = HostedFinder(bench.root)
+    found(bench, finder)
+    assert finder.server_pids == {50}
+    bench.add(60, 50, "sccache", "/usr/bin/sccache")
+    assert finder.meet(bench.processes[60]) is None, "it is still between fork and exec"
+    bench.add(61, 50, "c++", "c++", "-c", "-o", "a.o", "/s/a.cpp", folder="/b")
+    bench.add(62, 50, "c++", "c++", "-c", "-o", "z.o", "/others/z.cpp", folder="/others")
+    met = finder.meet(bench.processes[61])
+    assert met is not None
+    assert (met.job, met.key, met.prepares) == ((20, 20), (61, 61), False)
+    assert finder.meet(bench.processes[62]) is None, "it works for somebody else"
+
+
+@pytest.mark.parametrize("word", ["-E", "--preprocess", "-M", "--dryrun"])
+def test_a_compiler_that_compiles_nothing_only_prepares(bench: Bench, word: str) -> None:
+    finder = HostedFinder(bench.root)
+    bench.add(60, 50, "c++", "c++", word, "/s/a.cpp", folder="/b")
+    bench.add(70, 50, "c++", "c++", "-c", "-o", "b.o", "/s/b.cpp", folder="/b")
+    prepares = {hosted.job[0]: hosted.prepares for hosted in finder.find(bench.processes, bench.clients())}
+    assert prepares == {20: True, 30: False}
+
+
 def test_where_no_job_calls_the_cache_nobody_is_looked_for(bench: Bench) -> None:
     guests = HostedFinder(bench.root)
     assert guests.find(bench.processes, []) == []

@@ -11,9 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stoker.sense.remote import icecream_scheduler as scheduler
 from stoker.sense.remote.icecream_scheduler import SchedulerAddress, SchedulerLink, find_scheduler, own_names
+from stoker.sense.remote.icecream_text import Listing
 
 GREETING = (
     b"200-ICECC 1.4: 25s uptime, 2 hosts, 0 jobs in queue (40 total).\n200 Use 'help' for help and 'quit' to quit.\n"
@@ -113,6 +116,30 @@ async def test_one_that_lies_costs_a_bounded_time_and_gives_nothing(
         link = SchedulerLink(place)
         assert await link.ask() is None
         link.close()
+
+
+bits = st.one_of(st.binary(max_size=60), st.sampled_from([GREETING, HOST, b"200 done\n", b"\n200 done\n", b"200 "]))
+
+
+@settings(max_examples=30)
+@given(st.lists(bits, max_size=8).map(b"".join))
+def test_whatever_a_scheduler_sends_is_a_listing_or_nothing(sent: bytes) -> None:
+    async def random(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(sent)
+        await writer.drain()
+
+    async def ask() -> Listing | None:
+        async with listening(random) as address:
+            link = SchedulerLink(address)
+            try:
+                return await link.ask()
+            finally:
+                link.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "ANSWER_SECONDS", 0.05)
+        listing = asyncio.run(ask())
+    assert listing is None or all(host.name.isprintable() for host in listing.hosts)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_the_only_server_is_the_host_of_all_that_wait_and_has_the_schedulers_pla
         build.answers.stats = stats(errors=5, **{"10.0.0.2:10501": 7})
         if look.engine is not None:
             hosts = list(look.engine.hosts)
-            assert set(look.waits.values()) <= {"sccache", "10.0.0.2:10501"}
+            assert set(look.waits.values()) <= {"sccache-dist", "10.0.0.2:10501"}
             assert hosts[0].taken == max(0, 3 - len(look.waits))
     assert hosts == [RemoteHost("10.0.0.2:10501", 2, hosts[0].taken, errors=5, compiled=7)]
 

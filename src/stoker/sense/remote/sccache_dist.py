@@ -34,7 +34,7 @@ where the machine is not busy (sccache 0.16), and may be over before anybody loo
 STATUS = ("--dist-status",)
 STATS = ("--show-stats", "--stats-format", "json")
 
-UNNAMED = "sccache"
+UNNAMED = "sccache-dist"
 """What a job's host is called while nobody says which of several servers has it."""
 
 _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
