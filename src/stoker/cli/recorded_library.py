@@ -55,7 +55,9 @@ class RecordedLibrary:
             self._read(build)
         lines = [self._ended.get(b.id) or self._live.get(b.id) or _at_a_glance(b) for b in builds]
         left = sum(b.id not in self._ended and b.id not in self._live for b in builds)
-        return HistoryList(tuple(with_shares(lines)), here, left)
+        # Held against a part of those before it, a build would look slower or faster than it was.
+        ordered = sorted(lines, key=lambda line: line.started) if left else with_shares(lines)
+        return HistoryList(tuple(ordered), here, left)
 
     def _read(self, build: BuildSummary) -> None:
         """Note a build's figures: for good once it has ended, or cannot be read."""
