@@ -17,6 +17,7 @@ from report.test_recorded import ANY_EVENT, KILLED, MACHINE, build_of, sampled
 from stoker.cli.main import main
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
+from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.model.status import status_of
 from stoker.record.journal_reader import read_journal
 from stoker.report.charts import memory_chart
@@ -150,3 +151,18 @@ def test_a_promise_beyond_the_budget_does_not_set_the_scale() -> None:
     assert "TiB" not in memory_chart(build)
     labels = [float(size) for size in re.findall(r">(\d+(?:\.\d+)?) GiB<", memory_chart(build))]
     assert max(labels) <= 1.3 * 24
+
+
+def test_it_says_what_other_machines_compiled() -> None:
+    host = RemoteHost("far.example.org", 8, errors=2, fallbacks=3, why_unused="it failed")
+    text = page(
+        build_of(
+            [
+                ev.RemoteSeen((RemoteEngine("distcc", (host,)),)),
+                *(ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "ok", host=host.name) for n in range(41)),
+            ]
+        )
+    )
+    row = re.search(r"<tr>(?:(?!</tr>).)*far\.example\.org.*?</tr>", text, re.DOTALL)
+    assert row is not None
+    assert re.findall(r">(\w[\w. ]*)<", row[0]) == ["far.example.org", "distcc", "8", "41", "2", "3", "it failed"]

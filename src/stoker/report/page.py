@@ -60,6 +60,7 @@ def page(build: RecordedBuild, extras: Extras | None = None) -> str:
             section("Killed and run again", _killed(build)),
             section("What went wrong", _failures(state)),
             section("Compiler cache", _cache(state)),
+            section("Other machines", _hosts(state)),
             section("Verification", _verification(state), _archs(extras)),
             section("Templates that took longest", _templates(extras)),
             section("Decisions", _acts(build)),
@@ -213,6 +214,18 @@ def _failures(state: BuildState) -> str:
 
 def _cache(state: BuildState) -> str:
     return table(("", ""), closing_lines(state.cache)) if state.cache is not None else ""
+
+
+def _hosts(state: BuildState) -> str:
+    """What other machines have compiled. What they do within some hundredths of a second is not seen."""
+    finished = state.remote.finished
+    rows = [
+        (h.name, engine.kind, h.slots, finished.get(h.name, 0), h.errors, h.fallbacks, h.why_unused)
+        for engine in state.remote.engines
+        for h in engine.hosts
+    ]
+    head = ("host", "engine", "slots", "jobs", "errors", "fell back", "")
+    return table(head, rows[:MOST_JOBS], (2, 3, 4, 5)) if rows else ""
 
 
 def _verification(state: BuildState) -> str:

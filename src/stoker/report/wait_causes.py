@@ -13,6 +13,7 @@ _CAUSES = {
     "person": "a person, who froze it",
     "rest": "the effect of the last freeze",
     "unknown": "the first job of an unknown kind",
+    "host": "a slot of another machine",
 }
 """Causes of waiting (events.WaitCause)."""
 
