@@ -322,3 +322,28 @@ def test_a_deflated_member_reads_like_its_bytes(
     assert b"".join(seen) == data
     for offset, length in reads:
         assert source.read(offset, length) == plain.read(offset, length)
+
+
+@pytest.mark.parametrize("tail", [b"", b"x", b"a longer tail"])
+def test_bytes_behind_deflated_data_are_passed_over(tail: bytes) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(bytes(1 << 20)) + packer.flush()
+
+    assert DeflatedSource(MemorySource(packed + tail), 1 << 20, Deadline()).finish() == 1 << 20
+
+
+class BreakingOff:
+    """An inflater that ends as ISA-L's binding does for some damaged data, which fuzzing has found."""
+
+    eof = False
+    unconsumed_tail = b""
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        raise RuntimeError("Leftover input before the buffer is unavailable")
+
+
+def test_whatever_the_inflater_raises_the_data_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deflated_source.isal_zlib, "decompressobj", lambda _: BreakingOff())
+
+    with pytest.raises(UnreadableError, match="broken deflated data"):
+        DeflatedSource(MemorySource(bytes(100)), 1000, Deadline()).finish()

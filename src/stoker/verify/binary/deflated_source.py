@@ -212,7 +212,7 @@ class _Inflater:
             ended = not self._pending
             try:
                 chunk = self._state.decompress(self._pending, length)
-            except (zlib.error, isal_zlib.IsalError) as err:  # type: ignore[misc]  # an exception, not what its stubs say
+            except (zlib.error, isal_zlib.IsalError, RuntimeError) as err:  # type: ignore[misc]  # its stubs are wrong
                 raise UnreadableError(f"broken deflated data after {self.position} bytes ({err})") from err
             self._pending = self._state.unconsumed_tail
             if chunk:
