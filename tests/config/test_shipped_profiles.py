@@ -14,7 +14,7 @@ from stoker.config.profiles.load import load_profile, read_profile
 FILES = sorted(f for f in data_dir("profiles").glob("*.yaml") if f.name != "priors.yaml")
 NAMES = [
     "flash-attention", "llvm", "make", "ninja", "pytorch", "pytorch-32gb", "pytorch-bundle", "pytorch-cpu",
-    "pytorch-manylinux", "pytorch-pypi", "vllm", "xformers",
+    "pytorch-fleet", "pytorch-manylinux", "pytorch-pypi", "vllm", "xformers",
 ]  # fmt: skip
 
 

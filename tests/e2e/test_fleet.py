@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from support import caches
+from support.icecream import NEAR, Icecream
 from support.program import PYPI_NINJA, Stoker, until
 from support.redis_server import redis_server
+from support.sccache_dist import TOKEN, SccacheDist
 
 STEPS = f"""\
 steps:
@@ -135,3 +138,38 @@ def test_a_server_is_started_with_the_scheduler_and_the_token_is_in_no_file(
         assert json.loads((stoker.folder(found["id"]) / "spec.json").read_text())["dist"]["token_from"] == "MINE"
         grep = subprocess.run(["grep", "-rl", SECRET, stoker.root], capture_output=True, check=False)
         assert grep.stdout.decode() == ""
+
+
+@pytest.mark.long
+def test_a_real_scheduler_gets_the_token_and_has_its_server_compile(
+    stoker: Stoker, project: Path, env: dict[str, str]
+) -> None:
+    with SccacheDist(stoker.root / "dist") as far:
+        env |= {"MINE": TOKEN, "XDG_CACHE_HOME": str(stoker.root / "cache")}
+        write_profile(stoker, f"cache: sccache\ndist: {{scheduler: 'http://{far.scheduler}', token_from: MINE}}\n")
+        examined = json.loads(stoker.run("doctor", "-p", "shared", "--json", cwd=project).stdout)
+        (check,) = [check for check in examined["checks"] if check["name"] == "sccache-dist"]
+        assert (check["status"], "1 machine," in check["why"]) == ("ok", True)
+        with caches.no_server_left(far.sccache, env):
+            built(stoker, project)
+            said = subprocess.check_output([far.sccache, "--show-stats", "--stats-format", "json"], env=env, timeout=60)
+        assert sum(json.loads(said)["stats"]["dist_compiles"].values()) > 0
+        grep = ["grep", "-rl", TOKEN, str(stoker.state), str(stoker.root / "config")]
+        assert subprocess.run(grep, capture_output=True, check=False).stdout.decode() == ""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_real_icecream_is_found_by_the_doctor_and_compiles_for_a_profile(
+    stoker: Stoker, project: Path, env: dict[str, str]
+) -> None:
+    with Icecream(near_jobs=1, far_jobs=3) as ice:
+        stoker.prefix = ice.prefix
+        env |= {name: value for name, value in ice.settings.items() if name != "ICECC_SCHEDULER"}
+        write_profile(stoker, f"icecream: {{scheduler: {NEAR}}}\n")
+        examined = json.loads(stoker.run("doctor", "-p", "shared", "--json", cwd=project).stdout)
+        (check,) = [check for check in examined["checks"] if check["name"] == "icecream"]
+        assert (check["status"], check["why"]) == ("ok", f"{NEAR}: 2 machines, 4 jobs at once")
+        # The daemon packs the compiler first, which takes minutes on a busy machine.
+        assert stoker.start("run", "--plain", "-p", "shared", cwd=project).wait(400) == 0
+        assert re.search(r"END \d+ status=0", (ice.folder / "scheduler.log").read_text())

@@ -51,7 +51,8 @@ def _scheduler(name: str, answer: SchedulerAnswer, start: str) -> Check:
         return warn(name, f"{answer.place}: {answer.problem}; all is compiled here", f"{start}  # on that machine")
     if not answer.machines:
         return warn(name, f"{answer.place} answers, and no machine has come to it; all is compiled here", start)
-    return ok(name, f"{answer.place}: {answer.machines} machines, {answer.slots} jobs at once")
+    machines = f"{answer.machines} machine{'' if answer.machines == 1 else 's'}"
+    return ok(name, f"{answer.place}: {machines}, {answer.slots} jobs at once")
 
 
 def _distcc(trial: DistccTrial, here: Surroundings) -> Iterator[Check]:

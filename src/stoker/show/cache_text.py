@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from stoker.model.cache_use import CacheUse
 from stoker.model.state import BuildState
+from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_rough
+
+MAX_ENDPOINT = 100
+"""Characters of an address that are shown."""
 
 
 def rate_text(use: CacheUse) -> str:
@@ -40,9 +44,9 @@ def trouble_text(state: BuildState) -> str:
     """Which shared cache does not answer, or slowly; empty if all do."""
     for shared in state.shared_caches.values():
         if shared.state == "silent":
-            return f"does not answer: {shared.endpoint}; d says what helps"
+            return f"does not answer: {clean(shared.endpoint, MAX_ENDPOINT)}; d says what helps"
         if shared.state == "slow":
-            return f"takes {shared.seconds:.1f} s for an answer: {shared.endpoint}"
+            return f"takes {shared.seconds:.1f} s for an answer: {clean(shared.endpoint, MAX_ENDPOINT)}"
     return ""
 
 
