@@ -43,7 +43,7 @@ class Costs:
     waits: float
 
 
-MEASURED = Costs(here=0.10, there=0.97, sent=133e3, received=6e3, waits=0.02)
+MEASURED = Costs(here=0.12, there=0.97, sent=130e3, received=5e3, waits=0.02)
 """Of real sources of PyTorch (bench/README.md, "Other machines"); `waits` is a guess for a network of one's own: four
 round trips, and the time of a process to start."""
 
