@@ -32,7 +32,16 @@ def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
     """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it."""
     busy = [live(n, kernel(peak=14), 50) for n in range(2)]
     scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
-    assert reason(scarce, 9).why == "2 at once while memory is short"
+    assert reason(scarce, 9).why == "all 2 cores are taken, and memory is tight"
+
+
+def test_a_job_that_a_person_froze_makes_no_memory_short() -> None:
+    """With plenty free the spare place is filled, and the next waits for a place."""
+    busy = [live(n, light(1), 1) for n in range(2)]
+    mine = replace(live(8, light(1), 1), by_person=True)
+    seen = replace(view(busy, [candidate(9, light(1)), candidate(10, light(1))], [mine], cores=3), spare=1)
+    assert [(d.action, d.jid) for d in rule(seen, 100.0).decisions] == [("admit", 9)]
+    assert reason(seen, 10).why == "all 3 places are taken"
 
 
 def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:

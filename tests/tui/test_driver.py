@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -39,7 +40,10 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def make() -> CellDriver:
-    return CellDriver(App())
+    """A driver whose keys are read."""
+    driver = CellDriver(App())
+    driver._key_thread = threading.current_thread()
+    return driver
 
 
 async def test_frames_wait_for_the_terminals_answer_and_are_merged(written: list[str]) -> None:
@@ -90,6 +94,15 @@ async def test_after_a_while_in_the_shell_frames_go_out_again(written: list[str]
     driver.exit_event.clear()
     driver.write(FRAME.format(2))
     assert "2" in written[-1].replace("\x1b[?2026", "")
+
+
+async def test_a_terminal_that_nobody_reads_is_not_asked(written: list[str]) -> None:
+    """On the way to the shell and back it would echo its answer over the picture."""
+    driver = make()
+    driver._key_thread = threading.Thread()
+    driver.write(FRAME.format(1))
+    assert "one" in written[-1]
+    assert "\x1b[6n" not in written[-1]
 
 
 async def test_modes_pass_through_at_once(written: list[str]) -> None:

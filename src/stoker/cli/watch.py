@@ -33,6 +33,19 @@ if TYPE_CHECKING:
     from stoker.show.attention import Attention
 
 
+_STAYS = {
+    "no": "the build goes on",
+    "soft": "the build stays paused, and nothing new starts until it is unpaused",
+    "hard": "the build stays frozen until it is unpaused",
+}
+"""What becomes of a build that is left, by how it is paused."""
+
+
+def left_behind(state: BuildState) -> str:
+    """Say what becomes of a build that is left: a frozen one would wait all night."""
+    return _STAYS[state.level.paused]
+
+
 def show_build(
     paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False, lasting: bool = True
 ) -> int:
@@ -55,7 +68,7 @@ def show_build(
         asyncio.run(_watch_lines(paths, source, screen, owner=owner))
     state = _last_state(paths, source)
     if not state.over:
-        print(f"stoker: the build goes on; look again with: stoker attach {paths.id}", file=sys.stderr)
+        print(f"stoker: {left_behind(state)}; look again with: stoker attach {paths.id}", file=sys.stderr)
         return LEFT if owner else FAILURE if failed else 0
     if full_screen:
         for line in (_last_line(state), *(f"stoker: {text}" for text in killed_text.cost_lines(state))):

@@ -82,14 +82,16 @@ def level_of(view: View) -> int:
 
 def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision, ...] | None:
     """Admit while memory is no matter: the peaks of all that run and of all that start fit at the same time. First
-    those that another machine gave back.
+    those that another machine gave back, and those that a person's word has stopped no longer.
+
+    What a person froze counts with its peak, and stays.
 
     None if that cannot be seen at a glance, or if there is more to decide than whom to admit.
     """
     view, peaks = situation.view, situation.peaks()
     for job in view.frozen:
         peaks.add(job.curve, job.rss)
-    if not (all(j.returned for j in view.frozen) and peaks.fit()):
+    if not (all(j.returned or j.by_word or j.by_person for j in view.frozen) and peaks.fit()):
         return None
     slots = level - len(view.running)
     back = sorted(turn.frozen, key=age_order)[: max(0, slots)]
@@ -118,7 +120,8 @@ def _full(view: View, level: int) -> Wait:
     """Say that as many run as may."""
     places = "the only place is taken" if level == 1 else f"all {level} places are taken"
     if level < level_of(view):
-        places = f"{level} at once while memory is short"
+        taken = "the only core is taken" if level == 1 else f"all {level} cores are taken"
+        places = f"{taken}, and memory is tight"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     return Wait("place", f"{places}{tokens}", key=f"{level} {view.tokens}")
 

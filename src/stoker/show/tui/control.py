@@ -159,7 +159,7 @@ class ControlApp(App[int], inherit_bindings=False):
         return own is None or self.offers(own)
 
     def action_detach(self) -> None:
-        """Leave; the build goes on."""
+        """Leave; the build stays as it is."""
         state = self.newest.state
         self.exit((1 if state.exit_code is None else state.exit_code) if state.over else None)
 

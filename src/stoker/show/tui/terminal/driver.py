@@ -87,7 +87,9 @@ class CellDriver(LinuxDriver):
         difference = self._cells.difference()
         if not difference:
             return
-        ask = self._silence < MAX_SILENCE and self.input_tty and not self.exit_event.is_set()
+        # Only while somebody reads: between the screens and the shell the terminal would echo its own answer.
+        listens = self._key_thread is not None and self._key_thread.is_alive() and not self.exit_event.is_set()
+        ask = self._silence < MAX_SILENCE and self.input_tty and listens
         super().write(f"\x1b[?2026h{difference}\x1b[?2026l" + "\x1b[6n" * ask)
         if ask:
             self._answered.clear()
