@@ -68,7 +68,7 @@ def measure(kind: str, megabytes: int) -> Found:
         assert process.stdout is not None
         found = json.load(process.stdout)
         _, _, usage = os.wait4(process.pid, 0)
-        assert found["matches"][0]["rule"] == "missing-header", found
+        assert found["matches"][0]["rule"] == "header-of-package", found
     return {
         "kind": kind,
         "megabytes": size / 1e6,
