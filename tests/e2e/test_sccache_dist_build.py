@@ -69,7 +69,7 @@ def test_what_is_compiled_elsewhere_is_counted_as_sccache_counts_it_and_the_seco
     again = stoker.ended(stoker.detach(PYPI_NINJA, "-j", "2", cwd=folder))
     assert again["cache"]["hits"] >= UNITS > again["cache"]["misses"], "of nvcc's passes, one may differ each time"
     more = sum(dist.stats()["dist_compiles"].values()) - sum(stats["dist_compiles"].values())
-    assert more == (compiled(again) if again["remote"] else 0) < UNITS
+    assert more <= again["cache"]["misses"]
 
 
 def elsewhere(status: dict[str, Any]) -> dict[str, Any] | None:

@@ -106,8 +106,8 @@ def test_a_job_is_elsewhere_once_its_preprocessing_is_over_and_falls_back_as_the
         assert courses[name][-1] == "elsewhere", name
         assert "compiles here" not in courses[name]
     for name in ("f2", "f3", "f4"):
-        at = courses[name].index("compiles here")
-        assert courses[name][at - 1] == "elsewhere", name
+        assert courses[name][-2:] in (["elsewhere", "compiles here"], ["compiles here", "begins"]), name
+        assert "elsewhere" in courses[name]
     assert all("prepares" in course for course in courses.values())
     here = [sum(use.works_here and not use.prepares for use in uses.values()) for _, uses, _ in build.history]
     assert max(here) == 2, "as many as its server has CPUs, whatever the level"

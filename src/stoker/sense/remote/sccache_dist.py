@@ -8,6 +8,7 @@ there is only one. Unaware of how the server's children are found, of its cache 
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,10 @@ BEGIN_SECONDS = 1.0
 """Age at which a client that nothing has run for is taken to wait elsewhere; its preprocessing begins within 0.2 s
 where the machine is not busy (sccache 0.16), and may be over before anybody looks."""
 
+AFTER_SECONDS = 2.5
+"""For so long after a compiler was seen here for it a client is not taken to wait elsewhere: it is about to end, unless
+nvcc has another pass. Two looks and a half."""
+
 STATUS = ("--dist-status",)
 STATS = ("--show-stats", "--stats-format", "json")
 
@@ -45,11 +50,12 @@ _OWN = "SCCACHE_"
 @dataclass(slots=True)
 class _Client:
     """A client, since Unix time `started`. `hosted` are the processes that the server ran for it at the last look;
-    `begun`: it has run some."""
+    `begun`: it has run some; `compiled_at`: Unix time of the last look at which one of them compiled."""
 
     started: float
     hosted: tuple[Key, ...] = ()
     begun: bool = False
+    compiled_at: float = -math.inf
 
 
 class SccacheDistReader:
@@ -98,6 +104,8 @@ class SccacheDistReader:
 
     def _waits(self, client: _Client, now: float) -> bool:
         """Whether nothing runs for a client any more, as far as that can be seen without another scan."""
+        if now - client.compiled_at < AFTER_SECONDS:
+            return False
         if client.begun:
             return not any(map(self._lives, client.hosted))
         return now - client.started >= BEGIN_SECONDS
@@ -113,6 +121,8 @@ class SccacheDistReader:
             for key in use.launchers:
                 client = clients[key] = self._clients.get(key) or _Client(start_wall(key[1], now))
                 client.hosted, client.begun = hosted, client.begun or bool(hosted)
+                if hosted and not use.prepares:
+                    client.compiled_at = now
         self._clients = clients
 
     # -- what is there -----------------------------------------------------------------------------------------
