@@ -207,7 +207,7 @@ async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> Non
         text = text_of(app)
         assert "third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o" in text
         assert "freeze descriptor.cc.o" in text
-        assert "31:06" in text.splitlines()[-7].split()[0]
+        assert "31:06" in text.splitlines()[-8].split()[0]
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, TimelineScreen)
