@@ -53,7 +53,9 @@ async def test_leaving_an_ended_build_gives_its_status(story: object, status: in
 
 
 @pytest.mark.parametrize("size", [(60, 15), (40, 15)])
-@pytest.mark.parametrize(("keys", "last"), [(("s",), "keep building"), (("question_mark", *["space"] * 40), "rows up")])
+@pytest.mark.parametrize(
+    ("keys", "last"), [(("s",), "keep building"), (("question_mark", *["space"] * 40), "in the settings")]
+)
 async def test_a_box_fits_a_narrow_terminal(keys: tuple[str, ...], last: str, size: tuple[int, int]) -> None:
     async with shown(live(), *keys, size=size) as (app, _pilot):
         lines = text_of(app).splitlines()
