@@ -34,8 +34,8 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 """What a name of each kind looks like, as a whole: nothing that a shell takes for more than a word, no option but where
 one is meant, no `..` and nothing hidden."""
 
-OWN = ("provider", "install")
-"""What a name is part of, and what brings it: words of our own (provider.py), for rules that look names up."""
+OWN = ("provider", "install", "links")
+"""What a name is part of, what brings it, and the options that link it: our own words, for rules that look names up."""
 
 PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN))})\}}")
 """Where a name stands in a remedy: `{header}`."""

@@ -77,6 +77,9 @@ _WAYS = (
 
 _KEYS = (*FACES, *(way for way, _ in _WAYS), "runtime", "archive", "note")
 
+LINKED = 2
+"""Libraries of one row that a link is given: the main ones stand first."""
+
 MAX_NAME = 300
 MAX_MESSAGE = 2000
 """Characters of a name, and of a message, that are looked at."""
@@ -110,6 +113,12 @@ class Provider:
     archive: str
     note: str
     faces: Mapping[str, tuple[str, ...]]
+
+    @property
+    def links(self) -> str:
+        """The options that link it; of several libraries the first."""
+        names = [name for name in self.faces.get("libraries", ()) if not name.endswith("*")]
+        return " ".join(f"-l{name}" for name in names[:LINKED]) or "-lNAME"
 
     def install(self, *, runs: bool = False, python: bool = False) -> str:
         """Return what brings it, as a sentence. `runs`: nothing is built with it; `python`: Python looks for it."""
@@ -182,11 +191,12 @@ def _named_in(message: str) -> Provider | None:
 
 
 def looked_up(lookup: str, name: str) -> dict[str, str] | None:
-    """Return the words for `{provider}` and `{install}`, None where no row knows the name."""
+    """Return the words for `{provider}`, `{install}` and `{links}`, None where no row knows the name."""
     found = provider_of(lookup, name)
     if found is None:
         return None
-    return {"provider": found.name, "install": found.install(runs=lookup == SONAMES, python=lookup == "modules")}
+    install = found.install(runs=lookup == SONAMES, python=lookup == "modules")
+    return {"provider": found.name, "install": install, "links": found.links}
 
 
 def _row(name: str, section: Section) -> Provider:
