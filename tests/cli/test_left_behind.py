@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from stoker.cli.watch import left_behind
-from stoker.model.state import BuildState, Paused
+from stoker.model.events import Paused
+from stoker.model.state import BuildState
 
 
 @pytest.mark.parametrize(("paused", "says"), [("no", "goes on"), ("soft", "stays paused"), ("hard", "stays frozen")])

@@ -343,7 +343,7 @@ class BreakingOff:
 
 
 def test_whatever_the_inflater_raises_the_data_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deflated_source.isal_zlib, "decompressobj", lambda _: BreakingOff())
+    monkeypatch.setattr("isal.isal_zlib.decompressobj", lambda _: BreakingOff())
 
     with pytest.raises(UnreadableError, match="broken deflated data"):
         DeflatedSource(MemorySource(bytes(100)), 1000, Deadline()).finish()
