@@ -44,8 +44,8 @@ _DATA = re.compile(r"^[^/]+\.data/(?:platlib|purelib)/")
 MAX_MEMBER = 1 << 63
 _MAX_HASHED = 1 << 20
 """Bytes of a member whose digest in RECORD is compared in any case. That of a larger one adds nothing to its size and
-the archive's checksum unless somebody has packed another file; neither pip nor uv compares it, and it costs a fifth of
-the time."""
+the archive's checksum unless somebody has packed another file; pip does not compare it, and it costs a fifth of the
+time."""
 
 _MAX_PROBLEMS = 20
 """Problems of one kind that are listed one by one."""
