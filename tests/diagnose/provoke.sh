@@ -32,6 +32,8 @@ log() {  # log NAME SCRIPT: what the script prints, in the order in which it is 
 
 # Memory
 log memory-cc1plus 'kill_tool $cc1plus KILL; ninja_of main.cpp.o "g++ -c main.cpp -o main.cpp.o"; ninja'
+log memory-wordless 'kill_tool "$(readlink -f "$(which g++)")" KILL; ninja_of main.cpp.o "exec g++ -c main.cpp -o main.cpp.o"
+    /usr/bin/ninja' # 1.11: from 1.12 on ninja says code=137
 log memory-ld 'kill_tool $ld KILL; ninja_of app "g++ main.cpp -o app"; ninja'
 log memory-ld-rust 'printf "fn main() {}\n" >main.rs; kill_tool "$(readlink -f "$(which cc)")" KILL; rustc main.rs'
 log memory-ulimit 'printf "#include <map>\n#include <string>\n#include <regex>\nint main() { std::regex r(\"a\"); }\n" >main.cpp

@@ -160,6 +160,7 @@ FIRST_CAUSE = {
     "make-recursive-variable": ("make-syntax", 1),
     "make-separator": ("make-syntax", 1),
     "memory-cc1plus": ("compiler-killed", 4),
+    "memory-wordless": ("compiler-wordless", 2),
     "memory-ld-rust": ("linker-killed", 1),
     "memory-ld-ulimit": ("memory-refused", 1),
     "memory-ld": ("linker-killed", 4),
@@ -380,6 +381,7 @@ WORDED = {
 """The same of logs in the words of tools that are not at hand everywhere."""
 
 REMEDY = {
+    "memory-wordless": "MAX_JOBS=2",
     "apex-cuda": "point CUDA_HOME and PATH at",
     "apt-unknown": "apt-cache search libof-nobody-dev",
     "atomic-add-double": "TORCH_CUDA_ARCH_LIST",

@@ -234,3 +234,9 @@ def test_of_what_a_compiler_says_of_one_source_the_first_is_the_cause() -> None:
         ("missing-header", 2),
         ("compile-error", 4),
     ]
+
+
+def test_a_step_that_printed_nothing_is_no_worse_cause_than_what_was_survived_before_it() -> None:
+    log = "fatal: not a git repository (or any of the parent directories): .git\nFAILED: a.o\nnvcc -c a.cu -o a.o\n"
+    assert found(log + "ninja: build stopped: subcommand failed.\n")[0] == ("compiler-wordless", 2)
+    assert "compiler-wordless" not in dict(found(f"{log}{WRONG}\nninja: build stopped: subcommand failed.\n"))

@@ -26,6 +26,12 @@ MESSAGE_LINES = 30
 
 _CMAKE = re.compile(r"(?:-- )?CMake (?:Deprecation |Author |Internal )?(Warning|Deprecation|Error)\b")
 
+_NEXT_STEP = re.compile(r"FAILED: |\[\d{1,7}/\d{1,7}\] |ninja: build stopped")
+"""What ninja prints next when a step has said all that it had to say."""
+
+_COMPILES = re.compile(rb"\s-(?:c|dc|o|x)\s")
+"""Options of a compiler's command; a log that somebody has shortened may lack the command."""
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -106,6 +112,14 @@ class Neighbours:
         body = behind[: min(_body_length(behind, _indent(self._here)), MESSAGE_LINES)]
         text = " ".join(unwrapped(line).strip() for line in body)
         return text.partition("Call Stack (most recent call first)")[0]
+
+    def printed_nothing(self) -> bool:
+        """Return whether the failed step of ninja's that the line names has printed nothing: ninja prints its command
+        behind it, then all that it has said, and then goes on to another step or to its own end."""
+        behind = self._below.splitlines()
+        if len(behind) < 2 or not _COMPILES.search(behind[0]):
+            return False
+        return _NEXT_STEP.match(unwrapped(behind[1]).strip()) is not None
 
     def in_cmake_warning(self) -> bool:
         """Return whether the line is the indented body of a CMake warning."""

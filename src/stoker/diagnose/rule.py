@@ -27,7 +27,7 @@ ACTIONS = ("none", *ACTION_KINDS)
 
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "survivable", "action", "variable", "warning", "provided"),
-    *("patterns", "examples", "source"),
+    *("wordless", "patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
@@ -69,6 +69,7 @@ class Rule:
     `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
     `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
     `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
+    `wordless`: it finds a failed step of ninja's only where that step has printed nothing.
     """
 
     id: str
@@ -86,6 +87,7 @@ class Rule:
     general: bool = False
     beside: tuple[str, ...] = ()
     provided: str = ""
+    wordless: bool = False
 
 
 @functools.cache
@@ -129,6 +131,7 @@ def _rule(name: str, section: Section) -> Rule:
         general=section.flag("general", default=False),
         beside=section.words("beside"),
         provided=provided,
+        wordless=section.flag("wordless", default=False),
     )
 
 

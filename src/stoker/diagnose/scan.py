@@ -252,7 +252,7 @@ class Scanner:
             match = pattern.regex.search(text)
             if not match or (_WARNING.search(text, 0, match.end()) and not rule.warning):
                 continue
-            names = _names_for(rule, match, around)
+            names = None if rule.wordless and not around().printed_nothing() else _names_for(rule, match, around)
             if names is None:
                 self._count(rule)
                 continue
