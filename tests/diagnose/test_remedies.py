@@ -405,11 +405,11 @@ CASES = [
         "make",
     ),
     Case(
-        "make-syntax",
+        "variable-not-set",
         {"Makefile": "ifndef CUDA_PATH\n$(error CUDA_PATH is not set)\nendif\nall:\n\ttrue\n"},
         "make",
-        "make NAME=VALUE",
-        "make CUDA_PATH=/usr  # make NAME=VALUE",
+        "export CUDA_PATH=VALUE",
+        "export CUDA_PATH=/usr; {}  # export CUDA_PATH=VALUE",
         "make",
     ),
     Case(

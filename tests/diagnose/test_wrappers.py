@@ -9,7 +9,7 @@ import pytest
 from stoker.diagnose.rule import shipped_rules
 from stoker.diagnose.scan import scan
 from stoker.diagnose.wrappers import unwrapped
-from support.rule_examples import log_of
+from support.rule_examples import log_of, of_lines
 
 FORMS = {
     "docker": "#12 345.6 {}",
@@ -38,6 +38,9 @@ FORMS = {
     "journal of compose": "Jan 02 03:04:05 host docker[1]: builder-1  | {}",
 }
 ONE_LINE = ("docker summary", "gitlab section")
+FIRST_LINE = tuple(FORMS[name] for name in (*ONE_LINE, "spack"))
+"""Forms that no tool puts before each line of a message."""
+
 OUT_OF_MEMORY = ("compiler-killed", "linker-killed", "memory-refused", "step-killed", "kernel-oom", "fork-refused")
 
 
@@ -56,7 +59,8 @@ def test_a_killed_compiler_is_found_in_every_form(form: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_other_failures_are_found_too(form: str) -> None:
-    missed = [(r.id, e) for r in shipped_rules() for e in r.examples if rules_in(log_of(r, e, form)) != [r.id]]
+    rules = [r for r in shipped_rules() if not (of_lines(r) and form in FIRST_LINE)]
+    missed = [(r.id, e) for r in rules for e in r.examples if rules_in(log_of(r, e, form)) != [r.id]]
     assert missed == []
 
 

@@ -17,9 +17,10 @@ from stoker.report.recorded import RecordedBuild
 from support.program import Stoker
 
 
-def run(cpu: float, peak: int = 1 << 30, output: str = "a.o") -> RecordedBuild:
+def run(cpu: float, peak: int = 1 << 30, output: str = "a.o", began: float = 985.0) -> RecordedBuild:
+    """A build of one job that ended at 1005."""
     end = ev.JobFinished(1, 1, output, "cxx", 5.0, "ok", peak_rss=peak, cpu_seconds=cpu)
-    return build_of([ev.JobStarted(1, 1, 1, output, "cxx", 1004.0), end])
+    return build_of([ev.JobStarted(1, 1, 1, output, "cxx", began), end])
 
 
 def verdicts(before: list[RecordedBuild], after: list[RecordedBuild]) -> dict[str, str]:
@@ -44,6 +45,14 @@ def test_what_is_beyond_the_spread_and_the_share_has_changed() -> None:
     assert verdicts([run(15), run(15.2)], [run(10), run(10.5)])["cpu_seconds"] == "better"
     grown = compare([run(10, 1 << 30), run(10, 1 << 30)], [run(10, 3 << 29), run(10, 3 << 29)], 0.05)
     assert [(c.figure, c.verdict) for c in grown.jobs] == [("peak_bytes", "worse")]
+
+
+def test_a_peak_may_lie_between_two_samples_of_a_short_job() -> None:
+    """Of two seconds one may be unseen, with half of what the job came to hold."""
+    before, after = ([run(2, mib << 20, began=1003.0) for mib in side] for side in ((300, 310), (390, 400)))
+    assert compare(before, after, 0.05).regressed == ()
+    before, after = ([run(20, mib << 20) for mib in side] for side in ((300, 310), (390, 400)))
+    assert [c.verdict for c in compare(before, after, 0.05).jobs] == ["worse"]
 
 
 def test_what_other_work_explains_is_no_regression() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stoker.diagnose.provider import MESSAGE
 from stoker.diagnose.rule import Rule, shipped_rules
 
 
@@ -10,3 +11,8 @@ def log_of(rule: Rule, example: str, form: str = "{}") -> str:
     decided = next((other.examples[0] for other in shipped_rules() if other.id in rule.beside), "")
     lines = f"{example.strip()}\n{decided.strip()}".splitlines()
     return "\n".join(form.format(line.rstrip()) for line in lines if line)
+
+
+def of_lines(rule: Rule) -> bool:
+    """Say whether the rule reads the lines behind the one that it finds."""
+    return rule.wordless or rule.provided == MESSAGE

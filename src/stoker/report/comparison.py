@@ -30,6 +30,10 @@ LEAST_RUNS = 2
 LEAST_SECONDS, LEAST_BYTES = 1.0, 64 * 2**20
 """CPU seconds and bytes of a job below which its change is of no weight."""
 
+SAMPLED_SECONDS = 1.0
+"""Between two samples of a job's memory. What it grows by in that time stays unseen before its peak: of a job of two
+seconds up to half."""
+
 BETTER_MORE = ("cache_hits",)
 """Figures of which more is better; of all others less is."""
 
@@ -111,11 +115,13 @@ def compare(before: Sequence[RecordedBuild], after: Sequence[RecordedBuild], abo
     sides = [[figures(build) for build in side] for side in (before, after)]
     busier = _busier(*([f["pace"] for f in side] for side in sides))
     slack = {name: above + busier * PACE_COSTS.get(name, 0.0) for name in FIGURES}
-    totals = [
-        _change(name, *([f[name] for f in side] for side in sides), above=slack[name], judged=name not in NOT_JUDGED)
-        for name in FIGURES
-    ]
     by_job = [_by_job(side) for side in (before, after)]
+    largest = max((job for side in by_job for job in side.values()), key=_peak, default=())
+    slack_in_all = {**slack, "peak_bytes": slack["peak_bytes"] + _unseen(largest)}
+    totals = [
+        _change(name, *([f[name] for f in side] for side in sides), above=share, judged=name not in NOT_JUDGED)
+        for name, share in slack_in_all.items()
+    ]
     pairs = tuple(
         _pair(output, by_job[0][output], by_job[1][output], slack) for output in by_job[0] if output in by_job[1]
     )
@@ -132,7 +138,8 @@ def _pair(job: str, before: Sequence[Run], after: Sequence[Run], slack: Mapping[
     def change(figure: str, least: float, *, judged: bool = True) -> Change:
         values = [[run[figure] for run in side] for side in (before, after)]
         weighs = max(v or 0.0 for side in values for v in side) >= least
-        return _change(figure, *values, above=slack[figure], judged=judged and weighs, job=job)
+        share = slack[figure] + (_unseen([*before, *after]) if figure == "peak_bytes" else 0.0)
+        return _change(figure, *values, above=share, judged=judged and weighs, job=job)
 
     return JobPair(
         job,
@@ -142,6 +149,16 @@ def _pair(job: str, before: Sequence[Run], after: Sequence[Run], slack: Mapping[
         tuple(before),
         tuple(after),
     )
+
+
+def _peak(runs: Sequence[Run]) -> float:
+    return max((run["peak_bytes"] or 0.0 for run in runs), default=0.0)
+
+
+def _unseen(runs: Sequence[Run]) -> float:
+    """Return the share by which the peak of a job that ran so long may be more than was sampled."""
+    seconds = [run["seconds"] for run in runs if run["seconds"]]
+    return SAMPLED_SECONDS / min(seconds) if seconds else 0.0
 
 
 def check_side(builds: Iterable[RecordedBuild]) -> None:
