@@ -13,9 +13,6 @@ from stoker.simulate.trace import TraceJob
 POLICY_NAMES = "stoker, fixed:N, longest:N, load:N, kill-and-restart and psi"
 
 
-POLICY_NAMES = "stoker, fixed:N, longest:N, load:N, kill-and-restart and psi"
-
-
 class UnknownPolicyError(ValueError):
     """No policy of this name; the message lists them."""
 

@@ -31,7 +31,7 @@ from stoker.show.tui.screens.decisions_screen import DecisionsScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.hosts_screen import HostsScreen
 from stoker.show.tui.screens.output_screen import OutputScreen
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 from stoker.show.update_source import GoOn, UpdateSource
@@ -178,11 +178,7 @@ class StokerApp(ControlApp):
 
     def redraw(self) -> None:
         """Draw what is known on what can be seen."""
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, PageScreen | Box):
-                screen.redraw()
-            if isinstance(screen, PageScreen):
-                break
+        redraw_seen(self.screen_stack)
 
     def _turn_to_end(self) -> None:
         """Show the end screen once when the build is over, as soon as nothing else is looked at.

@@ -18,9 +18,9 @@ from stoker.config.themes import Theme
 from stoker.model.text import clean
 from stoker.show.build_library import BuildLibrary, Far, HistoryList, LibraryError
 from stoker.show.tui.input import actions
-from stoker.show.tui.screens.boxes import Box, HelpBox
+from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.browse_screens import CompareScreen, HistoryScreen, SummaryScreen
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.terminal.driver import driver_class
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 from stoker.show.tui.terminal.theming import Palette, textual_theme
@@ -221,11 +221,7 @@ class BrowseApp(App[str], inherit_bindings=False):
 
     def redraw(self) -> None:
         """Draw what is known on what can be seen."""
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, PageScreen | Box):
-                screen.redraw()
-            if isinstance(screen, PageScreen):
-                break
+        redraw_seen(self.screen_stack)
 
     def action_detach(self) -> None:
         """Leave."""

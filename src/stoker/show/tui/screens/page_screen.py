@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.events import Click, Key, MouseScrollDown, MouseScrollUp
@@ -19,7 +19,7 @@ from stoker.show.tui.input import actions
 from stoker.show.tui.pages.lines import GAP, Line, Part, aimed, elide_end, fit, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import matches, plain_name
-from stoker.show.tui.screens.boxes import WHEEL_ROWS
+from stoker.show.tui.screens.boxes import WHEEL_ROWS, Box
 from stoker.show.tui.screens.entry_line import EntryLine
 from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.screens.viewer import Viewer, viewer_of
@@ -209,3 +209,12 @@ class FilteredScreen(PageScreen):
         self.words = ""
         self.redraw()
         return had
+
+
+def redraw_seen(stack: Sequence[Screen[Any]]) -> None:
+    """Draw anew what can be seen of a stack of screens: the uppermost page, and the boxes over it."""
+    for screen in reversed(stack):
+        if isinstance(screen, PageScreen | Box):
+            screen.redraw()
+        if isinstance(screen, PageScreen):
+            break
