@@ -22,6 +22,7 @@ NVCC = (
     ("line", "task"),
     [
         (f"{GCC} -dumpbase foo.cpp -dumpbase-ext .cpp -O2 -o /tmp/ccXy.s", "foo.cpp"),
+        (f"{GCC} -dumpdir obj/ -dumpbase foo.cpp.cpp -dumpbase-ext .cpp -O2 -o /tmp/ccXy.s", "foo.cpp"),
         ("as --64 -o CMakeFiles/t.dir/foo.cpp.o /tmp/ccXy.s", "foo.cpp.o"),
         (CICC, "compute_90a fmha.cu"),
         ("ptxas -arch=sm_90a -m64 /tmp/tmpxft_1/fmha.ptx -o /tmp/tmpxft_1/fmha.cubin", "sm_90a fmha.cubin"),

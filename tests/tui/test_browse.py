@@ -207,6 +207,30 @@ async def test_a_mark_goes_to_the_other_side_and_away() -> None:
             assert listing(app).marks == marks
 
 
+async def test_what_did_not_end_well_is_refused_when_it_is_marked() -> None:
+    async with browsing(FakeLibrary(), "down", "space") as (app, pilot):
+        assert not listing(app).marks
+        assert "0006 is running: only builds that ended well can be compared" in text_of(app)
+        await pilot.press("up", "space")
+        await settle(pilot)
+        assert "0007 cannot be read: only builds" in text_of(app)
+        await pilot.press("end", "space", "home", "down", "c")
+        await read(app, pilot)
+        assert showing(app, HistoryScreen), "nor is it compared as the second one"
+
+
+async def test_in_all_folders_each_build_has_its_name() -> None:
+    async with browsing(FakeLibrary(), "a") as (app, _pilot):
+        assert "pytorch: ninja" in text_of(app).splitlines()[4]
+
+
+async def test_trends_have_a_column_where_there_are_any() -> None:
+    async with browsing(FakeLibrary()) as (app, _pilot):
+        assert "trend" in text_of(app).splitlines()[1]
+    async with browsing(FakeLibrary(LINES[:1])) as (app, _pilot):
+        assert "trend" not in text_of(app).splitlines()[1]
+
+
 async def test_without_two_builds_it_says_how_to_mark_them() -> None:
     async with browsing(FakeLibrary(), "c") as (app, _pilot):
         assert any("mark two builds" in note.message for note in app._notifications)

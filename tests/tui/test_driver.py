@@ -11,7 +11,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import CursorPosition
 
 from stoker.show.tui.terminal import driver as driver_module
-from stoker.show.tui.terminal.driver import SWITCH, CellDriver, driver_class
+from stoker.show.tui.terminal.driver import SWITCH, CellDriver, driver_class, repaint
 
 FRAME = "\x1b[?2026h\x1b[1;1H\x1b[31mone {}\x1b[0m\x1b[?2026l"
 
@@ -110,6 +110,20 @@ async def test_modes_pass_through_at_once(written: list[str]) -> None:
     driver.write(FRAME.format(1))
     driver.write("\x1b[?25l")
     assert written[-1] == "\x1b[?25l"
+
+
+async def test_a_repaint_writes_what_is_shown_already(written: list[str]) -> None:
+    driver = make()
+    driver.write(FRAME.format(1))
+    driver.process_message(CursorPosition(0, 0))
+    await asyncio.sleep(0)
+    sent = len(written)
+    assert repaint(driver)
+    assert "one 1" in "".join(written[sent:])
+
+
+async def test_another_driver_has_nothing_to_repaint() -> None:
+    assert not repaint(None)
 
 
 async def test_a_resize_begins_a_new_picture(written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

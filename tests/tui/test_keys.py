@@ -97,7 +97,30 @@ async def test_a_burst_of_letters_answers_no_question(monkeypatch: pytest.Monkey
     source = live()
     async with shown(source, "s", "k", "y") as (app, _pilot):
         assert isinstance(app.screen, StopBox)
+        assert "too quick after the last key: press it once more" in text_of(app)
     assert source.commands == []
+
+
+async def test_esc_on_the_end_says_how_to_leave_and_keeps_it() -> None:
+    async with shown(FakeSource(builds.done().state, "ended"), "escape") as (app, _pilot):
+        assert screen_of(app) is EndScreen
+        assert "the build has ended; q leaves" in text_of(app)
+
+
+async def test_a_message_takes_the_last_line_and_hides_no_row() -> None:
+    async with shown(live()) as (app, pilot):
+        before = text_of(app).splitlines()
+        for key in ("r", "c", "r"):
+            await pilot.press(key)
+            await settle(pilot)
+        after = text_of(app).splitlines()
+        assert after[:-1] == before[:-1]
+        assert "r (remedy): the build has not ended" in after[-1]
+
+
+async def test_before_anything_is_known_a_build_has_no_name() -> None:
+    async with shown(FakeSource(BuildState())) as (app, _pilot):
+        assert "build" not in text_of(app).splitlines()[0]
 
 
 async def test_a_tick_before_a_box_has_its_page_does_no_harm() -> None:
@@ -126,7 +149,7 @@ async def test_a_read_only_viewer_is_offered_no_stop() -> None:
     source = live(read_only=True)
     async with shown(source, "s") as (app, pilot):
         assert isinstance(app.screen, DashboardScreen)
-        assert "stop" not in text_of(app).splitlines()[-1]
+        assert " s stop" not in text_of(app)
         assert "read-only" in text_of(app)
         await pilot.press("ctrl+c")
     assert app.return_value is None
@@ -271,7 +294,7 @@ async def test_a_replay_is_steered_and_never_stopped() -> None:
     source = live(link="replay")
     async with shown(source, "space", "left", "right", "plus", "minus", "s") as (app, _pilot):
         assert isinstance(app.screen, DashboardScreen)
-        assert "stop" not in text_of(app).splitlines()[-1]
+        assert " s stop" not in text_of(app)
     assert source.commands == [
         ("replay_pause", {}),
         ("replay_seek", {"seconds": -10.0, "relative": True}),

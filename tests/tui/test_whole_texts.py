@@ -17,7 +17,7 @@ from .pictures import text_of
 async def test_what_to_do_next_is_whole_at_the_end() -> None:
     async with shown(FakeSource(builds.failed().state, "ended")) as (app, _pilot):
         text = text_of(app)
-        assert "f what failed, o its output, t how it went, d why\n" in text
+        assert "f failures, o output, t how it went, d decisions\n" in text
         assert "from a shell: stoker run --resume b1\n" in text
 
 
@@ -35,6 +35,41 @@ async def test_all_that_is_said_of_a_cause_can_be_scrolled_to() -> None:
         await settle(pilot)
         assert "FAILED" not in text_of(app)
         assert "its output" in text_of(app)
+
+
+async def test_a_failure_whose_second_error_is_cut_says_so_and_shows_it() -> None:
+    excerpt = (*(f"line {n}" for n in range(40)), "b.cpp:9:1: error: the second one")
+    story = builds.running(0).add(3724, ev.FailureFound("b.o", "c++ -c b.cpp", 1, excerpt, 1, 2))
+    async with shown(FakeSource(story.state), "f") as (app, pilot):
+        assert "pgdn: more of this" in text_of(app)
+        for _ in range(6):
+            await pilot.press("pagedown")
+        await settle(pilot)
+        assert "the second one" in text_of(app)
+        assert "this is the end of it   pgup: back up" in text_of(app)
+
+
+async def test_a_timeline_without_room_says_how_much_it_needs() -> None:
+    async with shown(FakeSource(builds.running(12).state), "t", size=(40, 12)) as (app, _pilot):
+        text = " ".join(text_of(app).split())
+        assert "too small for the timeline, which needs 20x13" in text
+        assert "needs a few seconds" not in text
+
+
+async def test_who_runs_alone_is_undone_with_a_key_in_any_width() -> None:
+    for size in ((60, 20), (80, 24), (120, 40)):
+        async with shown(FakeSource(builds.alone().state), size=size) as (app, _pilot):
+            assert "; a undoes it" in text_of(app)
+
+
+async def test_memory_that_was_never_measured_is_not_told_as_none() -> None:
+    story = builds.running(0).add(3724, *builds.jobs(1, 3724))
+    async with shown(FakeSource(story.state), "down", "enter") as (app, _pilot):
+        assert "not measured yet" in text_of(app)
+    short = builds.started().add(1, ev.BuildEnded("done", 0, ""))
+    async with shown(FakeSource(short.state, "ended")) as (app, _pilot):
+        assert "not measured: the build had ended before" in text_of(app)
+        assert "0 B by the build" not in text_of(app)
 
 
 async def test_around_a_cause_stand_the_lines_of_its_own_job() -> None:

@@ -14,7 +14,7 @@ def figure_text(figure: str, value: float | None) -> str:
     if value is None:
         return "-"
     if figure == "peak_bytes":
-        return format_bytes(value)
+        return format_bytes(value) if value else "-"
     if figure.endswith("seconds"):
         return _span(value)
     return f"{value:.0f}" if value == round(value) else f"{value:.1f}"

@@ -47,12 +47,18 @@ def _archs(args: Sequence[str]) -> list[str]:
     return [*chips[:MOST_ARCHS], *([f"+{len(chips) - MOST_ARCHS}"] if len(chips) > MOST_ARCHS else [])]
 
 
+def _without_twice(name: str) -> str:
+    """The name without its last ending, if it has that twice: gcc hands on `a.cpp.cpp` where `a.cpp.o` is made."""
+    stem, ending = os.path.splitext(name)
+    return stem if ending and stem.endswith(ending) else name
+
+
 def _file(argv: Sequence[str]) -> str:
     """The name of the source, else of what is made, else of what is read; empty where no argument is a file."""
     args = argv[1:]
     for option, value in pairwise(args):
         if option in _NAMED_SOURCE and value.endswith(SOURCES):
-            return os.path.basename(value)
+            return _without_twice(os.path.basename(value))
     files = [arg for arg in args if not arg.startswith("-")]
     source = next((arg for arg in reversed(files) if arg.endswith(SOURCES)), "")
     made = next((value for option, value in pairwise(args) if option in ("-o", "--output-file")), "")

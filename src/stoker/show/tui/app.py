@@ -34,6 +34,7 @@ from stoker.show.tui.screens.output_screen import OutputScreen
 from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
+from stoker.show.tui.terminal.theming import MESSAGE_CSS
 from stoker.show.update_source import GoOn, UpdateSource
 
 HANG_UP = 129
@@ -67,13 +68,15 @@ class StokerApp(ControlApp):
 
     TITLE = "stoker"
     COMMAND_PALETTE_BINDING = "f24"  # the real key is in the action table; Textual insists on one of its own
-    CSS = """
+    CSS = (
+        """
     PageScreen { background: $background; color: $foreground; }
-    Toast { background: $surface; color: $foreground; }
     CommandPalette { background: transparent; }
     CommandPalette SearchIcon { display: none; }
     CommandPalette LoadingIndicator { display: none; }
     """
+        + MESSAGE_CSS
+    )
 
     def __init__(
         self,
@@ -224,7 +227,12 @@ class StokerApp(ControlApp):
     async def action_back(self) -> None:
         """Undo the innermost thing: a search, a filter, the cursor, or the screen."""
         screen = self.screen
-        if isinstance(screen, PageScreen) and not screen.undo() and not isinstance(screen, DashboardScreen):
+        if isinstance(screen, EndScreen) and self.newest.state.over:
+            # Not out of the screens: a slow line delivers an arrow key as Esc and letters.
+            self.inform(
+                f"the build has ended; {self.moment.key('detach')} leaves, {self.moment.key('help')} shows all keys"
+            )
+        elif isinstance(screen, PageScreen) and not screen.undo() and not isinstance(screen, DashboardScreen):
             self.pop_screen()
             self._turn_to_end()
 

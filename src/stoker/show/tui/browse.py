@@ -21,9 +21,9 @@ from stoker.show.tui.input import actions
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.browse_screens import CompareScreen, HistoryScreen, SummaryScreen
 from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
-from stoker.show.tui.terminal.driver import driver_class
+from stoker.show.tui.terminal.driver import driver_class, repaint
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
-from stoker.show.tui.terminal.theming import Palette, textual_theme
+from stoker.show.tui.terminal.theming import MESSAGE_CSS, Palette, textual_theme
 
 T = TypeVar("T")
 
@@ -39,10 +39,12 @@ FETCH, LOOK = "fetch", "look"
 class BrowseApp(App[str], inherit_bindings=False):
     """The list of builds, or one comparison; returns the build whose own screens are wanted, None if one left."""
 
-    CSS = """
+    CSS = (
+        """
     PageScreen { background: $background; color: $foreground; }
-    Toast { background: $surface; color: $foreground; }
     """
+        + MESSAGE_CSS
+    )
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = actions.bindings_of(*actions.BROWSE_SHARED)
     TITLE = "stoker"
@@ -209,7 +211,9 @@ class BrowseApp(App[str], inherit_bindings=False):
         return "this folder" if action.id == "build.everywhere" and self._list.everywhere else action.footer
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short message in the corner; never markup."""
+        """A short message at the bottom, in place of the one before; errors stay; never markup."""
+        if severity != "error":
+            self.clear_notifications()
         self.notify(clean(text, 300), severity=severity, markup=False)
 
     # -- frames and keys -----------------------------------------------------------------------------------------
@@ -230,6 +234,11 @@ class BrowseApp(App[str], inherit_bindings=False):
     def action_interrupt(self) -> None:
         """Ctrl-C leaves, too: there is nothing to stop."""
         self.exit(None)
+
+    def action_repaint(self) -> None:
+        """Draw all cells anew."""
+        if not repaint(self._driver):
+            self.screen.refresh(layout=True)
 
     def action_help(self) -> None:
         """All keys."""

@@ -25,7 +25,7 @@ from stoker.show.tui.input.palette import Commands, PaletteCommand
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import Answer, KillBox, ResumeBox, StopBox
-from stoker.show.tui.terminal.driver import driver_class
+from stoker.show.tui.terminal.driver import driver_class, repaint
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 from stoker.show.update_source import GoOn, UpdateSource
 
@@ -167,6 +167,11 @@ class ControlApp(App[int], inherit_bindings=False):
         """All keys."""
         self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
 
+    def action_repaint(self) -> None:
+        """Draw all cells anew."""
+        if not repaint(self._driver):
+            self.screen.refresh(layout=True)
+
     def action_palette(self) -> None:
         """Textual's command palette over our table."""
         self.action_command_palette()
@@ -256,7 +261,7 @@ class ControlApp(App[int], inherit_bindings=False):
 
     def action_go_on(self) -> None:
         """Ask whether to resume as it was."""
-        self._ask_to_go_on("run the same command again, from the step that failed", remedy=False)
+        self._ask_to_go_on("run the same command again, from the step where it ended", remedy=False)
 
     def _ask_to_go_on(self, what: str, *, remedy: bool) -> None:
         async def answered(answer: Answer | None) -> None:
@@ -335,5 +340,7 @@ class ControlApp(App[int], inherit_bindings=False):
         """Draw what is known."""
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short message in the corner; never markup."""
+        """A short message at the bottom, in place of the one before; errors stay; never markup."""
+        if severity != "error":
+            self.clear_notifications()
         self.notify(clean(text, 300), severity=severity, markup=False)

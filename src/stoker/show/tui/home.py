@@ -18,7 +18,7 @@ from stoker.config.themes import Theme
 from stoker.model.text import clean
 from stoker.show.tui.pages.names import matches
 from stoker.show.tui.screens.entry_line import EntryLine
-from stoker.show.tui.terminal.driver import driver_class
+from stoker.show.tui.terminal.driver import driver_class, repaint
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 
 REFRESH_SECONDS = 2.0
@@ -62,6 +62,7 @@ class HomeApp(App[str]):
         Binding("slash", "filter", "filter"),
         Binding("q", "quit", "leave; builds go on"),
         Binding("escape", "back", show=False),
+        Binding("ctrl+l", "repaint", show=False, priority=True),
     ]
 
     def __init__(
@@ -129,6 +130,11 @@ class HomeApp(App[str]):
     def _inked(self, row: HomeRow) -> list[Text]:
         ink = Style(color=self._palette.style(row.ink).color)
         return [Text(cell, ink if at == STATE else "", no_wrap=True) for at, cell in enumerate(row.cells)]
+
+    def action_repaint(self) -> None:
+        """Draw all cells anew."""
+        if not repaint(self._driver):
+            self.screen.refresh(layout=True)
 
     def action_filter(self) -> None:
         """Take words."""

@@ -53,7 +53,14 @@ class KeyAction:
 TABLE: tuple[KeyAction, ...] = (
     KeyAction("detach", "app", "q", "Leave this screen; the build continues", "leave"),
     KeyAction("remedy", "app", "r", "Apply the safe remedy and resume (asks first)", "remedy", needs="going-on"),
-    KeyAction("go-on", "app", "c", "Resume the failed build as it was (asks first)", "resume", needs="going-on"),
+    KeyAction(
+        "go-on",
+        "app",
+        "c",
+        "Resume the build as it was (asks first)",
+        "resume",
+        needs="going-on",
+    ),
     KeyAction(
         "level-up",
         "app",
@@ -100,6 +107,7 @@ TABLE: tuple[KeyAction, ...] = (
     ),
     KeyAction("faster", "app", "plus", "Replay at twice the speed", needs="replay", call="change_speed(2.0)"),
     KeyAction("suspend-process", "app", "ctrl+z", "Back to the shell for a while (fg returns)", palette=False),
+    KeyAction("repaint", "app", "ctrl+l", "Draw the whole screen again", palette=False),
     KeyAction("help", "app", "question_mark", "All keys", "help"),
     KeyAction("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
     KeyAction("back", "app", "escape", "Back to the screen before", palette=False),
@@ -186,7 +194,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("verdict.filter", "verification", "slash", "Only rows with some words", "filter", call="filter"),
     KeyAction("verdict.page-down", "verification", "pagedown", "Ten rows down", palette=False, call="move(10)"),
     KeyAction("verdict.page-up", "verification", "pageup", "Ten rows up", palette=False, call="move(-10)"),
-    KeyAction("build.brief", "history", "enter", "The chosen build in brief", "brief"),
+    KeyAction("build.brief", "history", "enter", "A summary of the chosen build", "summary"),
     KeyAction("build.mark", "history", "space", "Mark it for a comparison: as A, then as B; again: not", "mark"),
     KeyAction("build.compare", "history", "c", "Compare the builds marked A with those marked B", "compare"),
     KeyAction("build.open", "history", "o", "Its screens: output, timeline, decisions", "open"),
@@ -254,18 +262,21 @@ SCOPE_TITLES: Mapping[Scope, str] = {
 
 BROWSE_TITLES: Mapping[Scope, str] = {
     "history": "list of builds",
-    "summary": "a build in brief",
+    "summary": "summary of a build",
     "compare": "comparison",
 }
 """The screens over recorded builds, where of what can be done everywhere only BROWSE_SHARED can."""
 
-BROWSE_SHARED = ("detach", "interrupt", "suspend-process", "help", "back")
+BROWSE_SHARED = ("detach", "interrupt", "suspend-process", "repaint", "help", "back")
+
+OVER_BOXES = ("interrupt", "repaint")
+"""What can be done while a box is open, too."""
 
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
     "greater_than_sign": ">", "less_than_sign": "<",
     "escape": "esc",
-    "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+p": "^p", "ctrl+z": "^z",
+    "pagedown": "pgdn", "pageup": "pgup", "ctrl+c": "^c", "ctrl+l": "^l", "ctrl+p": "^p", "ctrl+z": "^z",
 }  # fmt: skip
 
 
@@ -277,7 +288,7 @@ def bindings(scope: Scope) -> list[BindingType]:
 def bindings_of(*names: str) -> list[BindingType]:
     """The bindings of these actions."""
     return [
-        Binding(a.keys, a.calls, a.help, id=a.id, show=False, priority=a.id == "interrupt")
+        Binding(a.keys, a.calls, a.help, id=a.id, show=False, priority=a.id in OVER_BOXES)
         for a in (BY_ID[name] for name in names)
     ]
 

@@ -40,7 +40,7 @@ _RANKS: dict[Verdict, int] = {"worse": 0, "better": 1, "unknown": 2, "same": 3}
 DETAIL_LINES = 4
 """Lines about the chosen job: a rule, and its runs by CPU time, memory and time."""
 
-ONE_RUN = "one run of a side shows no noise, so nothing is judged; more: A1,A2 B1,B2"
+ONE_RUN = "a side has one run: a change may be chance; compare several: A1,A2 B1,B2"
 
 
 @dataclass(frozen=True, slots=True)

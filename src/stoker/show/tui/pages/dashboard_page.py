@@ -5,6 +5,8 @@ Unaware of Textual; the last line of each page is left to the footer.
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -33,7 +35,7 @@ WIDE = 160
 
 SIDE_WIDTH = 64
 MAX_BANNERS = 2
-ALONE_NAME = 28
+LEAST_ALONE_NAME, ALONE_NAME = 12, 28
 """Lines of what must not be missed, and cells of a job's name in one of them."""
 
 LEAST_FINISHED = 3
@@ -130,7 +132,7 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         texts.append((g.warn, f"frozen: nothing runs; what was started keeps its memory ({held})", "warn"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
         texts.append((g.warn, meters.UNGUARDED, "warn"))
-    if alone := _alone_text(m, g):
+    if alone := _alone_text(m, width - 2, g):
         texts.append((g.warn, alone, "warn"))
     if killed := killed_text.outlook_text(state):
         texts.append((g.killed, killed, "killed"))
@@ -140,19 +142,19 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     ]
 
 
-def _alone_text(m: Moment, g: Glyphs) -> str:
+def _alone_text(m: Moment, width: int, g: Glyphs) -> str:
     """Which job runs alone, who said so, and how the others may go on."""
     job = soloist(m.state)
     if job is None:
         return ""
-    name = elide_path(plain_name(job.output) or f"pid {job.pid}", ALONE_NAME, g.ellipsis)
     others = len(m.state.jobs) - 1
     runs = "is to run alone" if job.state == "on_deck" else "runs alone"
     wait = f"{others} wait{'s' if others == 1 else ''}" if others else "nothing waits"
-    if not job.alone_by:
-        return f"{name} {runs}, since it was killed beside others; {wait}"
-    undo = f"; to undo: {m.key('job.alone')} on it, or {m.key('level-auto')}" if not m.read_only else ""
-    return f"{name} {runs} ({clean(job.alone_by, 20)}); {wait}{undo}"
+    undo = f"; {m.key('level-auto')} undoes it" if job.alone_by and not m.read_only else ""
+    who = f" ({clean(job.alone_by, 20)})" if job.alone_by else ", since it was killed beside others"
+    rest = f" {runs}{who}; {wait}{undo}"
+    room = max(LEAST_ALONE_NAME, min(ALONE_NAME, width - cell_len(rest)))
+    return elide_path(plain_name(job.output) or f"pid {job.pid}", room, g.ellipsis) + rest
 
 
 def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:

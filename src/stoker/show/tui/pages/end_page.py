@@ -104,10 +104,10 @@ def _next(m: Moment) -> list[tuple[str, str]]:
     """What a person may do now, by key and by command."""
     name = clean(m.state.id)
     failed = bool(m.state.failures or m.state.killed or m.state.diagnosis)
-    keys = f"{m.key('output')} its output, {m.key('timeline')} how it went, {m.key('decisions')} why"
+    keys = f"{m.key('output')} output, {m.key('timeline')} how it went, {m.key('decisions')} decisions"
     if m.state.outcome == "done":
         return [("next", keys), ("", f"from a shell: stoker report {name}")]
-    first = f"{m.key('failures')} what failed, " if failed else ""
+    first = f"{m.key('failures')} failures, " if failed else ""
     return [("next", f"{first}{keys}"), ("", f"from a shell: stoker run --resume {name}")]
 
 

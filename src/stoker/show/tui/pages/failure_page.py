@@ -166,6 +166,6 @@ def _keys(diagnosis: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) ->
         label = remedy or "safe"
         lines += [(Part(pad(label if not n else "", LABEL), "accent bold"), Part(w)) for n, w in enumerate(words)]
     if go_on:
-        words_on = "resume as it was: the same command, from the step that failed"
+        words_on = "resume as it was: the same command, from the step where it ended"
         lines.append((Part(pad(go_on, LABEL), "accent bold"), Part(elide_end(words_on, width - LABEL, g.ellipsis))))
     return lines

@@ -46,7 +46,8 @@ def title(m: Moment, width: int, g: Glyphs) -> Line:
     right += [*_phase(m, g), GAP]
     right.append(Part(format_duration(m.elapsed), "text bold"))
     room = max(0, width - width_of(right) - 2)
-    name = elide_end(clean(state.name) or "build", max(8, room // 2), g.ellipsis)
+    unnamed = "build" if state.seq else g.ellipsis
+    name = elide_end(clean(state.name) or unnamed, max(8, room // 2), g.ellipsis)
     command_room = room - cell_len(name) - 2
     left = [Part(name, "accent bold"), GAP]
     if command_room >= 10:

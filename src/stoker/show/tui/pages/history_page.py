@@ -87,9 +87,10 @@ def history(
     room = max(1, height - 2 - (DETAIL_LINES if details else 0))
     first = max(0, min(view.chosen - room // 2, len(shown) - room))
     seen = f" ({first + 1}{g.en_dash}{first + room})" if len(shown) > room else ""
-    lines = [_title(len(every), view, width, g, seen), _heads(view, width, g)]
+    columns = _columns(shown, width)
+    lines = [_title(len(every), view, width, g, seen), _heads(view, columns, width, g)]
     for at, line in enumerate(shown[first : first + room], first):
-        lines.append(aimed(_row(line, view, width, g, chosen=at == view.chosen), f"row:{at}"))
+        lines.append(aimed(_row(line, view, columns, width, g, chosen=at == view.chosen), f"row:{at}"))
     lines += [BLANK] * (room - (len(lines) - 2))
     return [*lines, *_details(shown[view.chosen], every, width, g)] if details else lines
 
@@ -122,32 +123,39 @@ _HITS_FROM = 100
 """Screen width from which there is room for cache hits."""
 
 
-def _columns(width: int) -> tuple[tuple[str, int], ...]:
-    return (*_FIGURES, ("hits", 5)) if width >= _HITS_FROM else _FIGURES
+def _columns(shown: Sequence[TrendLine], width: int) -> tuple[tuple[str, int], ...]:
+    """The columns of figures; that of trends only where a build has one: it takes like builds before."""
+    trends = any(line.share is not None for line in shown)
+    figures = tuple(column for column in _FIGURES if trends or column[0] != "trend")
+    return (*figures, ("hits", 5)) if width >= _HITS_FROM else figures
 
 
-def _heads(view: HistoryView, width: int, g: Glyphs) -> Line:
+def _heads(view: HistoryView, columns: tuple[tuple[str, int], ...], width: int, g: Glyphs) -> Line:
     def head(title: str) -> str:
         return title + (g.sorted_by if title == view.order else "")
 
-    figures = "".join(" " + pad(head(title), size, right=True) for title, size in _columns(width))
+    figures = "".join(" " + pad(head(title), size, right=True) for title, size in columns)
     began = f"    {pad(head('began'), _BEGAN)} {pad('ID', _ID)}"
-    return fit((Part(f"{began}{figures}  {pad('outcome', _OUTCOME)} command", "text_dim"),), width)
+    what = "command" if view.folder else "name: command"
+    return fit((Part(f"{began}{figures}  {pad('outcome', _OUTCOME)} {what}", "text_dim"),), width)
 
 
-def _row(line: TrendLine, view: HistoryView, width: int, g: Glyphs, *, chosen: bool) -> Line:
+def _row(
+    line: TrendLine, view: HistoryView, columns: tuple[tuple[str, int], ...], width: int, g: Glyphs, *, chosen: bool
+) -> Line:
     mark = view.marks.get(line.id, "")
     parts = [
         Part(f"{g.pointer if chosen else ' '} ", "accent"),
         Part(f"{mark or ' '} ", "person bold"),
         Part(f"{_when(line.started)} {pad(clean(line.short_id), _ID)}", "text_dim"),
     ]
-    for title, size in _columns(width):
+    for title, size in columns:
         text, ink = _figure(line, title, g)
         parts.append(Part(" " + pad(text, size, right=True), ink))
     parts += [GAP, Part(pad(clean(line.outcome), _OUTCOME), INKS.get(line.outcome, "accent")), Part(" ")]
     room = max(0, width - width_of(parts))
-    command = elide_end(clean(" ".join(line.command), 300), room, g.ellipsis)
+    whose = "" if view.folder else f"{clean(line.name, 60)}: "
+    command = elide_end(whose + clean(" ".join(line.command), 300), room, g.ellipsis)
     parts.append(Part(pad(command, room), "text_dim"))
     if chosen:
         parts = [part._replace(ink="cursor_text on cursor") for part in parts]
@@ -194,7 +202,7 @@ def _details(line: TrendLine, every: Sequence[TrendLine], width: int, g: Glyphs)
     columns = max(4, min(40, width - 9 - 40))
     lines.append(_course("time", [one.seconds for one in like], _beside(line, like), like.index(line), columns, g))
     peaks = [float(one.peak or 0) for one in like]
-    most = g.ellipsis if line.peak is None else format_bytes(line.peak)
+    most = g.ellipsis if line.peak is None else format_bytes(line.peak) if line.peak else "not measured"
     lines.append(_course("memory", peaks, most, like.index(line), columns, g))
     return lines
 

@@ -73,6 +73,8 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[s
 
 def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
     """What a job that was let go holds and uses, now and over its life."""
+    if not (job.rss or job.peak_rss):
+        return [("memory", "not measured yet")]
     return [
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
         *_over_time(job.course.rss, job.expected or 0, g),

@@ -100,7 +100,9 @@ def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> 
     frozen = sum(job.state == "frozen" for job in jobs)
     title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
     seen = min(shown, started - first)
-    return title if seen == started or seen <= 0 else f"{title} ({first + 1}{g.en_dash}{first + seen})"
+    if seen == started or seen <= 0:
+        return title
+    return f"{title}, " + (f"row {first + 1}" if seen == 1 else f"rows {first + 1}{g.en_dash}{first + seen}")
 
 
 def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line]:

@@ -93,6 +93,8 @@ def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
 def most_memory(state: BuildState) -> str:
     """The peaks of the memory."""
     memory = state.memory
+    if not memory.used_peak:
+        return "not measured: the build had ended before"
     return f"at most {format_bytes(memory.build_peak)} by the build, {format_bytes(memory.used_peak)} in all"
 
 

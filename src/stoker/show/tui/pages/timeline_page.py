@@ -15,7 +15,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, width_of
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -23,8 +23,8 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 MOST_ZOOM = 8
 """How often the span may be halved."""
 
-LEAST_COLUMNS = 10
-"""Columns below which there is nothing to see."""
+LEAST_COLUMNS, LEAST_HEIGHT = 10, 12
+"""Columns of the charts, and lines of the page, below which there is nothing to see."""
 
 DETAIL_ROWS, DECISION_ROWS = 5, 2
 """Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided on two."""
@@ -82,8 +82,11 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     state = m.state
     lines = [header.title(m, width, g), BLANK] if height >= 18 else [header.title(m, width, g)]
     points, columns = state.timeline.points, width - AXIS_WIDTH
-    if len(points) < 2 or columns < LEAST_COLUMNS or height < 12:
-        return [*lines, (Part("The timeline needs a few seconds of measurements.", "text_dim"),)]
+    if columns < LEAST_COLUMNS or height < LEAST_HEIGHT:
+        least = f"{AXIS_WIDTH + LEAST_COLUMNS}x{LEAST_HEIGHT + 1}"
+        return [*lines, *_said(f"The terminal is too small for the timeline, which needs {least}.", width)]
+    if len(points) < 2:
+        return [*lines, *_said("The timeline needs a few seconds of measurements.", width)]
     start, end = span_of(state, view)
     detail = DETAIL_ROWS if view.at is not None and height >= 12 + DETAIL_ROWS else 0
     lines += _charts(m, columns, height - len(lines) - detail, g, (start, end))
@@ -97,6 +100,10 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     first = 3 if height >= 18 else 2
     lines[first:-1] = [_struck(line, column, g) for line in lines[first:-1]]
     return [*lines, *_moment_lines(state, view, (end - start) / columns, width, g)[:detail]]
+
+
+def _said(text: str, width: int) -> list[Line]:
+    return [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
 
 
 def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:

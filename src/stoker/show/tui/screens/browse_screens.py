@@ -87,7 +87,7 @@ class HistoryScreen(ListScreen):
     def action_build_mark(self) -> None:
         """Put the chosen build on a side: the first on A, others on B; again: on the other one, and then on none."""
         build = self.chosen_build
-        if not build:
+        if not build or (build not in self.marks and not self._may_be_compared(self._shown[self.chosen])):
             return
         others = {side for marked, side in self.marks.items() if marked != build}
         turn: tuple[Side | None, ...] = (None, "B", "A") if "A" in others else (None, "A", "B")
@@ -96,12 +96,21 @@ class HistoryScreen(ListScreen):
             self.marks[build] = side
         self.redraw()
 
+    def _may_be_compared(self, line: TrendLine) -> bool:
+        """Whether a build ended well; else say why it cannot be compared: what failed took less of everything."""
+        if line.outcome != "done":
+            outcome = "cannot be read" if line.fault else f"is {line.outcome}"
+            self.viewer.inform(f"{line.short_id} {outcome}: only builds that ended well can be compared")
+        return line.outcome == "done"
+
     def action_build_compare(self) -> None:
         """Compare what is marked A with what is marked B, or with the chosen build where nothing is marked B."""
         sides = {side: [line.id for line in self.found.lines if self.marks.get(line.id) == side] for side in ("A", "B")}
         after = sides["B"] or [self.chosen_build]
         if not sides["A"] or after == sides["A"] or not all(after):
             self.viewer.inform("mark two builds first, with space: one as A, one as B")
+            return
+        if not sides["B"] and not self._may_be_compared(self._shown[self.chosen]):
             return
         self.browser.show_comparison(sides["A"], after)
 

@@ -40,6 +40,10 @@ MAX_UNHEARD = 10
 """Failed jobs that are named before the output shows them: it takes a while until nothing more begins."""
 
 
+LEAST_SCROLLED = 4
+"""Lines from which one is spent on whether there is more."""
+
+
 class FailuresScreen(ListScreen):
     """The failures of this build."""
 
@@ -64,14 +68,27 @@ class FailuresScreen(ListScreen):
         return [*lines, *self._window(items[self.chosen], width, height - len(lines))]
 
     def _window(self, picked: Item, width: int, rows: int) -> list[Line]:
-        """All about the chosen one that fits into `rows`; or all there is from the line on that was scrolled to."""
-        if not self._down:
-            return self._about(picked, width, rows)
+        """All about the chosen one that fits into `rows`; or all there is from the line on that was scrolled to.
+
+        Whether there is more stands in the last line: what is cut would pass for all there is.
+        """
         every = self._about(picked, width, EVERY_LINE)
         while every and not text_of(every[-1]).strip():
             every.pop()
-        self._down = max(0, min(self._down, len(every) - rows))
-        return every[self._down :][:rows]
+        if len(every) <= rows or rows < LEAST_SCROLLED:
+            self._down = 0
+            return self._about(picked, width, rows)
+        room = rows - 1
+        self._down = max(0, min(self._down, len(every) - room))
+        shown = every[self._down :][:room] if self._down else self._about(picked, width, room)
+        shown += [BLANK] * (room - len(shown))
+        return [*shown, self._more(below=self._down + room < len(every))]
+
+    def _more(self, *, below: bool) -> Line:
+        """Which keys show the rest."""
+        down, up = self.moment.key("failure.more"), self.moment.key("failure.less")
+        words = f"{down}: more of this" if below else "this is the end of it"
+        return (Part(f"{words}   {up}: back up" if self._down else words, "text_dim"),)
 
     def _about(self, picked: Item, width: int, rows: int) -> list[Line]:
         state, g = self.moment.state, self.glyphs

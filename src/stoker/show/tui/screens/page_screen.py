@@ -94,12 +94,15 @@ class PageScreen(Screen[None]):
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
         shown = sorted((a for a in shown if a.id != self.SCOPE), key=lambda a: a.id in LAST_IN_FOOTER)
         last = [self._key(actions.BY_ID[name]) for name in ALWAYS if actions.BY_ID[name] in shown]
-        rest = [self._key(a) for a in shown if a.id not in ALWAYS]
+        rest = [(a, self._key(a)) for a in shown if a.id not in ALWAYS]
         parts: list[Part] = []
         room = width - sum(width_of(p) + 2 for p in last)
-        for piece in rest:
-            if width_of(parts) + width_of(piece) + 2 <= room:
+        left_out = False
+        for action, piece in rest:
+            if width_of(parts) + width_of(piece) + 2 <= room and not (left_out and action.id in LAST_IN_FOOTER):
                 parts += [*piece, GAP]
+            else:
+                left_out = True
         for piece in last:
             parts += [*piece, GAP]
         return fit(parts, width)

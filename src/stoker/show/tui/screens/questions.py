@@ -38,6 +38,7 @@ class Question(Box[Answer]):
         super().__init__(title, lines)
         self._last_key = time.monotonic()
         self._silence = 0.0
+        self._too_quick = False
 
     def on_key(self, event: Key) -> None:
         """Note how long it was silent before this key, by when keys arrived; an answer is carried out after this."""
@@ -47,6 +48,13 @@ class Question(Box[Answer]):
         """Close with an answer, unless it came in a burst."""
         if self._silence >= self.deaf_seconds:
             self.dismiss(answer)
+        else:
+            self._too_quick = True
+            self.redraw()
+
+    def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
+        """Why an answer was not taken."""
+        return "too quick after the last key: press it once more" if self._too_quick else ""
 
 
 class StopBox(Question):

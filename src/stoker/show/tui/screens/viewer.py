@@ -68,7 +68,7 @@ class Viewer(Protocol):
         """Open the output at a byte offset."""
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """Show a short message in the corner."""
+        """Show a short message at the bottom."""
 
 
 def viewer_of(app: App[Any]) -> Viewer:

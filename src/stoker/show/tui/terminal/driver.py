@@ -36,6 +36,10 @@ LAST_ANSWER_TIMEOUT = 0.5
 """Seconds to wait at the end for an answer still on its way: it would otherwise be typed into the shell."""
 
 
+_SANE = "\x0f\x1b(B\x1b[r\x1b[?25l"
+"""What another program may have changed beside cells: the characters' set, what scrolls, whether a cursor is shown."""
+
+
 class CellDriver(LinuxDriver):
     """LinuxDriver behind a model of the terminal's cells."""
 
@@ -83,6 +87,13 @@ class CellDriver(LinuxDriver):
         if self._waiting is None:
             self._send()
 
+    def repaint(self) -> None:
+        """Write every cell again: somebody else may have written to the terminal."""
+        super().write(_SANE)
+        self._cells.forget()
+        if self._waiting is None:
+            self._send()
+
     def _send(self) -> None:
         difference = self._cells.difference()
         if not difference:
@@ -126,6 +137,14 @@ class CellDriver(LinuxDriver):
             self._waiting = None
             self._answered.wait(LAST_ANSWER_TIMEOUT)
         super().disable_input()
+
+
+def repaint(driver: Driver | None) -> bool:
+    """Write every cell again; False if the driver has no cells, and the app has to draw."""
+    if isinstance(driver, CellDriver):
+        driver.repaint()
+        return True
+    return False
 
 
 def driver_class(*, ascii_only: bool) -> type[Driver] | None:

@@ -117,3 +117,10 @@ def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> Textua
 def css_colour(name: str) -> str:
     """A theme's colour as Textual's CSS takes it."""
     return name if name.startswith(("#", "ansi_")) else f"ansi_{name}"
+
+
+MESSAGE_CSS = """
+ToastRack { margin-bottom: 0; overflow-y: hidden; }
+Toast { width: 100%; max-width: 100%; margin: 0; padding: 0 1; background: $surface; color: $foreground; }
+"""
+"""Messages stand over the footer, one line each where they fit: in a corner they would hide what they are about."""
