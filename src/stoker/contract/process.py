@@ -29,8 +29,19 @@ def stat_fields(pid: int) -> list[bytes]:
 
 def start_ticks(pid: int) -> int | None:
     """Return when the process started, in clock ticks since boot; None if it is gone or a zombie."""
+    fields = _living_fields(pid)
+    return int(fields[19]) if fields else None
+
+
+def state_of(key: Key) -> str:
+    """Return the state of that very process, a letter as in proc(5); empty if it is gone or a zombie."""
+    fields = _living_fields(key[0])
+    return fields[0].decode() if fields and int(fields[19]) == key[1] else ""
+
+
+def _living_fields(pid: int) -> list[bytes]:
     fields = stat_fields(pid)
-    return int(fields[19]) if fields and fields[0] not in (b"Z", b"X") else None
+    return fields if fields and fields[0] not in (b"Z", b"X") else []
 
 
 def key_of(pid: int) -> Key:

@@ -98,6 +98,29 @@ class ExitRecord(NamedTuple):
     stopped: bool = False
 
 
+class HookFacts(NamedTuple):
+    """What a notify command finds in its environment, whoever calls it: an engine, or else the supervisor.
+
+    `state` is the build's phase, `exit_code` None while it runs, `folder` that of the command.
+    """
+
+    event: str
+    message: str
+    id: str
+    name: str
+    state: str
+    exit_code: int | None
+    seconds: float
+    folder: str
+    log: str
+    host: str
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that docs/settings.md lists."""
+        shown = self._replace(seconds=int(max(0.0, self.seconds)))
+        return {f"STOKER_{field.upper()}": "" if v is None else str(v) for field, v in shown._asdict().items()}
+
+
 class HookDocument(NamedTuple):
     """What a notify command reads on stdin where no engine lived to add the build's status."""
 

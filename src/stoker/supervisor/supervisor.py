@@ -31,7 +31,7 @@ from stoker.contract.reserved_file import withdraw, write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import ContractError, dump, load_or_none
-from stoker.contract.supervisor_files import ExitRecord, HookDocument, Run, SupervisorRecord
+from stoker.contract.supervisor_files import ExitRecord, HookDocument, HookFacts, Run, SupervisorRecord
 from stoker.supervisor import command
 from stoker.supervisor.engine_runner import EngineRunner
 from stoker.supervisor.standby import Note, SupervisorState, Will, stand_by
@@ -425,22 +425,15 @@ class Supervisor:
     def announce_end(self) -> None:
         """No engine could: call the person's notify command, and leave it to its own limit."""
         name = "".join(c if c.isprintable() else "?" for c in self.name)
-        facts = {
-            "STOKER_EVENT": "end",
-            "STOKER_MESSAGE": f"stoker: {name} ended with {self.exit_code}; no engine lived to say more",
-            "STOKER_ID": os.path.basename(self.folder),
-            "STOKER_NAME": name,
-            "STOKER_STATE": "stopped" if self.stop else "failed" if self.exit_code else "done",
-            "STOKER_EXIT_CODE": str(self.exit_code),
-            "STOKER_SECONDS": str(int(max(0.0, time.time() - self.started))),
-            "STOKER_FOLDER": self.cwd,
-            "STOKER_LOG": self.path("output.log"),
-            "STOKER_HOST": os.uname().nodename,
-        }
+        message = f"stoker: {name} ended with {self.exit_code}; no engine lived to say more"
+        state = "stopped" if self.stop else "failed" if self.exit_code else "done"
+        seconds, log, host = time.time() - self.started, self.path("output.log"), os.uname().nodename
+        build = os.path.basename(self.folder)
+        facts = HookFacts("end", message, build, name, state, self.exit_code, seconds, self.cwd, log, host)
         with contextlib.suppress(Exception):
             if self.notify and claim_end(self.folder):
-                document = dump(HookDocument("end", facts["STOKER_MESSAGE"]))
-                call_hook(self.notify, self.cwd, self.path("notify.log"), facts, document)
+                document = dump(HookDocument("end", message))
+                call_hook(self.notify, self.cwd, self.path("notify.log"), facts.environment(), document)
 
     def write_file(self, name: str, data: bytes, *, last: bool = False) -> bool:
         """Whole or not at all, and for the `last` time without room for the next one.

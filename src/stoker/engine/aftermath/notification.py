@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from stoker.act.notify_hook import call_hook, claim_end
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec
+from stoker.contract.supervisor_files import HookFacts
 from stoker.model import events as ev
 from stoker.model.occasions import Occasion, message_of, occasions_of
 from stoker.model.state import BuildState
@@ -52,7 +53,7 @@ class NotifyHook:
             facts = _facts(state, occasion, message, now)
             try:
                 log = str(self._paths.notify_log)
-                pid = call_hook(self._command, self._cwd, log, facts, json.dumps(document).encode())
+                pid = call_hook(self._command, self._cwd, log, facts.environment(), json.dumps(document).encode())
             except (OSError, ValueError) as err:
                 yield ev.HookEnded(occasion, None, 0.0)
                 yield ev.Noticed("warning", f"the notify command could not be started: {clean(str(err))}")
@@ -72,17 +73,9 @@ class NotifyHook:
                 yield ev.Noticed("warning", f"the notify command {how} ({occasion}); what it said: notify.log")
 
 
-def _facts(state: BuildState, occasion: Occasion, message: str, now: float) -> dict[str, str]:
-    """The variables that docs/settings.md lists."""
-    return {
-        "STOKER_EVENT": occasion,
-        "STOKER_MESSAGE": message,
-        "STOKER_ID": clean(state.id),
-        "STOKER_NAME": clean(state.name),
-        "STOKER_STATE": state.phase,
-        "STOKER_EXIT_CODE": "" if state.exit_code is None else str(state.exit_code),
-        "STOKER_SECONDS": str(int(max(0.0, (state.ended or now) - state.started))),
-        "STOKER_FOLDER": state.cwd,
-        "STOKER_LOG": state.log_path,
-        "STOKER_HOST": clean(state.host),
-    }
+def _facts(state: BuildState, occasion: Occasion, message: str, now: float) -> HookFacts:
+    seconds = (state.ended or now) - state.started
+    name, host = clean(state.name), clean(state.host)
+    return HookFacts(
+        occasion, message, clean(state.id), name, state.phase, state.exit_code, seconds, state.cwd, state.log_path, host
+    )

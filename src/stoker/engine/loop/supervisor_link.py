@@ -15,7 +15,7 @@ from stoker.act.handover import Handover
 from stoker.act.tree import signal_tree
 from stoker.act.watchdog_call import WatchdogCall
 from stoker.config.paths import BuildPaths
-from stoker.contract.process import Key, lives, stat_fields
+from stoker.contract.process import Key, lives, state_of
 from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load, load_or_none
 from stoker.contract.supervisor_files import Run, SupervisorRecord
@@ -105,8 +105,9 @@ class SupervisorLink:
         Without one a watchdog sees to it, from then on, that this engine is not the last.
         """
         before = self._acting
-        if before is not None and lives(before):
-            if stat_fields(before[0])[:1] == [b"T"]:
+        state = state_of(before) if before is not None else ""
+        if before is not None and state:
+            if state == "T":
                 signal_tree([before[0]], signal.SIGCONT)
             return False
         self._acting = self._record.acting_supervisor()
