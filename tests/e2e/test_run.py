@@ -249,3 +249,18 @@ def test_log_and_events_answer_live_and_afterwards(stoker: Stoker, project: Path
     assert [e["seq"] for e in followed] == [e["seq"] for e in stoker.events(build)]
     assert followed[-1]["type"] == "build_ended"
     assert build.encode() in stoker.run("ls").stdout
+
+
+def test_a_ninja_that_builds_in_the_same_folder_already_is_warned_of(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "shared", [(f"o{n}", f"sleep 3; touch o{n}") for n in range(2)])
+    elsewhere = write_ninja(tmp_path / "own", [("o", "sleep 2; touch o")])
+    with subprocess.Popen([NINJAS[0], "-C", str(folder), "o0"], stdout=subprocess.DEVNULL) as other:
+        builds = [stoker.detach(NINJAS[0], "-C", str(f), cwd=tmp_path) for f in (folder, elsewhere)]
+        for build in builds:
+            stoker.ended(build)
+        other.wait()
+    warned = [[e["text"] for e in stoker.events(b) if e["type"] == "noticed" and "ninja" in e["text"]] for b in builds]
+    assert warned == [
+        [f"another ninja (pid {other.pid}) builds in {folder}, outside this build: both write the same files"],
+        [],
+    ]

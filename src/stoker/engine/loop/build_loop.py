@@ -36,6 +36,7 @@ from stoker.sense.commands.scheduler_args import ninja_arguments
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.proc.hosted_compilers import Hosted
 from stoker.sense.proc.jobs import JobReport, JobUse
+from stoker.sense.proc.other_ninjas import other_ninja
 from stoker.sense.proc.processes import Process, again, start_wall
 from stoker.sense.proc.schedulers import SchedulerProcess, Versions
 
@@ -94,6 +95,7 @@ class BuildLoop:
         # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
         born = self._receive(_newborns(scan, report), now)
         events = [*plans, *[await self._started(book, parent) for book, parent in met], *born, *self.births(now)]
+        events += [note for book, _ in met for note in _not_alone(book, scan)]
         events += self._measure(report, now)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
@@ -382,6 +384,16 @@ def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
     by_key: dict[Key, SchedulerProcess] = {scheduler.key: scheduler for scheduler in scan.schedulers.values()}
     processes: Mapping[int, Process] = scan.processes
     return [Newborn(uses[job.key], processes[job.pid], by_key[job.scheduler]) for job in report.started]
+
+
+def _not_alone(book: SchedulerBook, scan: Scan) -> list[ev.Event]:
+    """Warn of a ninja that somebody else runs in the same folder."""
+    scheduler = book.scheduler
+    if scheduler.tool == "make" or scheduler.root:
+        return []
+    pid = other_ninja(scheduler.directory, scan.processes)
+    text = f"another ninja (pid {pid}) builds in {scheduler.directory}, outside this build: both write the same files"
+    return [] if pid is None else [ev.Noticed("warning", text)]
 
 
 def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
