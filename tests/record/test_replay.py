@@ -14,7 +14,8 @@ from stoker.model.reduce import reduce, reduce_all
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused, Update
 from stoker.record import replay
-from stoker.record.journal_reader import JournalError, read_journal
+from stoker.record.journal_error import JournalError
+from stoker.record.journal_reader import read_journal
 from stoker.record.journal_writer import JournalWriter
 from stoker.record.replay import ReplaySource
 from stoker.show.update_source import UpdateSource

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 import struct
 import tracemalloc
@@ -91,6 +92,30 @@ def test_the_hash_of_a_large_member_is_compared_where_that_is_asked_for(wheel: W
     ]
 
     assert [sum("does not have the sha256" in what for what in found) for found in texts] == [0, 1]
+
+
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+def test_a_library_in_a_wheel_is_read_whatever_its_size(wheel: Write, cc: Compile, padding: int) -> None:
+    """Small members are inflated at once, large ones in pieces."""
+    path = wheel({"pack/_C.so": cc("_C.so", "", "-lm", "-Wl,--no-as-needed").read_bytes() + random.randbytes(padding)})
+
+    [file] = report_of(path).files
+
+    assert ("libc.so.6" in file.needed, file.size > padding, file.problems) == (True, True, ())
+
+
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+def test_a_library_in_a_wheel_that_breaks_off_is_unreadable(wheel: Write, cc: Compile, padding: int) -> None:
+    path = wheel({"pack/_C.so": cc("_C.so").read_bytes() + random.randbytes(padding)})
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 4
+    data[middle : middle + 64] = b"\xff" * 64
+    path.write_bytes(data)
+
+    report = report_of(path)
+
+    assert (report.verdict, report.exit_status()) == ("unread", 2)
+    assert {p.file.rsplit("::")[-1] for p in grave(report)} == {"pack/_C.so"}
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

@@ -90,7 +90,7 @@ def _scarce(err: Exception) -> str:
 
 def _handled(args: argparse.Namespace) -> int:
     """Run the sub-command; of files that cannot be read it says so in one line."""
-    from stoker.record.journal_reader import JournalError
+    from stoker.record.journal_error import JournalError
 
     try:
         return int(_module(args.command).run(args))

@@ -11,7 +11,7 @@ from stoker.cli.errors import CliError
 from stoker.cli.recorded_build import part_of, read_build, read_traces
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.record.builds import BuildSummary, NoSuchBuildError, final_state, list_builds, resolve
-from stoker.record.journal_reader import JournalError
+from stoker.record.journal_error import JournalError
 from stoker.report.arch_costs import arch_costs
 from stoker.report.comparison import USUAL_CHANGE, Comparison, UnfitError, check_side, compare
 from stoker.report.recorded import RecordedBuild

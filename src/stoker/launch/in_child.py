@@ -16,7 +16,7 @@ from stoker.launch.refusals import LaunchError
 from stoker.launch.resume import ResumeRequest, resume
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused
-from stoker.record.journal_reader import JournalError
+from stoker.record.journal_error import JournalError
 
 PATIENCE_SECONDS = 90.0
 """A start takes a second, git's answer on submodules up to a minute on a slow file server."""

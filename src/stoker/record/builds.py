@@ -27,7 +27,8 @@ from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.model.status import time_left
 from stoker.record.in_words import in_words
-from stoker.record.journal_reader import JournalError, load_state
+from stoker.record.journal_error import JournalError
+from stoker.record.journal_reader import load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_BUILDS = 200

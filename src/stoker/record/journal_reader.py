@@ -14,6 +14,7 @@ from stoker.model.events import BuildEnded, Event, Record
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import load_checkpoint
+from stoker.record.journal_error import JournalError
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_LINE = 16 * 2**20
@@ -23,10 +24,6 @@ FOLLOW_SECONDS = 0.3
 """How often a growing journal is looked at: a person calls less than half a second "at once"."""
 
 _BLOCK = 1 << 16
-
-
-class JournalError(Exception):
-    """The file is no journal that this version can read; the message is one line."""
 
 
 class JournalReader:

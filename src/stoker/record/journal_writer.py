@@ -17,7 +17,8 @@ from stoker.model.codec import encode_record
 from stoker.model.events import BuildEnded, BuildStarted, Estimated, Event, FailureFound, Record, Sampled, StopRequested
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import save_checkpoint
-from stoker.record.journal_reader import JournalError, last_seq
+from stoker.record.journal_error import JournalError
+from stoker.record.journal_reader import last_seq
 from stoker.record.jsonlines import dump_line
 
 MAX_PENDING = 8 * 2**20

@@ -19,7 +19,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.record.builds import final_state, list_builds
 from stoker.record.history import History, Known, KnownJob
-from stoker.record.journal_reader import JournalError
+from stoker.record.journal_error import JournalError
 from stoker.report.trends import TrendLine, trend
 
 HEAVIEST = 20

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from isal import isal_zlib
 
-from stoker.verify.binary.byte_source import ByteSource, Deadline, UnreadableError
+from stoker.verify.binary.byte_source import ByteSource, Deadline, MemorySource, UnreadableError
 
 MAX_INFLATION = 1032
 """Bytes that deflate can make of one, at the very most (zlib's own documentation)."""
@@ -30,6 +30,15 @@ _HEAD = 1 << 12
 _MAX_KEPT = 16 << 20
 
 Consume = Callable[[bytes], object]
+
+
+def inflate_all(data: bytes, most: int) -> bytes:
+    """What a small member inflates to, up to `most` bytes of it; raises UnreadableError for broken data."""
+    inflater = _FastInflater(MemorySource(data))
+    whole = inflater.take(most)
+    while inflater.position < most and (more := inflater.take(most - inflater.position)):
+        whole += more
+    return whole
 
 
 class DeflatedSource:

@@ -10,7 +10,7 @@ import os
 import re
 import struct
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -95,7 +95,8 @@ class Linker:
     overlay: Mapping[Path, SharedLibrary] = field(default_factory=dict)
     hidden: frozenset[Path] = frozenset()
     _cached: dict[str, list[str]] | None = field(default=None, init=False)
-    _libraries: dict[Path, SharedLibrary | None] = field(default_factory=dict, init=False)
+    _libraries: dict[str, SharedLibrary | None] = field(default_factory=dict, init=False)
+    """By path as it was asked for. Texts: a package of twenty libraries looks in 5,000 places."""
     _symbols: dict[Path, Symbols | None] = field(default_factory=dict, init=False)
 
     def load(self, library: SharedLibrary, deadline: Deadline, imported: Mapping[str, Path] = _NONE) -> Closure:
@@ -113,10 +114,11 @@ class Linker:
         while queue and len(known) < _MAX_LIBRARIES:
             deadline.check()
             user = queue.popleft()
+            folders = self._folders(user)
             for name in user.library.dynamic.needed:
                 if name in known or name in missing:
                     continue
-                found, tried = self._find(name, user)
+                found, tried = self._find(name, user, folders)
                 if found is None and (path := imported.get(name)) and (there := self.at(path)):
                     found = _Loaded(there, ())
                     before.append(name)
@@ -137,41 +139,46 @@ class Linker:
 
     def at(self, path: Path) -> SharedLibrary | None:
         """The library at a path, None where there is none that can be read."""
-        place = Path(os.path.normpath(path))
-        if place in self.overlay:
-            return self.overlay[place]
-        if place in self.hidden:
-            return None
+        return self._at(str(path))
+
+    def _at(self, path: str) -> SharedLibrary | None:
         if path not in self._libraries:
-            self._libraries[path] = _on_disk(path)
+            place = Path(os.path.normpath(path))
+            hidden = place in self.hidden
+            self._libraries[path] = self.overlay.get(place) or (None if hidden else _on_disk(Path(path)))
         return self._libraries[path]
 
-    def _find(self, name: str, user: _Loaded) -> tuple[_Loaded | None, tuple[str, ...]]:
-        tried: list[str] = []
+    def _find(self, name: str, user: _Loaded, folders: Sequence[str]) -> tuple[_Loaded | None, tuple[str, ...]]:
+        tried: dict[str, None] = {}
         own = user.library.elf
-        for candidate in self._candidates(name, user):
-            found = self.at(candidate)
+        for candidate in self._candidates(name, user.library, folders):
+            found = self._at(candidate)
             if found is not None and (found.elf.bits, found.elf.machine) == (own.bits, own.machine):
                 return _Loaded(found, _expanded(user)), ()
-            if str(candidate) not in tried and len(tried) < _MAX_TRIED:
-                tried.append(str(candidate))
+            if len(tried) < _MAX_TRIED:
+                tried[candidate] = None
         return None, tuple(tried)
 
-    def _candidates(self, name: str, user: _Loaded) -> Iterable[Path]:
+    def _candidates(self, name: str, library: SharedLibrary, folders: Sequence[str]) -> Iterable[str]:
         if "/" in name:
-            yield Path(name)
+            yield name
             return
-        library = user.library
-        own = library.dynamic
-        if not own.runpath:
-            yield from (Path(d) / name for d in _expanded(user) if d)
-        environment = self.environment.get("LD_LIBRARY_PATH", "")
-        yield from (Path(d) / name for d in re.split("[:;]", environment) if d)
-        yield from (Path(d) / name for entry in own.runpath for d in expand(entry, library.path, library.elf) if d)
-        yield from (Path(p) for p in self._cache().get(name, ()))
+        yield from (os.path.join(folder, name) for folder in folders)
+        yield from self._cache().get(name, ())
         wide = library.elf.bits == 64
-        yield from (Path(d) / name for d in (("/lib64", "/usr/lib64") if wide else ()))
-        yield from (Path(d) / name for d in ("/lib", "/usr/lib"))
+        yield from (f"{folder}/{name}" for folder in (("/lib64", "/usr/lib64") if wide else ()))
+        yield from (f"{folder}/{name}" for folder in ("/lib", "/usr/lib"))
+
+    def _folders(self, user: _Loaded) -> list[str]:
+        """The folders that are searched before the cache."""
+        own = user.library.dynamic
+        environment = self.environment.get("LD_LIBRARY_PATH", "")
+        folders = [
+            *(_expanded(user) if not own.runpath else ()),
+            *re.split("[:;]", environment),
+            *(d for entry in own.runpath for d in expand(entry, user.library.path, user.library.elf)),
+        ]
+        return [folder for folder in folders if folder]
 
     def _cache(self) -> dict[str, list[str]]:
         if self._cached is None:

@@ -6,9 +6,12 @@ import os
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
@@ -39,6 +42,7 @@ WHEEL_SECONDS = 600.0
 """CPU time for a whole wheel; paddlepaddle-gpu (0.8 GB packed, 2.8 GB unpacked) takes ten."""
 
 _THREADS = 4
+_GROUP_BYTES, _GROUP_MEMBERS = 1 << 20, 256
 _DATA = re.compile(r"^[^/]+\.data/(?:platlib|purelib)/")
 
 MAX_MEMBER = 1 << 63
@@ -72,6 +76,26 @@ def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
     except (UnreadableError, OSError) as err:
         what = f"cannot be read: {err}"
         return WheelReading(problems=[Problem("error", str(path), what, "build or copy it again", unreadable=True)])
+
+
+class _MemberReading(NamedTuple):
+    """A member's problems, each with its kind, and its report where it is a binary."""
+
+    problems: list[tuple[str, Problem]]
+    binary: Binary | None
+
+
+def _groups(members: Sequence[zipfile.ZipInfo]) -> list[list[zipfile.ZipInfo]]:
+    """Neighbours that one thread reads in one go: handing over a small file costs more than reading it."""
+    groups: list[list[zipfile.ZipInfo]] = [[]]
+    size = 0
+    for member in members:
+        if size > _GROUP_BYTES or len(groups[-1]) == _GROUP_MEMBERS:
+            groups.append([])
+            size = 0
+        groups[-1].append(member)
+        size += member.file_size
+    return groups
 
 
 class _Reader:
@@ -140,7 +164,8 @@ class _Reader:
             seen.add(member.filename)
         # Inflating and hashing leave the interpreter lock to others, and are all that takes time.
         with ThreadPoolExecutor(max_workers=min(_THREADS, os.cpu_count() or 1)) as pool:
-            for findings, binary in pool.map(lambda m: self._member(m, record.get(m.filename)), self.wheel.members):
+            read = pool.map(lambda group: self._group(group, record), _groups(self.wheel.members))
+            for findings, binary in chain.from_iterable(read):
                 for kind, problem in findings:
                     self._problem(
                         kind, problem.severity, problem.file, problem.what, problem.remedy, bad=problem.unreadable
@@ -148,9 +173,11 @@ class _Reader:
                 if binary is not None:
                     self.binaries.append(binary)
 
-    def _member(
-        self, member: zipfile.ZipInfo, line: Recorded | None
-    ) -> tuple[list[tuple[str, Problem]], Binary | None]:
+    def _group(self, members: Sequence[zipfile.ZipInfo], record: Mapping[str, Recorded]) -> list[_MemberReading]:
+        """What is found in a few members. Runs in a thread."""
+        return [self._member(member, record.get(member.filename)) for member in members]
+
+    def _member(self, member: zipfile.ZipInfo, line: Recorded | None) -> _MemberReading:
         """One member's problems by kind, and its report if it is a binary. Runs in a thread: shares one dictionary."""
         where = f"{self.path}{SEPARATOR}{member.filename}"
         found: list[tuple[str, Problem]] = []
@@ -179,7 +206,7 @@ class _Reader:
             if binary is None or not any(p.unreadable for p in binary.report.problems):
                 remedy = "build or copy the wheel again"
                 found.append(("unreadable", Problem("error", where, str(err), remedy, unreadable=True)))
-        return found, binary
+        return _MemberReading(found, binary)
 
     def _check_record_names(self, record: dict[str, Recorded]) -> None:
         if not record:
