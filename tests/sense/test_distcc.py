@@ -16,6 +16,8 @@ from stoker.model.remote import RemoteHost
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.remote.distcc import COMPILE, STATE, ClientState, DistccReader, client_state, parse_hosts, parse_state
 
+Until = Callable[[Callable[[], object]], None]
+
 CPP, DONE = 3, 7
 RECORDED = (
     "2801000000000000" + "0048494400000000" + "8161000000000000" + b"f3.cpp".hex() + "00" * 122 + b"127.0.0.1".hex()
@@ -59,8 +61,8 @@ def test_a_hosts_name_is_harmless() -> None:
 class Client:
     """A process that waits, and the file that it would have written."""
 
-    def __init__(self, folder: Path) -> None:
-        env = {**os.environ, "DISTCC_DIR": str(folder), "DISTCC_HOSTS": "far/8 near:3633/2,lzo localhost/4"}
+    def __init__(self, folder: Path, hosts: str = "far/8 near:3633/2,lzo localhost/4") -> None:
+        env = {**os.environ, "DISTCC_DIR": str(folder), "DISTCC_HOSTS": hosts}
         self.process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=env)
         self.key: Key = key_of(self.process.pid)
         self.file = folder / "state" / f"binstate_{self.process.pid}"
@@ -154,7 +156,7 @@ def test_a_file_of_another_user_is_not_believed(client: Client) -> None:
     ("text", "hosts"),
     [
         ("127.0.0.1:3633/8\n", [("127.0.0.1", 8)]),
-        ("far\nnear/2,lzo,cpp\nme@ssh-host:~/bin/distccd/3\nlocalhost/4\n", [("far", 4), ("near", 2), ("ssh-host", 3)]),
+        ("far\nnear/2,lzo,cpp\nme@ssh-host/3:~/bin/distccd\nlocalhost/4\n", [("far", 4), ("near", 2), ("ssh-host", 3)]),
         ("[::1]:3632/5\n", [("::1", 5)]),
         ("far:1/2\nfar:2/3\n", [("far", 5)]),
         ("--randomize\n\nwhat is this\n\x1b[31mfar/3\n", []),
@@ -163,6 +165,44 @@ def test_a_file_of_another_user_is_not_believed(client: Client) -> None:
 )
 def test_hosts_and_their_slots(text: str, hosts: list[tuple[str, int]]) -> None:
     assert parse_hosts(text) == tuple(RemoteHost(name, slots) for name, slots in hosts)
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        "far/8 near:3633/2,lzo localhost/4",
+        "@far me@near/16 @other/5,lzo",
+        "me@far/8:/usr/bin/distccd @near:distccd/3 me@other/2:~/bin/distccd,lzo",
+        "[::1]:3632/5 [fe80::1%eth0]/3",
+        "--localslots=3 --localslots_cpp=9 --randomize far/4 near",
+        "far/4,lzo,cpp near/2,cpp,lzo",
+        "far/3 # a remark",
+    ],
+)
+def test_as_many_slots_are_counted_as_distcc_counts(hosts: str, tmp_path: Path, needs: Callable[..., None]) -> None:
+    needs("distcc")
+    env = {**os.environ, "DISTCC_DIR": str(tmp_path), "DISTCC_HOSTS": hosts}
+    shown, number = (subprocess.check_output(["distcc", word], env=env, text=True) for word in ("--show-hosts", "-j"))
+    here = 4 if "localhost/4" in hosts else 0
+    assert sum(host.slots for host in parse_hosts(shown)) + here == int(number)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "says"),
+    [("+zeroconf", "zeroconf has found none"), ("far/0", "distcc --show-hosts"), ("localhost", "no other machine")],
+)
+def test_why_no_host_is_known(tmp_path: Path, hosts: str, says: str, needs: Callable[..., None], until: Until) -> None:
+    needs("distcc")
+    client = Client(tmp_path, hosts)
+    reader = DistccReader()
+    try:
+        until(lambda: reader.look([client.use()], time.time()).engine)
+        engine = reader.look([client.use()], time.time()).engine
+        assert engine is not None
+        assert says in engine.note
+    finally:
+        reader.close()
+        client.end()
 
 
 def test_no_more_hosts_than_one_can_show() -> None:

@@ -52,7 +52,10 @@ EARLY = 2.0
 """Seconds by which a state file may seem older than its client: clocks of file systems are coarse."""
 
 _KEPT = re.compile(r"(?:DISTCC_\w+|PATH|HOME|USER|LOGNAME)")
-_HOST = re.compile(r"(?:[^@/\s]*@)?(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::[^,\s]*?)?(?:/(?P<slots>\d+))?(?:,\S*)?")
+_TCP_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]+)(?::[^,/\s]*)?(?:/(?P<slots>\d+))?(?:,\S*)?")
+_SSH_HOST = re.compile(r"[^@/:\s]*@(?P<name>[\w.-]+)(?:/(?P<slots>\d+))?(?::[^,\s]*)?(?:,\S*)?")
+"""HOST:PORT/SLOTS,OPTIONS and USER@HOST/SLOTS:COMMAND,OPTIONS, as hosts.c reads them: a number behind a command is a
+part of that command."""
 _BACKOFF = re.compile(r"backoff_(?:tcp_(?P<tcp>.+)_\d+|ssh_(?P<ssh>.+))_\d+")
 
 
@@ -101,8 +104,7 @@ class DistccReader:
         engine = None
         if known:
             hosts = self._with_failures(_merged(known), now)
-            note = "" if hosts else "distcc knows no host: DISTCC_HOSTS is not set, and no hosts file names one"
-            engine = RemoteEngine("distcc", hosts, note)
+            engine = RemoteEngine("distcc", hosts, "" if hosts else self._why_none())
         states = self._states(tuple(self._folders), now)
         here = frozenset(key for key, state in states.items() if state.phase == COMPILE and state.host in HERE)
         return RemoteLook(engine, _waiting(states), here)
@@ -151,6 +153,15 @@ class DistccReader:
         answer = place.question.look((program, "--show-hosts"), place.env)
         if answer is not None:
             place.hosts = parse_hosts(answer)
+
+    def _why_none(self) -> str:
+        """Say why no other machine is known."""
+        lists = [place.env["DISTCC_HOSTS"] for place in self._places.values() if place.env.get("DISTCC_HOSTS")]
+        if not lists:
+            return "distcc knows no host: DISTCC_HOSTS is not set, and no hosts file names one"
+        if any("+zeroconf" in named.split() for named in lists):
+            return "distcc knows no host: zeroconf has found none yet"
+        return "distcc knows no other machine by DISTCC_HOSTS; `distcc --show-hosts` says what it makes of that"
 
     # -- hosts that fail ---------------------------------------------------------------------------------------
 
@@ -211,7 +222,7 @@ def parse_hosts(text: str) -> tuple[RemoteHost, ...]:
     """Read the list that `distcc --show-hosts` prints, without this machine itself; what is no host is passed over."""
     slots: dict[str, int] = {}
     for line in text.splitlines()[:MAX_HOSTS]:
-        match = _HOST.fullmatch(line.strip())
+        match = (_SSH_HOST if "@" in line.partition(",")[0] else _TCP_HOST).fullmatch(line.strip())
         if match is None or match["name"] in HERE or match["name"].startswith("--"):
             continue
         name = clean(match["name"].strip("[]"), MAX_NAME)
