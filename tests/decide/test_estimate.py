@@ -25,11 +25,11 @@ def left_of(*groups: list[float], held: float = 0.0, job: ExpectedJob = KNOWN) -
 
 
 def seconds(left: Left, deps: list[tuple[int, ...]], width: float, memory: float = float("inf")) -> float:
-    return time_left(left, deps, width=width, done=0.0, memory=memory).seconds
+    return time_left(left, deps, width=width, done=0.0, ended=99, memory=memory).seconds
 
 
 def test_nothing_left_takes_no_time() -> None:
-    assert time_left(Left(), [()], width=4, done=10.0) == ev.Estimated(0.0, 0.0, 0.0)
+    assert time_left(Left(), [()], width=4, done=10.0, ended=9) == ev.Estimated(0.0, 0.0, 0.0)
 
 
 def test_many_jobs_share_the_places() -> None:
@@ -67,7 +67,7 @@ def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
 ) -> None:
     left = left_of(*groups, job=job)
     deps = [tuple(range(n)) for n in range(len(groups))]
-    found = time_left(left, deps, width=width, done=done)
+    found = time_left(left, deps, width=width, done=done, ended=99)
     assert 0.0 <= found.low <= found.seconds <= found.high
     assert found.high >= found.seconds + 1.0
     assert found.seconds >= longest_path(left, deps) * 0.999
@@ -78,7 +78,11 @@ def test_the_band_holds_the_middle_and_is_narrow_from_a_quarter_on(
 
 def test_the_band_narrows_up_to_a_quarter_and_is_narrower_for_what_is_remembered() -> None:
     known, unknown = (
-        [(e.high / e.low) for done in (0.0, 100.0, 300.0, 900.0) for e in [time_left(left, [()], width=1, done=done)]]
+        [
+            (e.high / e.low)
+            for done in (0.0, 100.0, 300.0, 900.0)
+            for e in [time_left(left, [()], width=1, done=done, ended=99)]
+        ]
         for left in (left_of([1.0] * 900, job=job) for job in (KNOWN, UNKNOWN))
     )
     for widths in (known, unknown):
@@ -88,10 +92,24 @@ def test_the_band_narrows_up_to_a_quarter_and_is_narrower_for_what_is_remembered
     assert all(a < b for a, b in zip(known, unknown, strict=True))
 
 
+def test_one_job_that_has_ended_says_little_of_others_unless_they_are_remembered() -> None:
+    def spread(ended: int, job: ExpectedJob) -> float:
+        found = time_left(left_of([100.0] * 3, job=job), [()], width=1, done=100.0, ended=ended)
+        return found.high / found.low
+
+    assert spread(1, UNKNOWN) > 1000.0
+    assert spread(2, UNKNOWN) == pytest.approx(16.0)
+    assert spread(3, UNKNOWN) > spread(4, UNKNOWN) == pytest.approx(2.0)
+    assert spread(1, KNOWN) == pytest.approx(spread(4, KNOWN))
+
+
 def ruled(done: float, rule: float, job: ExpectedJob = UNKNOWN) -> float:
     """The middle of a build of 1,000 s of which so many are done, where the rule of three says `rule` times as much."""
     left = 1000.0 - done
-    return time_left(left_of([1.0] * int(left), job=job), [()], width=1, done=done, rule=rule * left).seconds / left
+    return (
+        time_left(left_of([1.0] * int(left), job=job), [()], width=1, done=done, ended=99, rule=rule * left).seconds
+        / left
+    )
 
 
 def test_at_first_the_rule_of_three_counts_too_and_later_it_does_not() -> None:
@@ -127,6 +145,18 @@ def test_percent_go_on_as_they_did() -> None:
     assert found is not None
     assert found.seconds == 300.0
     assert found.low < 300.0 < found.high
+
+
+def test_what_is_counted_is_said_with_a_wide_band_at_first() -> None:
+    def spread(percent: float) -> float:
+        started = ev.SchedulerStarted(1, "make", 1, "/b", "4.3", 4)
+        found = counted(state_of(started, ev.SchedulerPlanned(1, None, "percent", percent=percent)), 100.0)
+        assert found is not None
+        return found.high / found.low
+
+    assert spread(1.0) > 1000.0
+    assert spread(10.0) == pytest.approx(1.5**4, rel=0.01)
+    assert spread(25.0) == pytest.approx(1.5**2, rel=0.01)
 
 
 def test_jobs_are_counted_where_only_their_number_is_known() -> None:

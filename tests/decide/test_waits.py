@@ -60,7 +60,7 @@ def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     assert rule(seen, 100.0).decisions[0].jid == 2
     wait = reason(seen, 3)
     assert (wait.cause, wait.key) == ("room", "job2.o")
-    assert wait.why == "4.0 GiB free above the reserve, kept for what runs and for job2.o"
+    assert wait.why == "4.0 GiB unused above the reserve, kept for what runs and for job2.o"
 
 
 def test_in_an_emergency_the_emergency_is_the_reason() -> None:
@@ -72,7 +72,7 @@ def test_in_an_emergency_the_emergency_is_the_reason() -> None:
 def test_a_frozen_job_says_what_it_needs_or_that_its_stop_is_too_fresh() -> None:
     full = view([live(1, light(25, seconds=300), 10)], [], [live(2, kernel(peak=8), 30)])
     assert reason(full, 2).cause == "memory"
-    assert "free above the reserve" in reason(full, 2).why
+    assert "above the reserve" in reason(full, 2).why
     fresh = view([live(1, light(), 1)], [], [live(2, kernel(peak=4), 30)], last_freeze=99.0)
     assert reason(fresh, 2).cause == "rest"
 

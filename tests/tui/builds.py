@@ -192,7 +192,9 @@ def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
         swing = replace(machine, memory_used=int((own + 4.8) * GIB), cpu_percent=40 + i % 60)
         story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB)))
     story.add(3700, *jobs(count, 3700), ev.Estimated(1650, 1440, 1860))
-    story.add(3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 free above reserve"))
+    story.add(
+        3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 spare above the reserve")
+    )
     story.add(3680, ev.Decided("ann", "level 16", "asked for"))
     story.add(3690, ev.Noticed("warning", "pidfd_open is refused here; polling instead"))
     return story.add(3723, sampled(count, machine))
@@ -219,12 +221,14 @@ def governed(
     story.add(3650, *governed_jobs(count, on_deck))
     story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
     waiting = tuple(range(count + 1, count + on_deck + 1))
-    story.add(3655, ev.JobsWaiting(waiting[:1], "memory", "needs ~4.6 GiB within 2:10, 614 MiB free above the reserve"))
-    story.add(3655, ev.JobsWaiting(waiting[1:4], "room", f"614 MiB free above the reserve, kept for {OUTPUTS[5][0]}"))
+    story.add(
+        3655, ev.JobsWaiting(waiting[:1], "memory", "needs ~4.6 GiB within 2:10, 614 MiB spare above the reserve")
+    )
+    story.add(3655, ev.JobsWaiting(waiting[1:4], "room", f"614 MiB unused above the reserve, kept for {OUTPUTS[5][0]}"))
     story.add(3700, ev.Estimated(1650, 1440, 1860))
     story.add(3640, ev.Decided("ann", "level 24 → automatic", "asked for; 21 run, 24 on deck"))
     hold = "hold caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o"
-    story.add(3653, ev.Decided("governor", hold, "needs ~9.1 GiB within 4:25, 6.2 GiB free above the reserve"))
+    story.add(3653, ev.Decided("governor", hold, "needs ~9.1 GiB within 4:25, 6.2 GiB spare above the reserve"))
     freeze = "freeze third_party/protobuf/cmake/CMakeFiles/libprotobuf.dir/__/src/google/protobuf/descriptor.cc.o"
     story.add(
         3655, ev.Decided("governor", freeze, "1.1 GiB left, below the floor of 1.3 GiB; it holds 2.6 GiB and grows")

@@ -112,7 +112,7 @@ def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
 
 def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
     hold, _, freeze = (text(line) for line in decision_lines.decisions(at(governed()), 80, 3, UNICODE))
-    assert "cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB free" in hold
+    assert "cu.o  needs ~9.1 GiB within 4:25, 6.2 GiB spare" in hold
     assert freeze.strip() == "floor of 1.3 GiB; it holds 2.6 GiB and grows"
 
 
@@ -153,7 +153,7 @@ def test_jobs_on_deck_come_after_those_that_run_and_frozen_ones_keep_their_place
     assert rows[0].startswith("running 3, frozen 1 ─")
     assert "frozen" in rows[3]
     assert rows[3].split()[-4:-2] == ["2.6/2.7", "GiB"]
-    assert all("614 MiB free" in row for row in rows[5:])
+    assert all("only 614 MiB spare" in row or "614 MiB unused" in row for row in rows[5:])
     thawed = replace(state, jobs={**state.jobs, 3: replace(state.jobs[3], state="running")})
     assert [job.jid for job in ordered(thawed)] == [job.jid for job in ordered(state)]
 
@@ -170,7 +170,7 @@ def test_of_the_deck_as_many_are_shown_as_fit_and_the_rest_is_counted() -> None:
     assert len(rows) == 9
     assert [row[0] for row in rows[5:8]] == ["○"] * 3
     assert rows[-1] == "  +37 more on deck"
-    assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck; next: needs ~4.6 GiB within 2:10, 614 MiB free"
+    assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck; next: needs ~4.6 GiB within 2:10, 614 MiB spare"
     assert "more" not in rows_of(builds.governed(4, 0).state, 9)[-1]
     assert len(rows_of(state, 45)) == 45
 
@@ -184,7 +184,7 @@ def test_the_cursor_reaches_the_last_job_on_deck() -> None:
 def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
     rows = rows_of(builds.governed(4, 40).state, 9, cursor=6)
     whole = " ".join(" ".join(rows[-2:]).split())
-    assert "it waits: 614 MiB free above the reserve, kept for lib/libonnx_proto.a" in whole
+    assert "it waits: 614 MiB unused above the reserve, kept for lib/libonnx_proto.a" in whole
     assert len(rows) == 9
 
 

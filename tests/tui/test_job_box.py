@@ -104,12 +104,12 @@ async def test_the_boxes_keys_act_on_its_job() -> None:
 
 async def test_a_reader_gets_no_keys_and_every_wait_its_reason() -> None:
     story = builds.governed()
-    why = "needs ~9.1 GiB within 4:25, 6.2 GiB free above the reserve"
+    why = "needs ~9.1 GiB within 4:25, 6.2 GiB spare above the reserve"
     story.add(3724, ev.JobsWaiting((13,), "memory", why))
     source = FakeSource(story.state, read_only=True)
     async with shown(source, *["down"] * 13, "enter", size=(100, 30)) as (app, pilot):
         text = " ".join(text_of(app).split())
-        assert "6.2 GiB free above the" in text
+        assert "6.2 GiB spare above the" in text
         await pilot.press("F", "O", "X")
         await settle(pilot)
         assert source.commands == []

@@ -126,3 +126,11 @@ async def test_what_a_deck_job_has_not_used_is_not_listed() -> None:
         text = text_of(app)
         assert "held before it does anything" in text
         assert "at most 0 B so far" not in text
+
+
+async def test_a_time_left_that_may_be_anything_is_not_told_as_a_figure() -> None:
+    story = builds.running(3).add(3725, ev.Estimated(240.0, 1.0, 40000.0))
+    for size in ((60, 20), (80, 24), (120, 40)):
+        async with shown(FakeSource(story.state), size=size) as (app, _pilot):
+            assert "ETA learning" in text_of(app)
+            assert "4 min" not in text_of(app).splitlines()[1]

@@ -83,7 +83,7 @@ class AdmissionRound:
                     self.waits[job.jid] = _RESTS
                     continue
                 self._gone.append(job)
-                why = f"needs ~{format_bytes(rest.peak)}, {format_bytes(self._free())} stay free above the reserve"
+                why = f"needs ~{format_bytes(rest.peak)}, leaves {format_bytes(self._spare())} spare above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
             else:
                 self.promise.hold(job.rss)
@@ -229,7 +229,8 @@ class AdmissionRound:
         else:
             self.promise.add(job, slot)
 
-    def _free(self) -> float:
+    def _spare(self) -> float:
+        """Return the bytes that may still be promised: what the doubt in others' needs takes, too, is not."""
         return max(0.0, self.promise.free())
 
     def _refusal(self, candidate: Candidate, job: Outlook, again: str) -> Wait:
@@ -242,24 +243,26 @@ class AdmissionRound:
 
     def _kept(self) -> Wait:
         """Say why those behind the first that waits do not fit, or may not start."""
-        free = self._above_reserve()
+        unused = self._above_reserve()
         for_whom = f"what runs and for {self.waiting}" if self.waiting else "what runs, and for those before it"
-        return Wait("room", f"{format_bytes(free)} free above the reserve, kept for {for_whom}", self.waiting, free)
+        return Wait(
+            "room", f"{format_bytes(unused)} unused above the reserve, kept for {for_whom}", self.waiting, unused
+        )
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job does not go on."""
-        need, free = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}", self._above_reserve()
-        kept = ", kept for what runs" if free >= rest.peak - job.rss else ""
-        return f"{need}; {format_bytes(free)} free above the reserve{kept}{self._for_ramdisk()}"
+        need, unused = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}", self._above_reserve()
+        kept = ", kept for what runs" if unused >= rest.peak - job.rss else ""
+        return f"{need}; {format_bytes(unused)} unused above the reserve{kept}{self._for_ramdisk()}"
 
     def _above_reserve(self) -> float:
         """Return the bytes available now that are not kept; some may be promised to what runs."""
         return max(0.0, self.view.available - self.view.kept)
 
     def _why_admitted(self, job: Outlook) -> str:
-        need, free = format_bytes(job.peak), format_bytes(self._free()) if self.waiting else ""
+        need, spare = format_bytes(job.peak), format_bytes(self._spare()) if self.waiting else ""
         if self.waiting:
-            return f"needs ~{need}; backfilled while {self.waiting} waits, {free} left"
+            return f"needs ~{need}; backfilled while {self.waiting} waits, leaves {spare} spare"
         return f"needs ~{need} of {format_bytes(self.promise.capacity)}"
 
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
@@ -268,7 +271,7 @@ class AdmissionRound:
         seconds = format_duration(candidate.curve.duration)
         return (
             f"needs ~{format_bytes(job.peak)} within {seconds}, "
-            f"{format_bytes(self._free())} free above the reserve{self._for_ramdisk()}"
+            f"{format_bytes(self._spare())} spare above the reserve{self._for_ramdisk()}"
         )
 
     def _for_ramdisk(self) -> str:

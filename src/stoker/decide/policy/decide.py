@@ -102,8 +102,8 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
         peaks.add(candidate.curve)
         if not peaks.fit():
             return None
-        need, free = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
-        decisions.append(Decision("admit", candidate.jid, f"needs ~{need}, {free} stay free"))
+        need, spare = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
+        decisions.append(Decision("admit", candidate.jid, f"needs ~{need}, leaves {spare} spare"))
     return tuple(decisions)
 
 

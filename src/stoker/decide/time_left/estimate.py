@@ -34,11 +34,17 @@ NARROW_FROM, LEAST_SHARE = 0.2, 0.01
 """Before that the band is wider, as a power: 1.7 either way at an eighth. It is less than the quarter from which on the
 band is to be narrow, since the share is an estimate, too. No share counts as smaller than the second."""
 
+LEAST_ENDED = 4
+"""Jobs that must have ended until the band is as narrow as the share allows, where nothing is remembered: in a small
+build one job is a large share, and says nothing of the others. After one the band says nothing; after two it reaches
+four times either way."""
+
 REMEMBERED = ("history", "log")
 """What says how long this very job took before."""
 
 COUNTED_SPREAD = 1.5
-"""Where jobs or percent are merely counted: half as much again either way covers jobs of unlike length."""
+"""Where jobs or percent are merely counted: half as much again either way covers jobs of unlike length, once
+NARROW_FROM is done."""
 
 
 @dataclass(slots=True)
@@ -88,11 +94,19 @@ def ways_to_end(left: Left, deps: Sequence[Sequence[int]]) -> list[float]:
 
 
 def time_left(
-    left: Left, deps: Sequence[Sequence[int]], *, width: float, done: float, rule: float = 0.0, memory: float = math.inf
+    left: Left,
+    deps: Sequence[Sequence[int]],
+    *,
+    width: float,
+    done: float,
+    ended: int,
+    rule: float = 0.0,
+    memory: float = math.inf,
 ) -> Estimated:
     """Estimate how long it takes where `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
 
-    `done` seconds of jobs are behind; `rule` is what the rule of three over jobs says (seconds), 0 if nothing.
+    `done` seconds of jobs are behind, and `ended` whole jobs; `rule` is what the rule of three over jobs
+    says (seconds), 0 if nothing.
     """
     if left.seconds <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
@@ -104,9 +118,14 @@ def time_left(
     if rule > 0.0:
         pull = min(1.0, max(LEAST_PULL, (PULL_NONE - share) / (PULL_NONE - PULL_FROM)))
         middle *= min(MOST_APART, max(1.0 / MOST_APART, rule / middle)) ** (pull * unknown)
-    early = max(1.0, NARROW_FROM / max(share, LEAST_SHARE))
+    early = max(_earliness(share), 1.0 + unknown * (max(1.0, LEAST_ENDED / max(1, ended)) ** 2 - 1.0))
     factor = (REMEMBERED_BAND * (WEIGHED_BAND / REMEMBERED_BAND) ** unknown) ** early
     return Estimated(middle, max(0.0, min(middle / factor, middle - 1.0)), max(middle * factor, middle + 1.0))
+
+
+def _earliness(share: float) -> float:
+    """The power by which the band is wider while little is done."""
+    return max(1.0, NARROW_FROM / max(share, LEAST_SHARE))
 
 
 def counted(state: BuildState, now: float) -> Estimated | None:
@@ -122,4 +141,5 @@ def counted(state: BuildState, now: float) -> Estimated | None:
     if not shares or len(shares) < len(tops) or min(shares) <= 0.0:
         return None
     left = max(0.0, elapsed * (1.0 / min(shares) - 1.0))
-    return Estimated(round(left, 1), round(left / COUNTED_SPREAD, 1), round(left * COUNTED_SPREAD, 1))
+    factor = COUNTED_SPREAD ** _earliness(min(shares))
+    return Estimated(round(left, 1), round(left / factor, 1), round(left * factor, 1))

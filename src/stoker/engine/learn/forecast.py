@@ -308,6 +308,7 @@ class Forecast:
             deps,
             width=max(1.0, used * self._places.now),
             done=done,
+            ended=self._ended,
             rule=self._rule_of_three(len(others), now),
             memory=self._memory(state),
         )
