@@ -21,7 +21,7 @@ NAMED = {
     "./app: symbol lookup error: ./app: undefined symbol: compute": "ldd -r app",
     "/usr/bin/ld:./libtokenizers.a: file format not recognized; treating as linker script": "200 libtokenizers.a",
     "/usr/bin/ld: a.o: file not recognized: file format not recognized": "file a.o.",
-    "/bin/sh: 1: ./tool: Exec format error": "file tool.",
+    "/bin/sh: 1: ./tool: Exec format error": "file tool;",
     "g++: error: gone.o: No such file or directory": "git restore gone.o",
     "bash: ./configure: /bin/sh^M: bad interpreter: No such file or directory": r"sed -i 's/\r$//' configure",
     'run.sh: 2: Syntax error: "(" unexpected': "bash run.sh;",
