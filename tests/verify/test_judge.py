@@ -192,6 +192,20 @@ def test_modules_for_all_other_gpus_beside_those_for_this_one_are_as_it_should_b
     assert judge_device([file], device("10.0"))[0].verdict == "part", "the first module has nothing for it"
 
 
+def test_modules_that_are_chosen_by_the_gpu_are_told_from_those_that_lack_one() -> None:
+    """vLLM: quantised kernels for Turing, for everything from 8.0 on, and in FP8 for Ada and its successor alone."""
+    everywhere = "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120"
+    file = binary("sm_80 sm_120f compute_80", everywhere, "sm_75", "sm_89 sm_120f", "sm_75 sm_80 compute_80")
+
+    assert {judge_device([file], device(c))[0].verdict for c in ("7.5", "8.0", "9.0", "10.0", "12.0")} <= {
+        "native",
+        "ptx-jit",
+    }
+    assert judge_device([file], device("7.0"))[0].verdict == "no"
+    forgotten = binary(everywhere, everywhere, "sm_80 sm_86", "sm_80 sm_86 sm_89")
+    assert judge_device([forgotten], device("9.0"))[0].verdict == "part"
+
+
 def test_device_code_that_cannot_be_loaded_runs_nowhere() -> None:
     broken = replace(binary("sm_90", path="_C.so"), loads=False, refusal="libx.so is missing")
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from stoker.model.report import (
@@ -18,7 +19,7 @@ from stoker.model.report import (
     Verdict,
 )
 from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, toolkit_of_ptx
-from stoker.verify.binary.device_code import Code, ReadFile
+from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.gpu.devices import Device
 from stoker.verify.gpu.driver_versions import KNOWS_GPU, first_driver
 from stoker.verify.library_builds import compiles_when_it_runs, library, only_linked_with, vendors
@@ -124,26 +125,41 @@ def conclude(
 def tally(file: ReadFile, device: Device) -> ModuleTally:
     """How a file's modules fit a device."""
     found: Counter[Fit] = Counter()
-    sets = [{c.arch.capability for c in group.codes} for group in file.groups] if _chosen_by_gpu(file) else []
-    own = [s for s in sets if device.arch.capability in s]
-    for group in file.groups:
-        how = fit(group.codes, device)
-        held = {c.arch.capability for c in group.codes}
-        # One for the other GPUs, beside one for this: lmdeploy has modules for 9.0 and modules for all but 9.0.
-        by_design = bool(sets) and (len(held) == 1 or any(map(held.isdisjoint, own)))
+    fits = [fit(group.codes, device) for group in file.groups]
+    chosen = _chosen_by_gpu(file)
+    own = [
+        held for group, how in zip(file.groups, fits, strict=True)
+        if device.arch.capability in (held := _capabilities(group)) or how == "jit"
+    ][:_MOST_KINDS]  # fmt: skip
+    for group, how in zip(file.groups, fits, strict=True):
+        held = _capabilities(group)
+        # One for other GPUs, beside one for this: lmdeploy has modules for 9.0 and modules for all but 9.0.
+        by_design = chosen and (len(held) == 1 or any(map(held.isdisjoint, own)))
         found["other-gpu" if how == "no-code" and by_design else how] += group.count
     return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
 
 
-def _chosen_by_gpu(file: ReadFile) -> bool:
-    """Whether a file has modules for single capabilities among which it chooses.
+_MOST_KINDS = 64
+"""Kinds of modules that are compared with each other, the most frequent ones: vLLM's libraries have up to 17."""
 
-    They are for three of them, as in cuBLAS, or for two beside modules for several: libtorch_cuda.so of torch 2.15 has
-    29 for 9.0 alone and 29 for 10.0.
+
+def _capabilities(group: ModuleGroup) -> frozenset[tuple[int, int]]:
+    return frozenset(c.arch.capability for c in group.codes)
+
+
+def _chosen_by_gpu(file: ReadFile) -> bool:
+    """Whether a file has modules for different GPUs among which it chooses: what a build has forgotten for one GPU
+    shares others with the rest.
+
+    They are for three single capabilities, as in cuBLAS, or two have no GPU in common and a third shares one with
+    each: libtorch_cuda.so of torch 2.15 has 29 for 9.0 alone, 29 for 10.0 and others for both, vLLM's kernels for
+    experts have some for 7.5, some for 8.9 and 12.0, and others for all.
     """
-    sets = [{c.arch.capability for c in group.codes} for group in file.groups]
-    single = {next(iter(s)) for s in sets if len(s) == 1}
-    return len(single) > 2 or (len(single) == 2 and any(len(s) > 1 for s in sets))
+    sets = {_capabilities(group) for group in file.groups[:_MOST_KINDS]}
+    if sum(len(s) == 1 for s in sets) > 2:
+        return True
+    apart = [(a, b) for a, b in combinations(sets, 2) if a.isdisjoint(b)]
+    return any(a & c and b & c for a, b in apart for c in sets)
 
 
 def judge_file(file: ReadFile, device: Device) -> FileVerdict:
