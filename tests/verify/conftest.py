@@ -119,10 +119,11 @@ def wheel(tmp_path: Path) -> Callable[..., Path]:
         tag: str = "",
         requires: Sequence[str] = (),
         compression: int = zipfile.ZIP_DEFLATED,
+        project: str = "pack",
     ) -> Path:
         info = "pack-1.0.dist-info"
         tags = tag or "-".join(name.removesuffix(".whl").split("-")[2:])
-        metadata_text = "Metadata-Version: 2.1\nName: pack\nVersion: 1.0\n"
+        metadata_text = f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n"
         everything = {
             **members,
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nTag: {tags}\n".encode(),

@@ -230,6 +230,56 @@ class TestWhatAPackageBrings:
         [problem] = [p for p in report.problems if p.severity == "warning"]
         assert problem.what.startswith("librmm.so: may come with requirements that are not installed here: other-thing")
 
+    @pytest.mark.parametrize(
+        ("library", "requires", "remedy"),
+        [
+            ("libcublas.so.11", ["numpy", "protobuf"], "pip install nvidia-cublas-cu11, and put its folder"),
+            (
+                "libcudss.so.0",
+                ["numpy"],
+                "pip install nvidia-cudss-cu12 (or the one for your CUDA), and put its folder",
+            ),
+            ("libcublas.so.13", ["numpy"], "pip install nvidia-cublas, and put its folder"),
+            ("libmpi.so.40", ["nvidia-cublas-cu12", "cuda-toolkit[nvrtc]", "numpy"], "install it"),
+            ("libcurlx.so.4", ['libcurlx-cu12; extra == "net"', "numpy"], "pip install 'pack[net]'"),
+            ("libcurl.so.9", [], "install it, or put the folder in"),
+        ],
+    )
+    def test_a_library_that_no_absent_requirement_can_bring_is_missing_and_the_remedy_names_its_package(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str, requires: list[str], remedy: str
+    ) -> None:
+        """onnxruntime-training requires numpy and needs CUDA 11; nvidia-cudss-cu12 NVIDIA's packages, and needs MPI."""
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=requires)
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.what.startswith(f"{library} is missing")
+        assert remedy in problem.remedy
+
+    def test_an_extra_is_named_for_what_it_brings_alone(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libnccl.so.2", "libmpi.so.40")
+        path = wheel({"pack/_C.so": data}, HERE, requires=['nvidia-nccl-cu12; extra == "nccl"'])
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.remedy.startswith("an extra brings libnccl.so.2: pip install 'pack[nccl]'; for libmpi.so.40: ")
+
+    def test_a_plugin_awaits_the_package_that_it_is_named_after(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """OpenMM-CUDA-12, which openmm[cuda12] brings, requires NVIDIA's packages alone."""
+        data = self.user_of(tmp_path, "libPackMore.so")
+        path = wheel({"pack/_C.so": data}, HERE, project="Pack-CUDA-12", requires=["nvidia-cufft-cu12"])
+
+        assert judged(path, environment).condition == "pack, not installed here, brings libPackMore.so"
+
+    def user_of(self, folder: Path, *names: str) -> bytes:
+        """A library that needs these, which are not there."""
+        needed = [build(folder / f"x/{name}", "", f"-Wl,-soname,{name}") for name in names]
+        return build(folder / "built/_C.so", "", "-Wl,--no-as-needed", *map(str, needed)).read_bytes()
+
     def test_with_every_requirement_installed_what_none_of_them_has_is_missing(
         self, wheel: Write, user: bytes, cc: Compile, install: Callable[..., Path], environment: dict[str, str]
     ) -> None:

@@ -40,8 +40,11 @@ _PROVIDERS = (
 )
 """Libraries that are there before the file is loaded, or come with the GPU's driver on the machine that runs it."""
 
-CUDA = re.compile(r"lib(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?")
-"""Libraries of the CUDA toolkit and its relatives, which torch loads for the extensions that are imported after it."""
+CUDA = re.compile(
+    r"lib(?!cu(?:rl|ps|psimage|nit|rses)\b)(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?"
+)
+"""Libraries of the CUDA toolkit and its relatives, which torch loads for the extensions that are imported after it; not
+libcurl, libcups and others of their name."""
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/local/cuda")
 

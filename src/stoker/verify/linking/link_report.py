@@ -18,8 +18,9 @@ from stoker.verify.binary.elf import Dynamic
 from stoker.verify.binary.symbols import NeededSymbol
 from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
+from stoker.verify.linking.nvidia_packages import cuda_major, package_with
 from stoker.verify.linking.python_facts import NOTHING, Brought
-from stoker.verify.linking.requirements import bare, bringer
+from stoker.verify.linking.requirements import bare, bringer, may_bring
 from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
 
 _EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
@@ -79,7 +80,8 @@ class _Examination:
     """What stops a file from loading: libraries that are nowhere, and versions and symbols."""
     expected: dict[str, dict[str, None]] = field(default_factory=dict)
     """Libraries that are not here, by who brings them."""
-    awaited: dict[str, None] = field(default_factory=dict)
+    awaited: dict[str, list[str]] = field(default_factory=dict)
+    """Libraries that requirements may bring which are not here, and which requirements."""
     problems: dict[str, list[Problem]] = field(default_factory=dict)
 
     def run(self) -> LinkFindings:
@@ -145,8 +147,8 @@ class _Examination:
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
-            elif self.unit.brought.absent and not torch_here and not self._extras([missing.name]):
-                self.awaited[missing.name] = None
+            elif not torch_here and not self._extras([missing.name]) and (may := self._may_bring(missing.name)):
+                self.awaited[missing.name] = may
             else:
                 self.lost.setdefault(member.path, []).append(missing)
 
@@ -170,14 +172,29 @@ class _Examination:
         return [Problem("error", "", what, self._remedy(names))]
 
     def _remedy(self, names: Sequence[str]) -> str:
-        if extras := self._extras(names):
-            return f"an extra brings {_it(names)}: pip install '{self.unit.title}[{','.join(extras)}]'"
-        if all(CUDA.fullmatch(n) for n in names):
-            return (
-                "install CUDA's libraries (its toolkit, or NVIDIA's packages), and put their folder in the RPATH or in "
-                "LD_LIBRARY_PATH"
-            )
-        return f"install {_it(names)}, or put the folder in the RPATH or in LD_LIBRARY_PATH"
+        by_extra = {n for n in names if self._extras([n])}
+        rest = [n for n in names if n not in by_extra]
+        if not by_extra:
+            return self._by_hand(names)
+        extras = f"pip install '{self.unit.title}[{','.join(self._extras(names))}]'"
+        if not rest:
+            return f"an extra brings {_it(names)}: {extras}"
+        return f"an extra brings {_listed(sorted(by_extra))}: {extras}; for {_listed(rest)}: {self._by_hand(rest)}"
+
+    def _by_hand(self, names: Sequence[str]) -> str:
+        into = "in the RPATH or in LD_LIBRARY_PATH"
+        if not all(CUDA.fullmatch(n) for n in names):
+            return f"install {_it(names)}, or put the folder {into}"
+        major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
+        packages = list(dict.fromkeys(package_with(n, major) for n in names))
+        if all(packages):
+            folders = "its folder" if len(packages) == 1 else "their folders"
+            return f"pip install {' '.join(packages)}, and put {folders} {into}"
+        return f"install CUDA's libraries (its toolkit, or NVIDIA's packages), and put their folder {into}"
+
+    def _may_bring(self, name: str) -> list[str]:
+        absent = self.unit.brought.absent
+        return may_bring(name, absent, self.unit.title) if absent else []
 
     def _extras(self, names: Sequence[str]) -> list[str]:
         return [e for e, r in self.unit.brought.by_extra.items() if any(bringer(n, r) for n in names)]
@@ -185,9 +202,12 @@ class _Examination:
     def _condition(self) -> str:
         if not self.awaited:
             return ""
-        absent = self.unit.brought.absent
+        absent = self._awaited_of()
         any_of = "one of " if len(absent) > 1 else ""
         return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
+
+    def _awaited_of(self) -> list[str]:
+        return [*dict.fromkeys(r for may in self.awaited.values() for r in may)]
 
     def _failing(self) -> set[Path]:
         """What will not load, by itself or for one of the unit's own that it needs."""
@@ -231,7 +251,7 @@ class _Examination:
         if self.awaited:
             what = (
                 f"{_listed([*self.awaited], _MAX_LIBRARIES)}: may come with requirements that are not installed here: "
-                f"{_listed(self.unit.brought.absent, _MAX_LIBRARIES)}"
+                f"{_listed(self._awaited_of(), _MAX_LIBRARIES)}"
             )
             notes.append(Problem("warning", self.unit.title, what, "install the requirements, and verify again"))
         return notes

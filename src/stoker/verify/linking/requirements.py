@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from stoker.verify.library_builds import vendors
+from stoker.verify.linking.libraries import CUDA
+
 _SUFFIX = re.compile(r"-(?:cu\d+|cuda\d*|gpu|cpu|lib|libs)$")
 _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w.]*)?\.so(?:\.[\w.]+)?")
 
@@ -27,6 +30,41 @@ def bringer(library: str, requirements: Iterable[str]) -> str:
             if names & {name, name.removeprefix("cuda-"), f"nvidia-{name}", f"lib{name}"}:
                 return requirement
     return ""
+
+
+def may_bring(library: str, requirements: Iterable[str], package: str) -> list[str]:
+    """Those requirements of a package that may bring this library, though not by their name: in what they require in
+    turn, or as one of many. A plugin such as OpenMM-CUDA-12 is of use beside the package that it is named after."""
+    ours = bool(CUDA.fullmatch(library)) or vendors(library)
+    found = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES and (ours or not _NVIDIAS.match(r))]
+    plugin = _PLUGIN.fullmatch(package)
+    stem = library.removeprefix("lib").lower()
+    if not found and plugin is not None and stem.startswith(plugin[1].lower()):
+        return [plugin[1].lower()]
+    return found
+
+
+_PLUGIN = re.compile(r"(\w{4,})[-_](?:cu|cuda|gpu|hip|rocm)[-_\d]*", re.IGNORECASE)
+
+_NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum)-(?!dali)")
+"""Packages that bring NVIDIA's own libraries and no others."""
+
+_WITHOUT_LIBRARIES = frozenset(
+    (
+        "absl-py", "aiohttp", "astpretty", "astunparse", "attrs", "beautifulsoup4", "cachetools", "cerberus", "certifi",
+        "cffi", "charset-normalizer", "click", "cloudpickle", "colorama", "coloredlogs", "decorator", "dill", "einops",
+        "fastapi", "filelock", "flatbuffers", "fsspec", "gast", "google-pasta", "grpcio", "h5py", "httpx",
+        "huggingface-hub", "humanfriendly", "idna", "importlib-metadata", "importlib-resources", "jinja2", "joblib",
+        "jsonschema", "llvmlite", "loguru", "lxml", "markdown", "markupsafe", "matplotlib", "ml-dtypes", "mpmath",
+        "msgpack", "multiprocess", "networkx", "ninja", "numba", "numpy", "nvtx", "onnx", "opt-einsum", "packaging",
+        "pandas", "pillow", "pip", "platformdirs", "ply", "protobuf", "psutil", "py-cpuinfo", "pybind11", "pydantic",
+        "pydantic-core", "pygments", "python-dateutil", "pytz", "pyyaml", "pyzmq", "regex", "requests", "rich",
+        "safetensors", "scikit-learn", "scipy", "sentencepiece", "setuptools", "six", "sympy", "tabulate", "termcolor",
+        "tokenizers", "toml", "tomli", "tqdm", "typing-extensions", "tzdata", "urllib3", "uvicorn", "werkzeug", "wheel",
+        "wrapt", "zipp", "zstandard",
+    )
+)  # fmt: skip
+"""Packages that many require, and that bring no library for others, nor does anything that they require."""
 
 
 def bare(requirement: str) -> str:
