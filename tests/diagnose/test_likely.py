@@ -8,6 +8,8 @@ import pytest
 
 from stoker.diagnose.likely import TRANSLATED_REMEDY
 from stoker.diagnose.log_reading import LogReading, read_log
+from stoker.diagnose.rule import shipped_rules
+from stoker.model.diagnosis import UNKNOWN_FAILURE
 
 MAKE = "make: *** [Makefile:2: x] Error 1\n"
 NINJA = "ninja: build stopped: subcommand failed.\n"
@@ -134,3 +136,30 @@ def test_a_log_that_begins_after_the_failure() -> None:
     assert reading(f"[8/9] CXX a.o\n{NINJA}").verdict == "begins-late"
     assert reading(f"[8/9] CXX a.o\nFAILED: a.o\n{NINJA}").verdict == "unknown"
     assert reading(f"frob: error: x\n{NINJA}").verdict == "unknown"
+
+
+NO_MANIFEST = "ninja: error: loading 'build.ninja': No such file or directory"
+
+
+def known(log: str) -> LogReading:
+    return read_log(io.BytesIO(log.encode()), shipped_rules())
+
+
+def test_an_error_that_no_rule_knows_stands_before_what_follows_from_it() -> None:
+    first = known(f"$ gn gen out\nERROR at //build/sysroot.gni:57:7: frobnication failed.\n$ ninja\n{NO_MANIFEST}\n")
+    assert [(cause.rule, cause.line) for cause in first.causes] == [(UNKNOWN_FAILURE, 2), ("ninja-no-manifest", 4)]
+    alone = known(f"$ ninja\n{NO_MANIFEST}\n")
+    assert [cause.rule for cause in alone.causes] == ["ninja-no-manifest"]
+    maybe = known(f"-- zlib not found, doing without\n{NO_MANIFEST}\n")
+    assert [cause.rule for cause in maybe.causes] == ["ninja-no-manifest"], "that may be no error at all"
+
+
+def test_what_slurm_says_of_a_task_is_not_the_likely_place() -> None:
+    (cause,) = reading("frob: cannot open x\nsrun: error: cn-1187: task 0: Exited with exit code 1\n").causes
+    assert cause.line == 1
+
+
+def test_what_a_build_needed_and_pip_installed_is_no_good_end() -> None:
+    inner = "ERROR: Failed to build 'x'\n$ pip install -v x | tail -1\n  Successfully installed setuptools-82.0.0\n"
+    assert not known(inner).ended_well
+    assert known("Successfully installed x-1.0\n").ended_well

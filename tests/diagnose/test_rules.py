@@ -25,6 +25,10 @@ def rules_in(text: str) -> list[str]:
     return [match.rule.id for match in scan(io.BytesIO(text.encode()), RULES)]
 
 
+def test_a_rule_decides_about_rules_that_there_are() -> None:
+    assert {name for rule in RULES for name in rule.decides} <= {rule.id for rule in RULES}
+
+
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.beside], ids=lambda rule: rule.id)
 def test_evidence_says_nothing_without_what_it_decides(rule: Rule) -> None:
     assert set(rule.beside) <= {other.id for other in RULES}

@@ -52,6 +52,30 @@ def test_evidence_stands_in_the_place_of_the_general_cause_that_it_decides() -> 
     assert found(far) == [("undefined-reference", REACH + 5)]
 
 
+DUBIOUS = "fatal: detected dubious ownership in repository at '/src'"
+NO_VERSION = "LookupError: setuptools-scm was unable to detect version for /src."
+
+
+def test_a_rule_that_decides_takes_the_place_of_the_other_and_stands_alone_too() -> None:
+    assert found(f"{DUBIOUS}\n{NO_VERSION}\n") == [("git-dubious-ownership", 1)]
+    assert found(f"{NO_VERSION}\n") == [("version-from-git", 1)]
+    assert found(f"{DUBIOUS}\n{WRONG}\n") == [("compile-error", 2), ("git-dubious-ownership", 1)], "it was survived"
+
+
+def test_a_full_disk_explains_what_was_lost_in_another_step() -> None:
+    lost = "fatbinary fatal   : Could not open output file '/tmp/tmpxft_0_a.fatbin'"
+    log = f"[1/9] CUDA a.o\nFAILED: a.o\n{lost}\n[2/9] CXX b.o\nFAILED: b.o\n{FULL}\n"
+    assert found(log) == [("no-space-left", 6)]
+    assert found(log.replace(FULL, WRONG)) == [("nvcc-temporary-files", 3), ("compile-error", 6)]
+
+
+def test_a_command_that_is_repeated_names_nothing_that_is_missing() -> None:
+    failed = (
+        'ERROR: failed to solve: process "/bin/sh -c apt-get install -y {}" did not complete successfully: exit code: 1'
+    )
+    assert found(f"{failed.format('python3-dev')}\n") == [("run-step-failed", 1)]
+
+
 def test_a_line_that_leaves_the_cause_open_is_called_the_likely_place() -> None:
     (general,) = map(cause_of, matches(f"{UNDEFINED}\n"))
     (certain,) = map(cause_of, matches(f"{FULL}\n"))
@@ -95,6 +119,7 @@ def test_repeats_are_counted_up_to_a_bound() -> None:
         f'   12 |   throw Error("{KILLED}");',
         f'      |   throw Error("{KILLED}");',
         f"clang: note: {FULL}",
+        "x.py:118: UserWarning: CUDA initialization: Found no NVIDIA driver on your system.",
         "-- Could NOT find CUDA (missing: CUDA_NVCC_EXECUTABLE)",
         "-- Looking for No_space_left - not found",
         "[3/9] g++ -DMESSAGE='error: x' -Werror -c Killed.cpp -o Killed.o",

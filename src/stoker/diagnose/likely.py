@@ -65,6 +65,8 @@ _RUNNER = re.compile(
     |The\ operation\ was\ cancell?ed|The\ runner\ has\ received\ a\ shutdown)|Finished:\ (?:FAILURE|ABORTED|UNSTABLE)
     |Build\ step\ '.{1,200}'\ marked\ build\ as\ failure|Cleaning\ up\ project\ directory|script\ returned\ exit\ code
     |Exited\ with\ code\ (?:exit\ status\ )?\d|Bash\ exited\ with\ code|Post\ job\ cleanup
+    |srun:\ error:\ .{1,300}:\ (?:Exited\ with\ exit\ code|Terminated|Killed)|srun:\ (?:launch/|Job\ step|Force\ Term)
+    |salloc:\ |Command\ exited\ with\ non-zero\ status
     |The\ command\ ".{1,300}"\ (?:exited\ with|failed\ and\ exited)""",
     re.VERBOSE,
 )
@@ -73,7 +75,8 @@ _RUNNER = re.compile(
 _STOPPED = re.compile(
     r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete|collect2:[ ]
     |(?:\S{0,100}\ )?error:\ (?:
-        command\ .{1,300}\ failed|subprocess-exited|builder\ for\ |metadata-generation-failed|failed\ building[ ]
+        command\ (?:.{1,300}\ failed|["'`/])|subprocess-exited
+        |builder\ for\ |metadata-generation-failed|failed\ building[ ]
         |process\ |failed\ to\ (?:solve|build)|could\ not\ (?:compile|build)\ |recipe\ for|build\ failed
         |failed\ to\ run\ custom\ build|linking\ with\ |aborting\ due\ to)
     |.{0,200}(?:calledprocesserror:\ |\breturned\ (?:a\ )?non-zero|did\ not\ (?:run|complete)\ successfully)
@@ -217,6 +220,11 @@ class Likely:
         """Whether the likely place only says that something before it failed."""
         return self._place() is self._first.get(STOP)
 
+    @property
+    def is_error(self) -> bool:
+        """Whether the likely place says in sure words that it is an error."""
+        return self._place() in (self._first.get(ERROR), self._in_failed.get(ERROR)) and self._place() is not None
+
     def cause(self) -> Cause | None:
         """Return the likely place as a cause, None if nothing looks like an error."""
         place = self._place()
@@ -292,6 +300,9 @@ _WELL = re.compile(
 )
 """Last words of ninja, CMake's make, ctest, pip, docker, make, cargo, gradle, bazel, GitLab and Jenkins on success."""
 
+_BY_PIP = "Successfully installed"
+"""Indented, it is said by the pip that installs what a build needs, before that build begins."""
+
 _LAST_LINES = 15
 """A few lines may follow: warnings, times, what a CI service cleans up."""
 
@@ -302,7 +313,8 @@ def ended_well(lines: list[str]) -> int:
     `lines` are the last ones as their tools wrote them.
     """
     for back, line in enumerate(reversed(lines[-_LAST_LINES:]), 1):
-        if _WELL.match(line.strip()):
+        text = line.strip()
+        if _WELL.match(text) and not (line[:1].isspace() and text.startswith(_BY_PIP)):
             return back
         if kind_of(line.strip()) > MAYBE:
             return 0

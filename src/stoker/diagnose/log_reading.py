@@ -11,8 +11,8 @@ from typing import Literal
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import ended_well, is_of_runner, last_lines
-from stoker.diagnose.match import cause_of
+from stoker.diagnose.likely import Likely, ended_well, is_of_runner, last_lines
+from stoker.diagnose.match import Match, cause_of
 from stoker.diagnose.rule import Rule
 from stoker.diagnose.scan import TEXT_SHOWN, Scanner
 from stoker.diagnose.wrappers import unwrapped
@@ -90,14 +90,26 @@ def read_log(
     if not has_failed and _is_no_text(controls, sizes) and _is_no_text(controls[:1], sizes[:1]):
         return LogReading(complete=complete, is_text=False)
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
-    if all(match.rule.survivable for match in matches) and not well:
-        likely = scanner.likely.cause()
-        behind = max((match.line + FOLLOWS for match in matches), default=0)
-        if likely is not None and (likely.line or 0) > behind and not (matches and scanner.likely.is_consequence):
-            causes.insert(0, likely)
+    likely = None if well else _likelier(scanner.likely, matches)
+    if likely is not None:
+        causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
         causes = _last_lines(tail)
     return LogReading(tuple(causes), well, complete)
+
+
+def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:
+    """Return the likely place where it is a likelier cause than the matches: behind what the build survived, and before
+    what follows from it."""
+    place = likely.cause()
+    if place is None or not all(match.rule.survivable or match.rule.follows for match in matches):
+        return None
+    line = place.line or 0
+    behind = max((match.line + FOLLOWS for match in matches if not match.rule.follows), default=0)
+    before = min((match.line for match in matches if match.rule.follows), default=None)
+    if line <= behind or (matches and likely.is_consequence):
+        return None
+    return place if before is None or (line < before and likely.is_error) else None
 
 
 def _is_no_text(controls: list[int], sizes: list[int]) -> bool:

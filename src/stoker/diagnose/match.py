@@ -88,14 +88,19 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     of_rule = {ms[0].rule.id: ms for ms in groups if ms}
     evidence: list[list[Match]] = []
     settled: set[tuple[str, int]] = set()
-    for matches in (ms for ms in groups if ms and ms[0].rule.beside):
-        general = [m for name in matches[0].rule.beside for m in of_rule.get(name, ())]
-        placed = [replace(m, step=at.step) for m in matches if (at := _nearest(m, general)) is not None]
+    placed_rules: set[str] = set()
+    for matches in (ms for ms in groups if ms and (ms[0].rule.beside or ms[0].rule.decides)):
+        rule = matches[0].rule
+        general = [m for name in (*rule.beside, *rule.decides) for m in of_rule.get(name, ())]
+        cause = replace(rule, survivable=False)  # what it decides was not survived
+        placed = [replace(m, rule=cause, step=at.step) for m in matches if (at := _nearest(m, general)) is not None]
         if placed:
             evidence.append(placed)
+            placed_rules.add(rule.id)
             settled |= {(g.rule.id, g.line) for g in general if _nearest(g, placed) is not None}
     lines = {m.line for placed in evidence for m in placed}
-    others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in groups if ms and not ms[0].rule.beside]
+    alone = (ms for ms in groups if ms and not ms[0].rule.beside and ms[0].rule.id not in placed_rules)
+    others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in alone]
     rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in others]
     return [ms for ms in (*rest, *evidence) if ms]
 

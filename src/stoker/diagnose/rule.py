@@ -26,8 +26,8 @@ ACTIONS = ("none", *ACTION_KINDS)
 """What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
 
 _KEYS = (
-    *("title", "why", "remedy", "rank", "general", "beside", "survivable", "action", "variable", "warning", "provided"),
-    *("wordless", "patterns", "examples", "source"),
+    *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
+    *("warning", "provided", "wordless", "patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
@@ -67,6 +67,8 @@ class Rule:
     are real lines that it must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to
     set it, else empty. `general`: the line alone does not decide the cause, so it is shown as the likely place.
     `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
+    `decides` names others too: this one stands for itself, and takes the place of a match of theirs.
+    `follows`: it mostly follows from an earlier failure, so an unknown error before it is likelier the cause.
     `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
     `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
     `wordless`: it finds a failed step of ninja's only where that step has printed nothing.
@@ -86,6 +88,8 @@ class Rule:
     survivable: bool = False
     general: bool = False
     beside: tuple[str, ...] = ()
+    decides: tuple[str, ...] = ()
+    follows: bool = False
     provided: str = ""
     wordless: bool = False
 
@@ -130,6 +134,8 @@ def _rule(name: str, section: Section) -> Rule:
         variable=_variable(section),
         general=section.flag("general", default=False),
         beside=section.words("beside"),
+        decides=section.words("decides"),
+        follows=section.flag("follows", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
     )

@@ -18,7 +18,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import NONE, WORDS, Likely, is_noise, kind_of
+from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
@@ -39,7 +39,8 @@ _TEXT_BEFORE = 150
 """Of these, how many may stand before the match in a longer line."""
 
 _WARNING = re.compile(
-    r"(?:^|[\s:(\[])(?<!= )(?:warning|note|remark|Warning|WARNING|DEPRECATION)\b(?!s)[^'\"]{0,40}?[:\]]"
+    r"(?:^|[\s:(\[])(?<!= )(?:warning|note|remark|(?:[A-Z]\w{0,40})?Warning|WARNING|DEPRECATION)\b(?!s)"
+    r"[^'\"]{0,40}?[:\]]"
 )
 """A tool's own word that the line is not an error."""
 
@@ -340,7 +341,7 @@ def _is_wrapped_step(line: bytes) -> bool:
 
 def _counts(rule: Rule) -> bool:
     """Return whether a match speaks for a failure: no build goes on after it, and it needs no other beside it."""
-    return not (rule.survivable or rule.beside)
+    return not (rule.survivable or rule.beside or rule.follows)
 
 
 def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours]) -> Mapping[str, str] | None:
@@ -351,6 +352,8 @@ def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours
     said = match.groupdict().get(LOOKUPS[rule.provided])
     if rule.provided == MESSAGE and not said:
         said = around().message()
+    if rule.provided == MESSAGE and kind_of(match.string) == STOP:  # it repeats the command that failed
+        return None
     own = looked_up(rule.provided, said or "")
     return None if own is None else {**names, **own}
 
