@@ -146,7 +146,7 @@ def known(log: str) -> LogReading:
 
 
 def test_an_error_that_no_rule_knows_stands_before_what_follows_from_it() -> None:
-    first = known(f"$ gn gen out\nERROR at //build/sysroot.gni:57:7: frobnication failed.\n$ ninja\n{NO_MANIFEST}\n")
+    first = known(f"$ frob --configure\nERROR: frobnication failed at frob.in, line 57\n$ ninja\n{NO_MANIFEST}\n")
     assert [(cause.rule, cause.line) for cause in first.causes] == [(UNKNOWN_FAILURE, 2), ("ninja-no-manifest", 4)]
     alone = known(f"$ ninja\n{NO_MANIFEST}\n")
     assert [cause.rule for cause in alone.causes] == ["ninja-no-manifest"]
