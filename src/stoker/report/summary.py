@@ -81,7 +81,8 @@ def _figures(build: RecordedBuild) -> Iterable[tuple[str, str]]:
     yield "took", format_duration(status["seconds"])
     yield "jobs", ", ".join(f"{count} {word}" for count, word in counts if count or word == "done")
     yield "CPU time", format_duration(sum(job.cpu or 0.0 for job in build.jobs))
-    yield "memory", f"{format_bytes(memory['build_peak'])} at most, of {format_bytes(memory['budget'])}"
+    peak = f"{format_bytes(memory['build_peak'])} at most" if memory["build_peak"] else "not measured"
+    yield "memory", f"{peak}, of {format_bytes(memory['budget'])}"
     yield "written", format_bytes(status["disk"]["written"])
     yield from closing_lines(cache) if cache is not None else ()
 

@@ -74,6 +74,9 @@ class StokerApp(ControlApp):
     CommandPalette { background: transparent; }
     CommandPalette SearchIcon { display: none; }
     CommandPalette LoadingIndicator { display: none; }
+    CommandPalette #--input { border: hkey $surface; }
+    CommandPalette CommandList { border-bottom: hkey $surface; }
+    CommandPalette CommandList { scrollbar-background: $surface; scrollbar-color: $accent; }
     """
         + MESSAGE_CSS
     )

@@ -77,7 +77,7 @@ class FailuresScreen(ListScreen):
             every.pop()
         if len(every) <= rows or rows < LEAST_SCROLLED:
             self._down = 0
-            return self._about(picked, width, rows)
+            return every if len(every) <= rows else self._about(picked, width, rows)
         room = rows - 1
         self._down = max(0, min(self._down, len(every) - room))
         shown = every[self._down :][:room] if self._down else self._about(picked, width, room)
@@ -97,6 +97,10 @@ class FailuresScreen(ListScreen):
         if isinstance(picked, KilledJob):
             return [BLANK, *killed_details(picked, state, width, rows - 1, g)]
         return failure_page.details(state.diagnosis or Diagnosis(), picked, self._keys(), width, rows, g)
+
+    def relevant(self, action: actions.KeyAction) -> bool:
+        """Where nothing can be chosen, what acts on the chosen one is worth no place."""
+        return super().relevant(action) and (action.scope != "failures" or bool(self.words or self._items()))
 
     def action_move(self, by: int) -> None:
         """Choose another row, whose details begin at their top."""
