@@ -52,16 +52,16 @@ _NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensity
 _WITHOUT_LIBRARIES = frozenset(
     (
         "absl-py", "aiohttp", "astpretty", "astunparse", "attrs", "beautifulsoup4", "cachetools", "cerberus", "certifi",
-        "cffi", "charset-normalizer", "click", "cloudpickle", "colorama", "coloredlogs", "decorator", "dill", "einops",
-        "fastapi", "filelock", "flatbuffers", "fsspec", "gast", "google-pasta", "grpcio", "h5py", "httpx",
-        "huggingface-hub", "humanfriendly", "idna", "importlib-metadata", "importlib-resources", "jinja2", "joblib",
-        "jsonschema", "llvmlite", "loguru", "lxml", "markdown", "markupsafe", "matplotlib", "ml-dtypes", "mpmath",
-        "msgpack", "multiprocess", "networkx", "ninja", "numba", "numpy", "nvtx", "onnx", "opt-einsum", "packaging",
-        "pandas", "pillow", "pip", "platformdirs", "ply", "protobuf", "psutil", "py-cpuinfo", "pybind11", "pydantic",
-        "pydantic-core", "pygments", "python-dateutil", "pytz", "pyyaml", "pyzmq", "regex", "requests", "rich",
-        "safetensors", "scikit-learn", "scipy", "sentencepiece", "setuptools", "six", "sympy", "tabulate", "termcolor",
-        "tokenizers", "toml", "tomli", "tqdm", "typing-extensions", "tzdata", "urllib3", "uvicorn", "werkzeug", "wheel",
-        "wrapt", "zipp", "zstandard",
+        "cffi", "charset-normalizer", "click", "cloudpickle", "colorama", "coloredlogs", "cuda-pathfinder", "decorator",
+        "dill", "einops", "fastapi", "filelock", "flatbuffers", "fsspec", "gast", "google-pasta", "grpcio", "h5py",
+        "httpx", "huggingface-hub", "humanfriendly", "idna", "importlib-metadata", "importlib-resources", "jinja2",
+        "joblib", "jsonschema", "llvmlite", "loguru", "lxml", "markdown", "markupsafe", "matplotlib", "ml-dtypes",
+        "mpmath", "msgpack", "multiprocess", "networkx", "ninja", "numba", "numpy", "nvtx", "onnx", "opt-einsum",
+        "packaging", "pandas", "pillow", "pip", "platformdirs", "ply", "protobuf", "psutil", "py-cpuinfo", "pybind11",
+        "pydantic", "pydantic-core", "pygments", "python-dateutil", "pytz", "pyyaml", "pyzmq", "regex", "requests",
+        "rich", "safetensors", "scikit-learn", "scipy", "sentencepiece", "setuptools", "six", "sympy", "tabulate",
+        "termcolor", "tokenizers", "toml", "tomli", "tqdm", "typing-extensions", "tzdata", "urllib3", "uvicorn",
+        "werkzeug", "wheel", "wrapt", "zipp", "zstandard",
     )
 )  # fmt: skip
 """Packages that many require, and that bring no library for others, nor does anything that they require."""
