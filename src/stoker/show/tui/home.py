@@ -55,6 +55,7 @@ class HomeApp(App[str]):
     CSS = """
     Screen { background: $background; color: $foreground; }
     DataTable { height: 1fr; background: $background; overflow-x: hidden; }
+    DataTable:focus { background-tint: $foreground 0%; }
     Label { padding: 0 1; color: $foreground; }
     """
     ENABLE_COMMAND_PALETTE = False
