@@ -267,9 +267,19 @@ CASES = [
         {
             "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX CUDA)\n",
         },
-        "rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES=50",
+        "rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES=150",
         "-DCMAKE_CUDA_ARCHITECTURES=80",
         "rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES=80",
+        "nvcc",
+    ),
+    Case(
+        "gpu-architecture-dropped",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX CUDA)\n",
+        },
+        "rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES=50",
+        '-DCMAKE_CUDA_ARCHITECTURES="75;80;86;90"',
+        'rm -rf b && cmake -B b -DCMAKE_CUDA_ARCHITECTURES="75;80;86;90"',
         "nvcc",
     ),
     Case(
