@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stoker.sense.proc.processes import CLK_TCK, PROC, parse_stat, read_cmdline, read_cwd
+from stoker.sense.proc.processes import CLK_TCK, PROC, Process, parse_stat, read_cmdline, read_cwd
 from stoker.sense.proc.procfs import read_once
 from support.distcc import Farm, write_build
 from support.program import PYPI_NINJA, Stoker, until
@@ -38,16 +39,21 @@ def moves(stoker: Stoker, build: str) -> list[dict[str, Any]]:
     return [e for e in stoker.events(build) if e["type"] == "job_moved"]
 
 
-def local_compilers(folder: Path) -> list[float]:
-    """CPU seconds of the compilers, and not preprocessors, that work in the build's folder and are not stopped."""
-    found = []
-    for name in os.listdir(PROC):
-        process = parse_stat(read_once(f"/proc/{name}/stat") or b"") if name.isdigit() else None
-        if process is None or process.comm != "cc1plus" or process.state in "TtZX":
-            continue
-        if read_cwd(process.pid) == str(folder) and "-E" not in read_cmdline(process.pid):
-            found.append(process.cpu_ticks / CLK_TCK)
-    return found
+def compilers(folder: Path) -> list[Process]:
+    """The compilers, and not preprocessors, in the build's folder."""
+    read = (parse_stat(read_once(f"/proc/{name}/stat") or b"") for name in os.listdir(PROC) if name.isdigit())
+    found = [p for p in read if p is not None and p.comm == "cc1plus" and p.state not in "ZX"]
+    return [p for p in found if read_cwd(p.pid) == str(folder) and "-E" not in read_cmdline(p.pid)]
+
+
+def begun(folder: Path) -> int:
+    """How many of them have begun, and are not stopped."""
+    return sum(p.state not in "Tt" and p.cpu_ticks / CLK_TCK >= BEGUN for p in compilers(folder))
+
+
+def held(folder: Path) -> int:
+    """How many of them are stopped."""
+    return sum(p.state == "T" for p in compilers(folder))
 
 
 def test_all_slots_are_used_and_nobody_is_held_for_a_core(stoker: Stoker, farm: Farm, tmp_path: Path) -> None:
@@ -83,7 +89,7 @@ def test_a_lost_servers_jobs_begin_here_one_after_the_other(stoker: Stoker, farm
     most = 0
     while stoker.status(build)["state"] not in ("done", "failed"):
         for _ in range(10):
-            most = max(most, sum(cpu >= BEGUN for cpu in local_compilers(folder)))
+            most = max(most, begun(folder))
             time.sleep(0.05)
     ended = stoker.ended(build)
     assert ended["exit_code"] == 0
@@ -93,3 +99,27 @@ def test_a_lost_servers_jobs_begin_here_one_after_the_other(stoker: Stoker, farm
     assert host["errors"] >= 1
     assert [d for d in stoker.events(build) if d["type"] == "decided" and d["what"].startswith("take back ")]
     assert ended["killed"] == []
+
+
+def test_engines_that_die_while_fallbacks_are_held_leave_nothing_stopped(
+    stoker: Stoker, farm: Farm, tmp_path: Path
+) -> None:
+    farm.start("127.0.0.1", 8)
+    stoker.env |= farm.env
+    folder = write_build(tmp_path / "build", 10, heavy=True)
+    build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=2)
+    until(lambda: remote(stoker, build)["127.0.0.1"] == 8, "8 jobs elsewhere")
+    farm.kill("127.0.0.1")
+    deaths = most = 0
+    while stoker.status(build)["state"] not in ("done", "failed"):
+        if deaths < 3 and held(folder):
+            os.kill(stoker.engine_pid(build), signal.SIGKILL)
+            deaths += 1
+        for _ in range(20):
+            most = max(most, begun(folder))
+            time.sleep(0.05)
+    assert stoker.ended(build)["exit_code"] == 0
+    assert deaths >= 1
+    assert 1 <= most <= 2
+    assert len([e for e in stoker.events(build) if e["type"] == "engine_started"]) == deaths + 1
+    assert held(folder) == 0
