@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
 from stoker.model.lessons import Stated
 from stoker.model.reduce import reduce
+from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
@@ -515,3 +517,19 @@ def test_the_chain_of_a_job_is_its_own_time_and_that_of_what_waits_for_it(plan_o
     assert chains == pytest.approx({"gen.o": 55.0, "a.o": 25.0, "b.o": 45.0, "app": 5.0, "alone.o": 7.0}, rel=0.05)
     assert build.forecast.chain(1, "nobody.o") is None
     assert build.forecast.chain(2, "a.o") is None
+
+
+def test_what_waited_for_other_machines_says_nothing_once_they_are_lost(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(60), [()]), cores=2.0)
+    far = RemoteHost("far", 6)
+    build.tell(0.0, ev.RemoteSeen((RemoteEngine("distcc", (far,)),)))
+    for n in range(16):
+        begin = 6.0 * (n // 8)
+        build.start(begin, f"d/{n}.o")
+        build.tell(begin + 6.0, ev.JobFinished(n + 1, 1, f"d/{n}.o", "cxx", 6.0, "ok", host="far"))
+    build.tell(12.0, ev.RemoteSeen((RemoteEngine("distcc", (replace(far, why_unused="it failed"),)),)))
+    for n in range(16, 24, 2):
+        now = 12.0 + 3.0 * (n - 16) / 2
+        build.run(now, now + 3.0, f"d/{n}.o", f"d/{n + 1}.o")
+    left = build.left(24.0)
+    assert left.low <= 36 * 3.0 / 2 <= left.high

@@ -65,7 +65,10 @@ class _Places:
         """Jobs that might run if the build is not paused."""
         self._cores = 1.0
         self._level = math.inf
-        self._elsewhere = 0
+        self.elsewhere = 0
+        """Slots of other machines."""
+        self.reached_out = False
+        """Whether there ever were any."""
         self._widths: dict[int, float] = {}
         self._paused = False
         self._total = 0.0
@@ -80,7 +83,8 @@ class _Places:
         elif isinstance(event, ev.LevelSet):
             self._level, self._paused = float(event.target), event.paused != "no"
         elif isinstance(event, ev.RemoteSeen):
-            self._elsewhere = sum(engine.slots for engine in event.engines)
+            self.elsewhere = sum(engine.slots for engine in event.engines)
+            self.reached_out = self.reached_out or self.elsewhere > 0
         elif isinstance(event, ev.SchedulerStarted):
             if event.parent is None:
                 self._widths[event.sid] = float(event.width or math.inf)
@@ -90,7 +94,7 @@ class _Places:
             return
         (self._total, self._worked), self._since = before, now
         if self._widths:
-            places = min(self._level + self._elsewhere, sum(self._widths.values()))
+            places = min(self._level + self.elsewhere, sum(self._widths.values()))
             self.now = max(1.0, self._cores if math.isinf(places) else places)
 
     def total(self, now: float) -> float:
@@ -113,7 +117,9 @@ class Forecast:
         command."""
         self._foretell = foretell
         self._learn_unseen = learn_unseen
-        self._durations = Durations()
+        self._all_durations = Durations()
+        self._own_durations = Durations()
+        """Of jobs that this machine compiled, since there have been others."""
         self._places = _Places()
         self._spent = 0.0
         self._ended = 0
@@ -129,6 +135,12 @@ class Forecast:
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
+
+    @property
+    def _durations(self) -> Durations:
+        """What says how long jobs take now: once no other machine is left, only those that this one compiled."""
+        alone = self._places.reached_out and not self._places.elsewhere
+        return self._own_durations if alone and self._own_durations.scaled else self._all_durations
 
     def ask_again(self) -> None:
         """What is expected of jobs has changed: ask anew, look by look."""
@@ -235,7 +247,10 @@ class Forecast:
 
     def _learn(self, event: ev.JobFinished) -> None:
         stated = event.stated or weight(event.tool, event.output)
-        self._durations.add(expected_job(stated, event.tool, event.output), event.seconds)
+        job = expected_job(stated, event.tool, event.output)
+        self._all_durations.add(job, event.seconds)
+        if self._places.reached_out and not event.host:
+            self._own_durations.add(job, event.seconds)
         if stated.by == "size" and len(self._sources) < MAX_SOURCES:
             source = source_of(event.output, stated)
             self._sources[source] = event.seconds
