@@ -105,6 +105,13 @@ BENCHES = (
         timed=False,
     ),
     Bench(
+        "witness",
+        "how near stoker comes to the best schedule that a search finds, on paper",
+        (10, 0.5),
+        ("--builds", "flash-attn", "--machines", "16x32"),
+        timed=False,
+    ),
+    Bench(
         "pace",
         "who starts what first, on paper: stoker beside both ninjas on the graphs of real projects",
         (10, 0.2),

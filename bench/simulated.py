@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bench.figures import table
+from bench.witness import best_known
 from stoker.report.svg import Axis, Bar, bars
 
 GIB = 2**30
@@ -39,7 +40,8 @@ def text_of(figures: Sequence[Figure]) -> str:
         own = [f for f in figures if f["build"] == build]
         jobs, orders = own[0]["jobs"], " and ".join(dict.fromkeys(f["order"] for f in own))
         found.append(
-            f"**{TITLES[build]}**, {jobs:,} jobs; heavy ones: {orders}. Makespan over the lower bound, at worst:"
+            f"**{TITLES[build]}**, {jobs:,} jobs; heavy ones: {orders}. Makespan over the lower bound, at worst; of "
+            "stoker, behind that, over the best schedule that is known:"
         )
         found += ["", _ratios(own), "", _losses(own), "", _details(own), ""]
     return "\n".join([*found, _verdict(figures)])
@@ -117,9 +119,17 @@ def _ratios(figures: Sequence[Figure]) -> str:
     rows = []
     for (cores, gib), machine in _by_machine(figures).items():
         bound = max(f["bound"] for f in machine)
+        best = best_known(machine[0]["build"], cores, gib)
         cells = [_ratio(_of(machine, way), "none survives" if way == "best fixed" else "") for way in WAYS]
-        rows.append([f"{gib} GiB, {cores}", f"{bound:,.0f}", *cells])
-    return table(["memory, cores", "bound, s", *(NAMES[way] for way in WAYS)], rows)
+        for place, way in enumerate(OWN):
+            cells[place] += over_best([f["makespan"] for f in _of(machine, way)], best)
+        rows.append([f"{gib} GiB, {cores}", f"{bound:,.0f}", "" if best is None else f"{best:,.0f}", *cells])
+    return table(["memory, cores", "bound, s", "best known, s", *(NAMES[way] for way in WAYS)], rows)
+
+
+def over_best(makespans: Sequence[float], best: float | None) -> str:
+    """The longest over the best known, to stand behind the ratio to the bound; empty where none is known."""
+    return f" · {max(makespans) / best:.2f}" if best is not None and makespans else ""
 
 
 def _ratio(runs: Sequence[Figure], none: str) -> str:
