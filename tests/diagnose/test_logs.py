@@ -386,6 +386,8 @@ WORDED = {
     "torch-cpu-only": ("torch-without-cuda", 4),
     "torch-older-than-gpu": ("unknown-arch-name", 6),
     "cuda-cublas-target": ("cuda-target-missing", 4),
+    "pip-old-metadata": ("pip-invalid-metadata", 2),
+    "conda-compat-ld": ("conda-linker-alone", 2),
     "uv-conflict": ("pip-conflict", 2),
     "vllm-cutlass": ("missing-submodule-header", 4),
     "windows-rc": ("windows-sdk-tools", 3),
