@@ -798,7 +798,7 @@ CASES = [
             "a.cpp": "#include <string>\nint size(const std::string &s) { return s.size(); }\n",
             "m.cpp": "#include <string>\nint size(const std::string &s);\nint main() { return size(std::string()); }\n",
         },
-        "g++ -c -D_GLIBCXX_USE_CXX11_ABI=0 a.cpp && g++ $CXXFLAGS m.cpp a.o -o app",
+        "g++ -c $CXXFLAGS a.cpp && g++ -D_GLIBCXX_USE_CXX11_ABI=0 m.cpp a.o -o app",
         "-D_GLIBCXX_USE_CXX11_ABI=0",
         "export CXXFLAGS=-D_GLIBCXX_USE_CXX11_ABI=0; {}",
     ),
