@@ -100,24 +100,7 @@ def format_band(low: float, high: float) -> str:
     return f"{first}–{last}"
 
 
-LEARNING = "learning"
-"""What is said in place of a remaining time that may be anything."""
-
-ANYTHING = 100.0
-"""How many times the low end of a band the high one is, at least, where the band says nothing."""
-
-
-def is_anything(low: float, high: float) -> bool:
-    """Whether a band of remaining seconds is so wide that its middle would mislead."""
-    return high > ANYTHING * max(1.0, low)
-
-
 def format_left(seconds: float, low: float, high: float) -> str:
-    """Remaining seconds with their band: 27 min (24-31 min). Where the band says no more than the middle, only that.
-
-    Where it says nothing: LEARNING.
-    """
-    if is_anything(low, high):
-        return LEARNING
+    """Remaining seconds with their band: 27 min (24-31 min). Where the band says no more than the middle, only that."""
     middle, band = format_rough(seconds), format_band(low, high)
     return middle if band == middle else f"{middle} ({band})"

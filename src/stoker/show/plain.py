@@ -15,13 +15,13 @@ from typing import NamedTuple, TextIO
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
-from stoker.model.status import time_left
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
-from stoker.model.units import format_bytes, format_duration, format_left, format_share
+from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.model.update import Update
 from stoker.show import cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
+from stoker.show.left_text import left_text
 from stoker.show.level_text import ungoverned
 from stoker.show.sink import Sink
 from stoker.show.update_source import OutputLog, UpdateSource
@@ -337,8 +337,8 @@ def _progress_text(state: BuildState, now: float) -> str:
             parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
     if state.cache is not None and (rate := cache_text.rate_text(state.cache)):
         parts.append(f"{state.cache.tool} {rate} hits")
-    if (left := time_left(state, now)) is not None:
-        parts.append(f"ETA {format_left(*left)}")
+    if left := left_text(state, now):
+        parts.append(f"ETA {left}")
     return "  ".join(parts)
 
 

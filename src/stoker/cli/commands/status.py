@@ -16,14 +16,15 @@ from stoker.config.paths import BuildPaths
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
-from stoker.model.status import status_of, time_left
+from stoker.model.status import status_of
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration, format_left, format_share
+from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.model.update import Update
 from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
 from stoker.show.cache_text import closing_lines
+from stoker.show.left_text import left_text
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
@@ -106,8 +107,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(f"  remote    {remote_text.slots_text(state)}{f'; {trouble}' if trouble else ''}")
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
-    if (left := time_left(state, now)) is not None and not state.over:
-        lines.append(f"  left      {format_left(*left)}")
+    if not state.over and (left := left_text(state, now)):
+        lines.append(f"  left      {left}")
     lines += _disk_lines(state)
     lines += _cache_lines(state)
     if state.over:

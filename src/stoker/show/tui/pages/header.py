@@ -11,7 +11,8 @@ from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
-from stoker.model.units import format_duration, format_left, format_rough, format_share, is_anything
+from stoker.model.units import format_duration, format_share
+from stoker.show.left_text import left_text
 from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, spread, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -136,7 +137,7 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
         return "ETA after the first jobs" if live and p.total_known else ""
     if left[2] < 1:
         return "ETA any moment"
-    return f"ETA {format_left(*left)}" if band or is_anything(*left[1:]) else f"ETA {format_rough(left[0])}"
+    return f"ETA {left_text(state, m.now, band=band)}"
 
 
 def _plain_dashes(text: str, g: Glyphs) -> str:
