@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from stoker.contract.process import Key, key_of
-from stoker.model.remote import RemoteHost
+from stoker.model.remote import NO_HOST, RemoteHost
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.remote.distcc import COMPILE, STATE, ClientState, DistccReader, client_state, parse_hosts, parse_state
+from stoker.sense.remote.exchange import in_exchange
 
 Until = Callable[[Callable[[], object]], None]
 
@@ -61,9 +62,13 @@ def test_a_hosts_name_is_harmless() -> None:
 class Client:
     """A process that waits, and the file that it would have written."""
 
-    def __init__(self, folder: Path, hosts: str = "far/8 near:3633/2,lzo localhost/4") -> None:
+    def __init__(self, folder: Path, hosts: str = "far/8 near:3633/2,lzo localhost/4", *, talks: bool = False) -> None:
         env = {**os.environ, "DISTCC_DIR": str(folder), "DISTCC_HOSTS": hosts}
-        self.process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=env)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"import socket; s = {talks} and socket.socket(); input()"],
+            stdin=subprocess.PIPE,
+            env=env,
+        )
         self.key: Key = key_of(self.process.pid)
         self.file = folder / "state" / f"binstate_{self.process.pid}"
         self.file.parent.mkdir(exist_ok=True)
@@ -242,3 +247,37 @@ def test_a_host_that_failed_is_not_counted_and_says_why(
     assert again is not None
     assert [h.why_unused for h in again.hosts] == ["", ""]
     reader.close()
+
+
+def test_a_client_that_has_lost_its_host_waits_for_none(
+    client: Client, needs: Callable[..., None], until: Callable[[Callable[[], object]], None]
+) -> None:
+    """It writes nothing of that itself: its file goes on to name the host."""
+    needs("distcc")
+    reader = DistccReader()
+    client.file.write_bytes(state(client.key[0]))
+    until(lambda: reader.look([client.use()], time.time()).engine)
+    assert reader.look([client.use()], time.time()).waits == {client.key: "far"}
+    failure = client.file.parents[1] / "lock" / "backoff_tcp_far_3632_0"
+    failure.parent.mkdir(exist_ok=True)
+    failure.write_bytes(b"\0")
+    assert reader.look([client.use()], time.time()).waits == {client.key: NO_HOST}
+    assert reader.glance([client.key], time.time()) == {client.key: NO_HOST}
+    reader.close()
+
+
+def test_one_that_goes_on_with_a_host_that_failed_others_is_still_there(
+    tmp_path: Path, needs: Callable[..., None], until: Callable[[Callable[[], object]], None]
+) -> None:
+    needs("distcc")
+    client = Client(tmp_path, talks=True)
+    until(lambda: in_exchange(client.key[0]))
+    reader = DistccReader()
+    client.file.write_bytes(state(client.key[0]))
+    until(lambda: reader.look([client.use()], time.time()).engine)
+    failure = tmp_path / "lock" / "backoff_tcp_far_3632_0"
+    failure.parent.mkdir(exist_ok=True)
+    failure.write_bytes(b"\0")
+    assert reader.look([client.use()], time.time()).waits == {client.key: "far"}
+    reader.close()
+    client.end()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from stoker.model.attempts import left_by
 from stoker.model.killed import failed_steps, killed_for_good
+from stoker.model.remote import NO_HOST
 from stoker.model.state import BuildState, Scheduler
 
 _BROKEN_OFF = ("stopping", "stopped", "failed")
@@ -32,11 +33,13 @@ class Progress:
     """Those of the running ones that another machine compiles."""
     killed: int = 0
     """Jobs that did not fail but were killed, and are to run again if the step does."""
+    hostless: int = 0
+    """Those of the running ones that have lost their host, and wait."""
 
     @property
     def local(self) -> int:
         """Those that run on this machine: as many as the level allows, at most."""
-        return self.running - self.remote
+        return self.running - self.remote - self.hostless
 
     @property
     def share(self) -> float | None:
@@ -50,7 +53,7 @@ class Progress:
 
 def progress_of(state: BuildState) -> Progress:
     """The counts of a build, over all its schedulers."""
-    running = on_deck = frozen = remote = 0
+    running = on_deck = frozen = remote = hostless = 0
     per_scheduler: dict[int, int] = {}
     for job in state.leaving.values():
         per_scheduler[job.sid] = per_scheduler.get(job.sid, 0) + 1
@@ -59,7 +62,8 @@ def progress_of(state: BuildState) -> Progress:
         on_deck += job.state == "on_deck"
         frozen += job.state == "frozen"
         running += job.state == "running"
-        remote += job.state == "running" and job.host != ""
+        hostless += job.state == "running" and job.host == NO_HOST
+        remote += job.state == "running" and job.host not in ("", NO_HOST)
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     # Of jobs too short to be seen running, only the output shows that they failed.
@@ -72,7 +76,7 @@ def progress_of(state: BuildState) -> Progress:
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
-    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, remote, _killed(state))
+    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, remote, _killed(state), hostless)
 
 
 def _killed(state: BuildState) -> int:

@@ -10,6 +10,10 @@ from typing import Literal
 
 RemoteKind = Literal["distcc", "icecream", "sccache"]
 
+NO_HOST = "(no host)"
+"""The host of a job that has lost its own: nothing of it works here, and its launcher waits for another one, or to
+compile it here after all."""
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteHost:

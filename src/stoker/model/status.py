@@ -70,7 +70,9 @@ def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
 def _progress(progress: Progress) -> dict[str, Any]:
     percent = None if progress.share is None else round(100 * progress.share, 1)
     return _keys(
-        progress, "finished total total_known percent running remote on_deck frozen failed killed", percent=percent
+        progress,
+        "finished total total_known percent running remote hostless on_deck frozen failed killed",
+        percent=percent,
     )
 
 

@@ -53,5 +53,6 @@ def setting(level: Level) -> str:
 def counts(p: Progress) -> str:
     """How many jobs run and wait: `5 run, 7 on deck, 1 frozen`."""
     frozen = f", {p.frozen} frozen" if p.frozen else ""
-    running = f"{p.local} run here + {p.remote} remote" if p.remote else f"{p.running} run"
+    lost = f" + {p.hostless} without a host" if p.hostless else ""
+    running = f"{p.local} run here + {p.remote} remote{lost}" if p.remote or lost else f"{p.running} run"
     return f"{running}, {p.on_deck} on deck{frozen}"

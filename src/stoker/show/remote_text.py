@@ -10,8 +10,10 @@ MAX_HOST = 64
 
 
 def counts(p: Progress) -> str:
-    """Who works where: `12 local + 28 remote`; without other machines only `12 running`."""
-    return f"{p.local} local + {p.remote} remote" if p.remote else f"{p.running} running"
+    """Who works where: `12 local + 28 remote`, and how many have lost their host; without other machines only
+    `12 running`."""
+    lost = f" + {p.hostless} without a host" if p.hostless else ""
+    return f"{p.local} local + {p.remote} remote{lost}" if p.remote or lost else f"{p.running} running"
 
 
 def slots_text(state: BuildState) -> str:
@@ -34,7 +36,9 @@ def count(number: int, what: str) -> str:
 
 
 def trouble_text(state: BuildState) -> str:
-    """What is wrong with hosts, in a few words: one by its name, of several how many; empty if nothing is."""
+    """What is wrong with hosts now, in a few words: one by its name, of several how many; empty if nothing is."""
+    if state.over:
+        return ""
     unused = [host for engine in state.remote.engines for host in engine.hosts if host.why_unused]
     if len(unused) == 1:
         return f"{clean(unused[0].name, MAX_HOST)}: {clean(unused[0].why_unused)}"

@@ -134,7 +134,7 @@ class GateDriver:
         """
         events: list[ev.Event] = []
         for job, launchers in jobs.items():
-            why = f"{job.host} has not compiled it; what it does here waits for its turn"
+            why = f"{job.was_away or job.host} has not compiled it; what it does here waits for its turn"
             events.append(ev.Decided("governor", f"take back {job.job.label}", why))
             self.spare(job, launchers)
             self._jobs.take_back(job)

@@ -102,8 +102,9 @@ class RemoteWatch:
         engines = tuple(self._counted(engine) for engine in self._engines.values())
         if engines == self._announced or 0 <= now - self._announced_at < NEWS_SECONDS:
             return []
+        lost = [ev.Noticed("warning", f"host {name}: {why}") for name, why in _lost(self._announced, engines)]
         self._announced, self._announced_at = engines, now
-        return [ev.RemoteSeen(engines)]
+        return [ev.RemoteSeen(engines), *lost]
 
     async def finish(self) -> list[ev.Event]:
         """The last figures, at the end of the build, if they are news."""
@@ -121,6 +122,17 @@ class RemoteWatch:
         """Let go of what the readers have begun."""
         for reader in self._readers.values():
             reader.close()
+
+
+def _lost(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> list[tuple[str, str]]:
+    """Hosts that have failed since, and what is said of them."""
+    errors = {(engine.kind, host.name): host.errors for engine in before for host in engine.hosts}
+    hosts = ((engine.kind, host) for engine in now for host in engine.hosts)
+    return [
+        (host.name, host.why_unused or "it failed")
+        for kind, host in hosts
+        if host.errors and not errors.get((kind, host.name), 0)
+    ]
 
 
 def _away(jobs: Iterable[JobUse], waits: Mapping[Key, str], kind: RemoteKind) -> dict[Key, str]:

@@ -155,7 +155,7 @@ class BuildLoop:
 
     def _take_back(self, jobs: Mapping[ManagedJob, tuple[Key, ...]]) -> list[ev.Event]:
         for job in jobs:
-            self._remote.fell_back(job.host)
+            self._remote.fell_back(job.was_away or job.host)
         return self._gate.take_back(jobs) if jobs else []
 
     def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:

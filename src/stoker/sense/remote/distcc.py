@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stoker.contract.process import Key
-from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.remote import NO_HOST, RemoteEngine, RemoteHost, RemoteKind
 from stoker.model.text import clean
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import MAX_CMDLINE, PROC, start_wall
 from stoker.sense.proc.procfs import read_all
 from stoker.sense.remote.background_question import BackgroundQuestion
+from stoker.sense.remote.exchange import in_exchange
 from stoker.sense.remote.remote_reader import RemoteLook
 
 STATE = struct.Struct("<QI4xQ128s128sii8x")
@@ -88,6 +89,7 @@ class DistccReader:
         self._folders: dict[Key, str] = {}
         self._errors: dict[str, int] = {}
         self._failed_at: dict[str, float] = {}
+        self._left_alone: dict[str, str] = {}
         self._since: float | None = None
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
@@ -107,11 +109,11 @@ class DistccReader:
             engine = RemoteEngine("distcc", hosts, "" if hosts else self._why_none())
         states = self._states(tuple(self._folders), now)
         here = frozenset(key for key, state in states.items() if state.phase == COMPILE and state.host in HERE)
-        return RemoteLook(engine, _waiting(states), here)
+        return RemoteLook(engine, self._waiting(states), here)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         """Which of these wait for a host."""
-        return _waiting(self._states(launchers, now))
+        return self._waiting(self._states(launchers, now))
 
     async def finish(self) -> None:
         """Nothing is counted that a last look had not shown."""
@@ -125,6 +127,17 @@ class DistccReader:
         found = ((key, self._folders.get(key) or self._only_folder()) for key in launchers)
         states = ((key, client_state(folder, key, now)) for key, folder in found if folder)
         return {key: state for key, state in states if state is not None}
+
+    def _waiting(self, states: Mapping[Key, ClientState]) -> dict[Key, str]:
+        """Who waits for which host.
+
+        A client that has lost its host writes nothing until it has another one, or compiles here: once a host has
+        failed, it is believed only of clients that are in exchange with it.
+        """
+        waiting = {key: s.host for key, s in states.items() if SEND <= s.phase <= RECEIVE and s.host not in HERE}
+        failed = {*self._failed_at, *self._left_alone}.intersection(waiting.values())
+        lost = {key for key, host in waiting.items() if host in failed and not in_exchange(key[0], self._proc)}
+        return {key: NO_HOST if key in lost else host for key, host in waiting.items()}
 
     def _only_folder(self) -> str:
         """The folder of clients that no look has met yet."""
@@ -175,14 +188,11 @@ class DistccReader:
                     self._errors[name] = self._errors.get(name, 0) + 1
                 if now < failed_at + period:
                     left_alone[name] = f"it failed; distcc leaves it alone for {period:.0f} s"
+        self._left_alone = left_alone
         return tuple(
             replace(host, errors=self._errors.get(host.name, 0), why_unused=left_alone.get(host.name, ""))
             for host in hosts
         )
-
-
-def _waiting(states: Mapping[Key, ClientState]) -> dict[Key, str]:
-    return {key: s.host for key, s in states.items() if SEND <= s.phase <= RECEIVE and s.host not in HERE}
 
 
 def client_state(folder: str, key: Key, now: float) -> ClientState | None:

@@ -375,7 +375,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if p.frozen:
         details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
     value = f"{p.running} running of {level.target}{change}"
-    if p.remote:
+    if p.remote or p.hostless:
         value = f"{remote_text.counts(p)}{change}"
     if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
