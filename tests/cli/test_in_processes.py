@@ -46,7 +46,7 @@ def test_ctrl_c_ends_all_of_them_without_a_word_of_theirs() -> None:
         "os.sched_getaffinity = lambda _pid: {0, 1}\n"
         "from stoker.cli.in_processes import worked_out\n"
         "def work(number, far):\n"
-        "    print('begun', flush=True)\n"
+        "    os.write(1, b'begun\\n')\n"
         "    time.sleep(1000)\n"
         "try:\n"
         "    worked_out(work, range(2), lambda share: None)\n"
