@@ -119,6 +119,6 @@ async def test_a_job_that_runs_alone_is_told_with_who_said_so_and_how_to_undo_it
     async with shown(source_of(builds.alone()), size=(100, 30)) as (app, _pilot):
         text = text_of(app)
         assert "runs alone (ann); 51 wait" in text
-        assert "; a undoes it" in text
+        assert "; O undoes it" in text
     async with shown(source_of(builds.alone("on_deck", ""))) as (app, _pilot):
         assert "is to run alone, since it was killed" in text_of(app)

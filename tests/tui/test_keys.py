@@ -175,25 +175,70 @@ async def test_screens_replace_each_other() -> None:
         assert isinstance(app.screen, DashboardScreen)
 
 
+def picked(app: StokerApp) -> int | None:
+    """The number of the job that is picked on the dashboard."""
+    assert isinstance(app.screen, DashboardScreen)
+    return app.screen.cursor
+
+
 async def test_the_cursor_stays_on_its_job() -> None:
     story = builds.running(5)
     source = FakeSource(story.state)
     async with shown(source, "down", "down", "down") as (app, pilot):
-        dashboard = app.screen
-        assert isinstance(dashboard, DashboardScreen)
-        assert dashboard.cursor == 3
+        assert picked(app) == 3
         story.add(3724, ev.JobFinished(1, 1, builds.OUTPUTS[0][0], "nvcc", 100, "ok"))
         source.put(story.state)
         await settle(pilot)
         app.tick()
-        assert dashboard.cursor == 3
+        assert picked(app) == 3
         story.add(3725, ev.JobFinished(3, 1, builds.OUTPUTS[2][0], "cxx", 100, "ok"))
         source.put(story.state)
         await settle(pilot)
         app.tick()
-        assert dashboard.cursor == 4
+        assert "descriptor.cc.o has ended; nothing is picked: down picks a job" in text_of(app)
+        assert picked(app) is None
+        await pilot.press("down")
+        assert picked(app) == 4
         await pilot.press("escape")
-        assert dashboard.cursor is None
+        assert picked(app) is None
+
+
+@pytest.mark.parametrize("key", ["F", "O", "X", "enter"])
+@pytest.mark.parametrize("drawn", [True, False], ids=["after a tick", "before it"])
+async def test_a_key_acts_on_no_job_in_the_place_of_the_picked_one_that_has_ended(key: str, drawn: bool) -> None:
+    story = builds.governed()
+    source = FakeSource(story.state)
+    async with shown(source, "down", "down") as (app, pilot):
+        story.add(3724, ev.JobFinished(2, 1, builds.OUTPUTS[1][0], "nvcc", 100, "ok"))
+        source.put(story.state)
+        await settle(pilot)
+        if drawn:
+            app.tick()
+            assert "has ended; nothing is picked" in text_of(app)
+        await pilot.press(key)
+        await settle(pilot)
+        assert source.commands == []
+        assert isinstance(app.screen, DashboardScreen)
+        assert "has ended; pick another job with the key down" in text_of(app)
+        await pilot.press("down", "F")
+        await settle(pilot)
+        assert source.commands == [("job", {"jid": 3, "act": "thaw"})]
+
+
+async def test_who_runs_alone_is_undone_without_a_pick_and_nothing_else_is() -> None:
+    source = FakeSource(builds.alone().state)
+    async with shown(source) as (app, pilot):
+        assert "O undoes it" in text_of(app)
+        assert "O let others run" in text_of(app)
+        await pilot.press("O", "O")
+        await settle(pilot)
+        assert source.commands == [("job", {"jid": 2, "act": "together"})]
+    source = FakeSource(builds.alone().state)
+    async with shown(source, "down") as (app, pilot):
+        assert "O on it undoes it" in text_of(app)
+        await pilot.press("down")
+        await settle(pilot)
+        assert "; O undoes it" in text_of(app)
 
 
 async def test_a_job_shows_its_whole_output_path_and_pid() -> None:

@@ -59,7 +59,7 @@ async def test_a_timeline_without_room_says_how_much_it_needs() -> None:
 async def test_who_runs_alone_is_undone_with_a_key_in_any_width() -> None:
     for size in ((60, 20), (80, 24), (120, 40)):
         async with shown(FakeSource(builds.alone().state), size=size) as (app, _pilot):
-            assert "; a undoes it" in text_of(app)
+            assert "; O undoes it" in text_of(app)
 
 
 async def test_memory_that_was_never_measured_is_not_told_as_none() -> None:

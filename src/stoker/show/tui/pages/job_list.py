@@ -27,6 +27,8 @@ class JobView:
     cursor: int | None = None
     order: Order = "time"
     words: str = ""
+    ended: str = ""
+    """The name of the picked job that has ended; nothing is picked since."""
 
 
 def ordered(state: BuildState, order: Order = "time") -> list[Job]:

@@ -79,7 +79,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line says how many."""
     jobs = listed(m.state, view)
     columns = _columns(m.state, width)
-    why = _why_lines(m.state.jobs.get(view.cursor or 0), width) if rows >= LEAST_WITH_WHY else []
+    why = _below(m, view, width, g) if rows >= LEAST_WITH_WHY else []
     room = max(1, rows - 1 - len(why))
     started = sum(job.state != "on_deck" for job in jobs)
     if len(jobs) > room > 1 and started < len(jobs):
@@ -118,6 +118,15 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
     if reason and (why := shorter(reason_text(waiting[0]))) and width - cell_len(text) >= LEAST_REASON:
         text += f"; next: {why}"
     return [fit((Part(elide_end(text, width, g.ellipsis), "text_dim"),), width)]
+
+
+def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
+    """What stands below the table: why the picked job waits, or that it has ended and nothing is picked any more."""
+    if not view.ended:
+        return _why_lines(m.state.jobs.get(view.cursor or 0), width)
+    rest = f" has ended; nothing is picked: {m.key('job.down')} picks a job"
+    name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
+    return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 
 
 def _why_lines(job: Job | None, width: int) -> list[Line]:

@@ -17,8 +17,9 @@ from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import dashboard_page, end_page, failure_page, timeline_page, verification_page
 from stoker.show.tui.pages.chart import AXIS_WIDTH
-from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
-from stoker.show.tui.pages.lines import Line, from_spans
+from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved, soloist
+from stoker.show.tui.pages.lines import Line, elide_path, from_spans
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 from stoker.show.tui.screens.page_screen import FilteredScreen, PageScreen
@@ -26,6 +27,9 @@ from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.text_log import TextLog
 
 TAIL_COLUMNS = 500
+
+MESSAGE_NAME = 30
+"""Cells of a job's name in a message, which is one line of a narrow screen."""
 
 
 class DashboardScreen(JobKeys, FilteredScreen):
@@ -40,6 +44,9 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def __init__(self) -> None:
         super().__init__()
         self.cursor: int | None = None
+        self._last_picked: Job | None = None
+        self._ended = ""
+        """The picked job that has ended, until another is picked, or a key has said so: none acts meanwhile."""
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
@@ -50,23 +57,36 @@ class DashboardScreen(JobKeys, FilteredScreen):
         m = self.moment
         jobs = listed(m.state, self.view)
         self.share = (len(jobs), len(m.state.jobs))
-        self._follow_cursor(jobs_ids=[job.jid for job in jobs])
+        self._follow_cursor(jobs)
         tail = self._output_tail(height) if not m.state.jobs or height >= dashboard_page.TALL else []
         return dashboard_page.dashboard(m, width, height, self.glyphs, self.view, tail)
 
     @property
     def view(self) -> JobView:
         """What is picked, sorted by and looked for."""
-        return JobView(self.cursor, self.order, self.words)
+        return JobView(self.cursor, self.order, self.words, self._ended)
 
-    def _follow_cursor(self, jobs_ids: list[int]) -> None:
-        """The cursor stays on its job; when that ends, on the one that takes its row."""
+    def _follow_cursor(self, jobs: list[Job]) -> None:
+        """The cursor stays on its job; when that ends, on none: the next key would act on a job that nobody picked.
+
+        Its row is remembered, as the place from which the next one is picked.
+        """
         if self.cursor is None:
             return
-        if self.cursor in jobs_ids:
-            self._row = jobs_ids.index(self.cursor)
-        else:
-            self.cursor = jobs_ids[min(self._row, len(jobs_ids) - 1)] if jobs_ids else None
+        at = next((row for row, job in enumerate(jobs) if job.jid == self.cursor), None)
+        if at is not None:
+            self._row, self._last_picked = at, jobs[at]
+            return
+        last = self._last_picked
+        if self.cursor not in self.moment.state.jobs and last is not None and last.jid == self.cursor:
+            self._ended = plain_name(last.output) or f"pid {last.pid}"
+        self.cursor = None
+
+    def _put_cursor(self, jid: int | None) -> None:
+        """Pick a job."""
+        self.cursor, self._ended = jid, ""
+        self._last_picked = self.picked
+        self.redraw()
 
     def _output_tail(self, rows: int) -> list[Line]:
         log = TextLog(self.viewer.source.log)
@@ -79,8 +99,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def action_move(self, by: int) -> None:
         """Pick another job, so many rows further down."""
         jobs = listed(self.moment.state, self.view)
-        self.cursor = moved(jobs, self.cursor, by, self._row)
-        self.redraw()
+        self._put_cursor(moved(jobs, self.cursor, by, self._row))
 
     def action_job_first(self) -> None:
         """Pick the oldest job."""
@@ -92,8 +111,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def _pick_at(self, row: int) -> None:
         jobs = listed(self.moment.state, self.view)
-        self.cursor = jobs[row].jid if jobs else None
-        self.redraw()
+        self._put_cursor(jobs[row].jid if jobs else None)
 
     def action_sort(self, by: int) -> None:
         """Sort by the next thing, or by the one before."""
@@ -103,11 +121,10 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def pick(self, target: str, *, again: bool) -> None:
         """Put the cursor on the job; open it if it was there already, or by a double click."""
         jid = int(target)
-        if again or self.cursor == jid:
-            self.cursor = jid
+        opens = again or self.cursor == jid
+        self._put_cursor(jid)
+        if opens:
             self.action_job_details()
-        self.cursor = jid
-        self.redraw()
 
     @property
     def picked(self) -> Job | None:
@@ -115,18 +132,44 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return self.moment.state.jobs.get(self.cursor) if self.cursor is not None else None
 
     def action_job_details(self) -> None:
-        """Show all about the picked job, or pick one."""
-        job = self.picked
-        if job is None:
+        """Show all about the picked job; where none is picked, pick one, unless the picked one has just ended."""
+        self._follow_cursor(listed(self.moment.state, self.view))
+        if self._ended:
+            self.job_to_act_on()
+        elif self.picked is None:
             self.action_move(0)
-            return
-        self.app.push_screen(JobBox(job))
+        else:
+            self.app.push_screen(JobBox(self.picked))
 
     def job_to_act_on(self) -> Job | None:
-        """The picked job; where there is none, say how to pick one."""
-        if self.picked is None:
-            self.viewer.inform(f"pick a job first, with the key {self.moment.key('job.down')}")
+        """The picked job; where there is none, say how to pick one, and whether the picked one has ended."""
+        self._follow_cursor(listed(self.moment.state, self.view))
+        key = self.moment.key("job.down")
+        if self._ended:
+            name = elide_path(self._ended, MESSAGE_NAME, self.glyphs.ellipsis)
+            self.viewer.inform(f"{name} has ended; pick another job with the key {key}")
+            self._ended = ""
+            self.redraw()
+        elif self.picked is None:
+            self.viewer.inform(f"pick a job first, with the key {key}")
         return self.picked
+
+    def action_job_alone(self) -> None:
+        """Run only the picked job, or let the others go on; while none is picked, only the latter."""
+        self._follow_cursor(listed(self.moment.state, self.view))
+        alone = self._alone_without_cursor
+        if alone is not None:
+            self.viewer.act_on(alone, "job.alone")
+        else:
+            super().action_job_alone()
+
+    @property
+    def _alone_without_cursor(self) -> Job | None:
+        """The job that a person has asked to run alone, while none is picked and nothing else was asked of it since."""
+        job = soloist(self.moment.state)
+        if job is None or not job.alone_by or self.cursor is not None or self._ended:
+            return None
+        return None if self.moment.pending.acts.get(job.jid) == "together" else job
 
     def action_level_type(self, begun: str = "") -> None:
         """Ask for a level."""
@@ -139,22 +182,23 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def relevant(self, action: actions.KeyAction) -> bool:
         """What acts on a job is worth a place while one is picked."""
-        acts = action.id in JOB_ACTIONS
-        return super().relevant(action) and (not acts or (self.picked is not None and self.viewer.governs_job(action)))
+        if action.id not in JOB_ACTIONS:
+            return super().relevant(action)
+        return super().relevant(action) and self._target_of(action) is not None and self.viewer.governs_job(action)
+
+    def _target_of(self, action: actions.KeyAction) -> Job | None:
+        """The job that the key of an action on a job would act on now."""
+        return self.picked or (self._alone_without_cursor if action.id == "job.alone" else None)
 
     def label(self, action: actions.KeyAction) -> str:
         """What freezes one job thaws or starts another."""
-        job = self.picked
-        return (
-            self.viewer.job_label(action, job)
-            if action.id in JOB_ACTIONS and job is not None
-            else super().label(action)
-        )
+        job = self._target_of(action) if action.id in JOB_ACTIONS else None
+        return super().label(action) if job is None else self.viewer.job_label(action, job)
 
     def forget_cursor(self) -> bool:
         """Drop the cursor; False if there was none."""
-        had, self.cursor = self.cursor is not None, None
-        self.redraw()
+        had = self.cursor is not None or bool(self._ended)
+        self._put_cursor(None)
         return had
 
     def undo(self) -> bool:
