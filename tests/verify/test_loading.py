@@ -243,6 +243,9 @@ class TestWhatAPackageBrings:
             ("libmpi.so.40", ["nvidia-cublas-cu12", "cuda-toolkit[nvrtc]", "numpy"], "install it"),
             ("libcurlx.so.4", ['libcurlx-cu12; extra == "net"', "numpy"], "pip install 'pack[net]'"),
             ("libcurl.so.9", [], "install it, or put the folder in"),
+            ("libcusparse.so.9.0", [], "NVIDIA has no packages of CUDA 9.0's libraries: install its toolkit"),
+            ("libcublas.so.10", [], "NVIDIA has no packages of CUDA 10's libraries"),
+            ("libcusparse.so.11", [], "pip install nvidia-cusparse-cu12 (or the one for your CUDA)"),
         ],
     )
     def test_a_library_that_no_absent_requirement_can_bring_is_missing_and_the_remedy_names_its_package(
@@ -274,6 +277,38 @@ class TestWhatAPackageBrings:
         path = wheel({"pack/_C.so": data}, HERE, project="Pack-CUDA-12", requires=["nvidia-cufft-cu12"])
 
         assert judged(path, environment).condition == "pack, not installed here, brings libPackMore.so"
+
+    def test_a_plugin_that_requires_nothing_awaits_it_too(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """OpenMM-HIP-6 is for AMD's GPUs, and names no requirement."""
+        data = self.user_of(tmp_path, "libPack.so", "libamdhip64.so.6")
+
+        report = judged(wheel({"Pack.libs/libPackHIP.so": data}, HERE, project="Pack-HIP-6"), environment, "H100")
+
+        assert (report.verdict, report.exit_status()) == ("none", 0), report.problems
+        assert report.condition == "pack, not installed here, brings libPack.so"
+
+    def test_what_has_an_extension_module_is_no_plugin(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libpackmore.so")
+        path = wheel({"pack/_C.abi3.so": data}, HERE, project="pack-gpu")
+
+        assert judged(path, environment).exit_status() == 1
+
+    def test_of_extras_for_several_versions_of_cuda_the_one_that_fits_is_named(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """cuda-cccl's exclude each other; minimal-cu12 alone brings both libraries."""
+        data = self.user_of(tmp_path, "libnvrtc.so.13", "libnvJitLink.so.13")
+        requires = [f'cuda-toolkit[nvjitlink,nvrtc]=={cuda}.*; extra == "minimal-cu{cuda}"' for cuda in (12, 13)] + [
+            'nvidia-nvjitlink-cu12; extra == "sysctk12"'
+        ]
+
+        [problem] = grave(judged(wheel({"pack/_C.so": data}, HERE, requires=requires), environment))
+
+        assert problem.remedy == "an extra brings them: pip install 'pack[minimal-cu13]'"
 
     def user_of(self, folder: Path, *names: str) -> bytes:
         """A library that needs these, which are not there."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from stoker.model.units import format_bytes
 from stoker.verify.binary.device_code import ReadFile
-from stoker.verify.library_builds import compiles_when_it_runs, only_linked_with
+from stoker.verify.library_builds import only_linked_with
 from stoker.verify.verify_units import VerifyUnit
 
 _MAX_NAMES = 3
@@ -39,7 +39,7 @@ def scope(units: Sequence[VerifyUnit]) -> str:
         f"{modules} module{'s' * (modules != 1)} of device code ({format_bytes(share[0])}) in {len(coded)} of "
         f"{len(files)} {'binaries' if len(files) != 1 else 'binary'} {'were' if modules != 1 else 'was'} judged"
     )
-    return judged + (f", {_NOT_JUDGED}" if any(compiles_when_it_runs(f.needed) for f in files) else "")
+    return judged + (f", {_NOT_JUDGED}" if any(f.compiles_when_it_runs for f in files) else "")
 
 
 _TRIVIAL = 100
@@ -53,7 +53,7 @@ def _beside(files: Sequence[ReadFile]) -> str:
     """What is not judged though it has to do with GPUs."""
     only = [f for f in files if only_linked_with(f.path)]
     texts = [f"device code only to link with, in {_listed(only)}"] if only else []
-    texts += [_NOT_JUDGED.replace("was not", "is not judged")] * any(compiles_when_it_runs(f.needed) for f in files)
+    texts += [_NOT_JUDGED.replace("was not", "is not judged")] * any(f.compiles_when_it_runs for f in files)
     return "".join(f"; {text}" for text in texts)
 
 

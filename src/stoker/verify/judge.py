@@ -22,7 +22,7 @@ from stoker.verify.archs import Arch, Wanted, arch_named, cubin_runs, ptx_runs, 
 from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
 from stoker.verify.gpu.devices import Device
 from stoker.verify.gpu.driver_versions import KNOWS_GPU, first_driver
-from stoker.verify.library_builds import compiles_when_it_runs, library, only_linked_with, vendors
+from stoker.verify.library_builds import library, only_linked_with, vendors
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
 """How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
@@ -246,7 +246,7 @@ class _Fates:
     def _for_other_gpus_alone(self, file: ReadFile) -> bool:
         """Whether a library has faster kernels for some GPUs, and compiles for all others when it runs."""
         found = self.tallies[file.path]
-        return file.loads and not found.fails and found.other_gpu > 0 and compiles_when_it_runs(file.needed)
+        return file.loads and not found.fails and found.other_gpu > 0 and file.compiles_when_it_runs
 
     def _runs(self, file: ReadFile) -> bool:
         return file.loads and self.tallies[file.path].runs > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 _NVIDIA = re.compile(
     r"lib(?:cublas|cudadevrt|cudensitymat|cudnn|cudss|custatevec|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvcomp|nvimgcodec|nvperf|nvtiff)"
@@ -44,6 +43,6 @@ _DEVICE_RUNTIMES = ("libcudadevrt.a", "cudadevrt.lib")
 _RUNTIME_COMPILER = re.compile(r"libnvrtc[\w.-]*\.so(?:\.[\d.]+)?|nvrtc64_[\w]+\.dll")
 
 
-def compiles_when_it_runs(needed: Iterable[str]) -> bool:
-    """Whether a file that needs these libraries compiles device code itself, by NVRTC."""
-    return any(map(_RUNTIME_COMPILER.fullmatch, needed))
+def runtime_compiler(name: str) -> bool:
+    """Whether a library of this name is NVRTC."""
+    return bool(_RUNTIME_COMPILER.fullmatch(name))

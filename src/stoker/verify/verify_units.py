@@ -14,13 +14,14 @@ from stoker.verify.binary.byte_source import Deadline, FileSource, UnreadableErr
 from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.elf import ET_REL
 from stoker.verify.binary.other_code import UNIVERSAL
-from stoker.verify.binary.read_binary import Binary, read_binary
+from stoker.verify.binary.read_binary import Binary, read_binary, with_calls
+from stoker.verify.binary.symbols import read_symbols
 from stoker.verify.host import Host, foreign_system
 from stoker.verify.library_builds import only_linked_with, vendors
 from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, provider
 from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, path_problems
 from stoker.verify.linking.python_facts import NOTHING, Brought, PythonFacts, brought_by, libraries_of, package_of
-from stoker.verify.linking.requirements import bringer
+from stoker.verify.linking.requirements import bringer, plugin_host
 from stoker.verify.wheel.tags import SYSTEM_LIBRARIES
 from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
 
@@ -97,11 +98,23 @@ def add_file(unit: VerifyUnit, path: Path) -> None:
 def _read_file(path: Path) -> Binary:
     try:
         with FileSource(path) as source:
-            return read_binary(str(path), source, Deadline(), lambda name: FileSource(path.parent / name))
+            binary = read_binary(str(path), source, Deadline(), lambda name: FileSource(path.parent / name))
+            return _with_calls(binary, source)
     except (OSError, UnreadableError) as err:
         reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
         problem = Problem("error", str(path), f"cannot be read: {reason}", unreadable=True)
         return Binary(ReadFile(str(path), 0, problems=(problem,)), None, None)
+
+
+def _with_calls(binary: Binary, source: FileSource) -> Binary:
+    """A file that is linked with NVRTC, with whether it calls it: of no other one this is asked."""
+    if binary.elf is None or not binary.report.compiles_when_it_runs:
+        return binary
+    try:
+        symbols = read_symbols(source, binary.elf)
+    except UnreadableError:
+        return binary
+    return with_calls(binary, symbols) if symbols is not None else binary
 
 
 def check_loading(units: Sequence[VerifyUnit], host: Host) -> None:
@@ -126,7 +139,7 @@ def _check_loose(
         return None
     owner = _owner(here.values(), host)
     requires = list(owner.requires or ()) if owner is not None else []
-    brought = _brought(here.values(), requires, host)
+    brought = _brought(unit.title, here.values(), requires, host)
     link = _link_unit(unit, here, brought, host, packaged=owner is not None)
     return examine(replace(link, companions=companions), linker)
 
@@ -152,7 +165,7 @@ def _check_wheel(unit: VerifyUnit, host: Host) -> None:
         return
     site = python.site if python is not None else _NO_SITE
     placed = {name: replace(li, path=site / li.path) for name, li in members.items()}
-    brought = _brought(placed.values(), unit.requires, host)
+    brought = _brought(unit.title, placed.values(), unit.requires, host)
     hidden = frozenset[Path]()
     if python is not None:
         old = next(iter(distributions(name=unit.title, path=list(python.folders))), None)
@@ -175,15 +188,19 @@ def _other_extensions(unit: VerifyUnit, python: PythonFacts) -> str:
     return f"its extension modules are for {asked}; the Python here is {python.title} ({python.program})"
 
 
-def _brought(libraries: Iterable[SharedLibrary], requires: Sequence[str], host: Host) -> Brought:
-    """What is in the process before these are loaded. An extension of torch is imported after it, whether it says so
-    or not."""
+def _brought(title: str, libraries: Iterable[SharedLibrary], requires: Sequence[str], host: Host) -> Brought:
+    """What is in the process before these are loaded. An extension of torch is imported after it, and a plugin after
+    the package that it is named after, whether they say so or not."""
     everything = list(libraries)
     own = {li.path.name for li in everything}
     names = {n for li in everything for n in li.dynamic.needed if n not in own}
     torch = ["torch"] if any(provider(n, (), "") == "torch" for n in names) else []
-    python = host.python() if requires or torch else None
-    return brought_by([*requires, *torch], python) if python is not None else NOTHING
+    plugin = [p for p in [plugin_host(title)] if p and not any(_TAGGED.fullmatch(li.path.name) for li in everything)]
+    python = host.python() if requires or torch or plugin else None
+    if python is None:
+        return NOTHING
+    installed = [p for p in plugin if not brought_by([p], python).absent]
+    return brought_by([*requires, *torch, *installed], python)
 
 
 def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Problem]:

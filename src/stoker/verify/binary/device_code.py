@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from stoker.model.report import FileReport
 from stoker.verify.archs import Arch
+from stoker.verify.library_builds import runtime_compiler
 
 
 class Image(NamedTuple):
@@ -57,6 +58,14 @@ class ReadFile(FileReport):
     toolkit: tuple[int, int] | None = None
     refusal: str = ""
     """Why the dynamic linker would refuse it, in a few words."""
+    calls_compiler: bool = True
+    """False where its symbols show that it neither calls NVRTC nor has the driver load what was compiled."""
+
+    @property
+    def compiles_when_it_runs(self) -> bool:
+        """Whether it compiles device code itself, by NVRTC. Torch's link line alone is no sign of that: it has every
+        extension need libnvrtc.so."""
+        return self.calls_compiler and any(map(runtime_compiler, self.needed))
 
     @property
     def report(self) -> FileReport:

@@ -10,8 +10,10 @@ from stoker.model.report import HeldArch
 from stoker.verify.archs import Arch, Kind, toolkit_of_ptx
 from stoker.verify.binary.byte_source import ByteSource, Deadline, UnreadableError
 from stoker.verify.binary.device_code import Code, Image
-from stoker.verify.binary.fatbin import find_containers, read_images
+from stoker.verify.binary.fatbin import KINDS, LTO_IR, find_containers, read_images
 from stoker.verify.gpu.driver_versions import first_driver
+
+LTO_AS_DATA = "lto as data"
 
 _MAX_CHOICES = 10_000
 _MAX_IMAGES = 1_000_000
@@ -70,21 +72,24 @@ class Inventory:
     toolkit: tuple[int, int] = (0, 0)
     pieces: int = 0
 
-    def add(self, images: Iterable[Image]) -> None:
-        """Count one module's images."""
+    def add(self, images: Iterable[Image], *, as_data: bool = False) -> None:
+        """Count one module's images. LTO code that lies among other data is the input of a linker that the program
+        calls (libmathdx): it is none of what the file lacks a device link for."""
         module = _Module()
         for image in images:
             if image.kind not in ("cubin", "ptx"):
-                self.other[image.kind] += 1
+                self.other[LTO_AS_DATA if as_data and image.kind == KINDS[LTO_IR] else image.kind] += 1
                 continue
             self._count(image)
             module.add(image)
         self._end_module(module)
 
-    def add_containers(self, source: ByteSource, deadline: Deadline, *, stray: bool = False) -> None:
+    def add_containers(
+        self, source: ByteSource, deadline: Deadline, *, stray: bool = False, as_data: bool = False
+    ) -> None:
         """Count all containers, each one module. What was counted before a break stays."""
         for container in find_containers(source, deadline, stray=stray):
-            self.add(read_images(source, container, deadline))
+            self.add(read_images(source, container, deadline), as_data=as_data)
 
     def _end_module(self, module: _Module) -> None:
         for code, count in module.empty_after_all().items():

@@ -6,6 +6,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -41,6 +42,7 @@ from stoker.verify.binary.inventory import Inventory
 from stoker.verify.binary.one_pass import HeldContainer, Passed, pass_through
 from stoker.verify.binary.other_code import HIDDEN_TARGETS, HIP_SECTION, hip_targets, is_other, read_other
 from stoker.verify.binary.ptx import is_ptx, read_ptx
+from stoker.verify.binary.symbols import Symbols
 
 LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
@@ -124,17 +126,28 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
     return Binary(report, elf, dynamic)
 
 
+def with_calls(binary: Binary, symbols: Symbols) -> Binary:
+    """The same with what its symbols show of what it calls."""
+    calls = any(s.name.startswith(_COMPILING) for s in symbols.needed)
+    return binary._replace(report=replace(binary.report, calls_compiler=calls))
+
+
+_COMPILING = (b"nvrtc", b"cuModuleLoad", b"cuLibraryLoad", b"cuLinkCreate")
+"""How the names of functions begin that compile device code, or load what a library beside this one has compiled
+(cuequivariance-ops-torch leaves NVRTC to libcue_ops.so)."""
+
+
 def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
     """Count what was seen on the way through a file where that is all there is; False, and nothing counted, where the
     sections have to be looked into."""
     whole = all(_full(s, passed.containers) and not s.flags & SHF_COMPRESSED for s in elf.named(LINKED))
     if not whole or not passed.complete or elf.type == ET_REL:
         return False
-    areas = sorted((s.offset, s.offset + s.size) for s in _holding_data(elf, (LINKED,)))
+    areas = sorted((s.offset, s.offset + s.size, s.name) for s in _holding_data(elf, (LINKED,)))
     for container in passed.containers:
         place = bisect_right(areas, container.start, key=itemgetter(0)) - 1
         if not elf.sections or (place >= 0 and container.end <= areas[place][1]):
-            inventory.add(container.images)
+            inventory.add(container.images, as_data=bool(elf.sections) and areas[place][2] != LINKED)
     return True
 
 
@@ -173,7 +186,8 @@ def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline:
         start, end = max(read, section.offset), section.offset + section.size
         if end > start:
             part = PartSource(source, start, end - start)
-            inventory.add_containers(part, deadline, stray=section.name not in own)
+            stray = section.name not in own
+            inventory.add_containers(part, deadline, stray=stray, as_data=stray and bool(elf.sections))
             read = end
 
 

@@ -18,9 +18,9 @@ from stoker.verify.binary.elf import Dynamic
 from stoker.verify.binary.symbols import NeededSymbol
 from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
-from stoker.verify.linking.nvidia_packages import cuda_major, package_with
+from stoker.verify.linking.nvidia_packages import cuda_major, cuda_without_packages, package_with
 from stoker.verify.linking.python_facts import NOTHING, Brought
-from stoker.verify.linking.requirements import bare, bringer, may_bring
+from stoker.verify.linking.requirements import bare, best_extra, bringer, may_bring, plugin_host
 from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
 
 _EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
@@ -147,7 +147,7 @@ class _Examination:
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
-            elif not torch_here and not self._extras([missing.name]) and (may := self._may_bring(missing.name)):
+            elif not torch_here and not self._in_an_extra(missing.name) and (may := self._may_bring(missing.name)):
                 self.awaited[missing.name] = may
             else:
                 self.lost.setdefault(member.path, []).append(missing)
@@ -186,6 +186,11 @@ class _Examination:
         if not all(CUDA.fullmatch(n) for n in names):
             return f"install {_it(names)}, or put the folder {into}"
         major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
+        if old := next(filter(None, (cuda_without_packages(n, major) for n in names)), ""):
+            return (
+                f"NVIDIA has no packages of CUDA {old}'s libraries: install its toolkit, and put its folder {into}, or "
+                "take a build for a later CUDA"
+            )
         packages = list(dict.fromkeys(package_with(n, major) for n in names))
         if all(packages):
             folders = "its folder" if len(packages) == 1 else "their folders"
@@ -193,11 +198,22 @@ class _Examination:
         return f"install CUDA's libraries (its toolkit, or NVIDIA's packages), and put their folder {into}"
 
     def _may_bring(self, name: str) -> list[str]:
-        absent = self.unit.brought.absent
-        return may_bring(name, absent, self.unit.title) if absent else []
+        # What has an extension module of its own is no plugin, but another build of that package (faiss-gpu).
+        host = plugin_host(self.unit.title)
+        apart = bool(host) and not any(map(self._extension, self.unit.libraries))
+        return may_bring(name, self.unit.brought.absent, host if apart else "")
+
+    def _in_an_extra(self, name: str) -> bool:
+        return any(bringer(name, r) for r in self.unit.brought.by_extra.values())
 
     def _extras(self, names: Sequence[str]) -> list[str]:
-        return [e for e, r in self.unit.brought.by_extra.items() if any(bringer(n, r) for n in names)]
+        """The fewest extras that bring what any extra brings of these: those for several versions of CUDA exclude
+        each other."""
+        left, found = [*names], list[str]()
+        while served := best_extra(left, self.unit.brought.by_extra):
+            found.append(served.extra)
+            left = [n for n in left if n not in served.brings]
+        return found
 
     def _condition(self) -> str:
         if not self.awaited:

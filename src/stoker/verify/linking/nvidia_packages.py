@@ -8,7 +8,9 @@ from collections.abc import Iterable
 _LIBRARY = re.compile(r"lib([A-Za-z][\w-]*)\.so(?:\.(\d+)[\d.]*)?")
 _WITHOUT_SUFFIX = 13
 """The first CUDA whose toolkit's packages have no version in their names."""
-_VERSIONED = ("cudart", "cublas", "cublasLt", "nvrtc")
+_FIRST_WITH_PACKAGES = 11
+"""The first CUDA whose libraries pip can install."""
+_VERSIONED = ("cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink")
 """Libraries whose own version is CUDA's."""
 
 _TOOLKIT = {
@@ -26,6 +28,20 @@ _APART = {
     "nvimgcodec": "nvidia-nvimgcodec", "cublasmp": "nvidia-cublasmp",
 }  # fmt: skip
 """Not of the toolkit: NAME-cu12, NAME-cu13."""
+
+
+def cuda_without_packages(library: str, major: int | None) -> str:
+    """The CUDA of this library where NVIDIA has no packages of it: "9.0" of libcusparse.so.9.0; else "".
+
+    Up to CUDA 10.0 each library of the toolkit had the toolkit's version; `major` is that of its user, if known.
+    """
+    match = _OLD.fullmatch(library)
+    if match is not None and match[1] in _TOOLKIT and int(match[2]) < _FIRST_WITH_PACKAGES:
+        return f"{match[2]}.{match[3]}"
+    return str(major) if major is not None and major < _FIRST_WITH_PACKAGES and package_with(library, major) else ""
+
+
+_OLD = re.compile(r"lib([A-Za-z][\w-]*)\.so\.(\d+)\.(\d)")
 
 
 def cuda_major(needed: Iterable[str]) -> int | None:

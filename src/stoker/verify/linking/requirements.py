@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from stoker.verify.library_builds import vendors
 from stoker.verify.linking.libraries import CUDA
+from stoker.verify.linking.nvidia_packages import cuda_major
 
 _SUFFIX = re.compile(r"-(?:cu\d+|cuda\d*|gpu|cpu|lib|libs)$")
 _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w.]*)?\.so(?:\.[\w.]+)?")
@@ -32,16 +34,51 @@ def bringer(library: str, requirements: Iterable[str]) -> str:
     return ""
 
 
-def may_bring(library: str, requirements: Iterable[str], package: str) -> list[str]:
+class ServingExtra(NamedTuple):
+    """An extra of a package, and which libraries it brings."""
+
+    extra: str
+    brings: frozenset[str]
+
+
+def best_extra(libraries: Iterable[str], by_extra: Mapping[str, Iterable[str]]) -> ServingExtra | None:
+    """The extra that brings the most of these, None where none brings any.
+
+    One that is for another CUDA by its name, or by its requirements', brings none of CUDA's libraries.
+    """
+    libraries = list(libraries)
+    major = cuda_major(libraries)
+    found = []
+    for extra, requirements in by_extra.items():
+        majors = _majors([extra, *requirements])
+        foreign = major is not None and bool(majors) and major not in majors
+        brings = frozenset(n for n in libraries if bringer(n, requirements) and not (foreign and CUDA.fullmatch(n)))
+        found += [ServingExtra(extra, brings)] if brings else []
+    return max(found, key=lambda s: len(s.brings), default=None)
+
+
+def _majors(names: Iterable[str]) -> set[int]:
+    """The CUDA versions in the names of extras and requirements: 12 in "minimal-cu12", "sysctk12", "cuda-12-6"."""
+    return {int(m[1]) for n in names for m in _MAJOR.finditer(bare(n))}
+
+
+_MAJOR = re.compile(r"(?:cu|cuda|ctk)[-_]?(1[1-9])(?:[-_.]?\d)?x?(?![0-9a-z])", re.IGNORECASE)
+
+
+def may_bring(library: str, requirements: Iterable[str], host: str) -> list[str]:
     """Those requirements of a package that may bring this library, though not by their name: in what they require in
-    turn, or as one of many. A plugin such as OpenMM-CUDA-12 is of use beside the package that it is named after."""
+    turn, or as one of many. A plugin is of use beside its `host`, whether it requires that or not."""
     ours = bool(CUDA.fullmatch(library)) or vendors(library)
     found = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES and (ours or not _NVIDIAS.match(r))]
-    plugin = _PLUGIN.fullmatch(package)
-    stem = library.removeprefix("lib").lower()
-    if not found and plugin is not None and stem.startswith(plugin[1].lower()):
-        return [plugin[1].lower()]
+    if not found and host and library.removeprefix("lib").lower().startswith(host):
+        return [host]
     return found
+
+
+def plugin_host(package: str) -> str:
+    """The package that a plugin is named after: openmm of OpenMM-CUDA-12 and OpenMM-HIP-6; "" of other names."""
+    plugin = _PLUGIN.fullmatch(package)
+    return plugin[1].lower() if plugin is not None else ""
 
 
 _PLUGIN = re.compile(r"(\w{4,})[-_](?:cu|cuda|gpu|hip|rocm)[-_\d]*", re.IGNORECASE)

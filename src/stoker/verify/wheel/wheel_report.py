@@ -17,7 +17,7 @@ from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.elf import ET_REL
-from stoker.verify.binary.read_binary import Binary, read_binary, recognised
+from stoker.verify.binary.read_binary import Binary, read_binary, recognised, with_calls
 from stoker.verify.binary.symbols import Symbols, read_symbols
 from stoker.verify.find_files import binary_name
 from stoker.verify.linking.libraries import SharedLibrary
@@ -191,6 +191,7 @@ class _Reader:
                 binary = read_binary(where, source, self.deadline)
                 if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
                     self.symbols[where] = symbols
+                    binary = with_calls(binary, symbols)
             size = drain(source, member, sums.update, self.deadline)
             if size < member.file_size:
                 what = f"unpacks to {size} of the {member.file_size} bytes it claims"
