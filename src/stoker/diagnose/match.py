@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stoker.diagnose.installers import spoken
 from stoker.diagnose.line_names import filled
 from stoker.diagnose.rule import Rule
 from stoker.model.diagnosis import Cause
@@ -16,6 +18,13 @@ NEAR = 20
 REACH = 1000
 """Lines between a general cause and the evidence that decides it: config.log's end stands behind configure's error."""
 
+MAX_DECLARATION = 12
+"""Lines of source that the parameters of a declaration may take."""
+
+_SOURCE_LINE = re.compile(r"(?P<file>[^\s:(]{1,400})[:(](?P<line>\d{1,7})(?=[:,)])")
+_DECLARED_VOID = re.compile(r"variable or field .{1,200} declared void")
+"""What g++ says of a function before it names the parameter's type that it does not know."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -24,7 +33,8 @@ class Match:
     `line` counts from 1. `text` is harmless and cut. `step` is alike for lines between two lines of the scheduler,
     `attempt` counts how often the build began anew before. `is_diagnostic`: a compiler says so of a place in a source.
     `names` are those in the line, by kind. `context` are the lines around it, from the number `context_line` on.
-    `count` is how many lines the rule matches, counted up to a thousand.
+    `count` is how many lines the rule matches, counted up to a thousand. `installer` is the tool whose words a remedy
+    is to be in, empty for pip.
     """
 
     rule: Rule
@@ -37,6 +47,7 @@ class Match:
     context: tuple[str, ...] = ()
     context_line: int = 1
     count: int = 1
+    installer: str = ""
 
     @property
     def title(self) -> str:
@@ -50,8 +61,8 @@ class Match:
 
     @property
     def remedy(self) -> str:
-        """What to do about it, with the names of this line."""
-        return filled(self.rule.remedy, self.names)
+        """What to do about it, with the names of this line, for the tool that installs."""
+        return filled(self.rule.remedies.get(self.installer) or spoken(self.rule.remedy, self.installer), self.names)
 
 
 def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
@@ -131,12 +142,21 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
         if not match.rule.survivable:
             beside = [other for other in beside if not other.rule.survivable]
         if first_errors.get(match.step) == match.line:  # what a compiler says next follows from it
-            beside = [other for other in beside if not other.is_diagnostic]
+            beside = [other for other in beside if not other.is_diagnostic or _of_one_fault(match, other)]
         if not beside:
             near = (m.names for m in matches if m.step == match.step and 0 <= m.line - match.line <= NEAR)
             names = {kind: name for found in reversed(list(near)) for kind, name in found.items()}
             return replace(match, count=matches[0].count, names=names)
     return None
+
+
+def _of_one_fault(match: Match, other: Match) -> bool:
+    """Return whether two errors are of one line of source, or the first of an unknown type in a declaration."""
+    at, other_at = _SOURCE_LINE.match(match.text), _SOURCE_LINE.match(other.text)
+    if at is None or other_at is None or at["file"] != other_at["file"]:
+        return False
+    apart = int(other_at["line"]) - int(at["line"])
+    return 0 <= apart <= (MAX_DECLARATION if _DECLARED_VOID.search(match.text) else 0)
 
 
 def cause_of(match: Match) -> Cause:

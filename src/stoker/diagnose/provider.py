@@ -52,6 +52,9 @@ _IS_MISSING = re.compile(
 )
 """Words by which a message says that something is not there, or not as it should be."""
 
+_ASKS = re.compile(r"\b(?:requires?|needs?|depends? on) (?!to\b|install)", re.IGNORECASE)
+"""What stands before these words is the one that asks, mostly the project that is built; it is not what is missing."""
+
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+./-]{2,60}")
 _EVERYDAY = frozenset(
     (
@@ -185,7 +188,8 @@ def _named_in(message: str) -> Provider | None:
     """Return the first whose name stands in a message that something is missing."""
     if not _IS_MISSING.search(message):
         return None
-    words = (word[0].strip("./-") for word in _WORD.finditer(message))
+    asks = _ASKS.search(message)
+    words = (word[0].strip("./-") for word in _WORD.finditer(message, asks.end() if asks else 0))
     known = (provider_of(ANY, word) for word in words if word.casefold() not in _EVERYDAY)
     return next((found for found in known if found is not None), None)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
+from stoker.diagnose.installers import POETRY, UV
 from stoker.diagnose.line_names import KINDS, OWN, PLACE
 from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
@@ -27,7 +29,7 @@ ACTIONS = ("none", *ACTION_KINDS)
 
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
-    *("warning", "provided", "wordless", "patterns", "examples", "source"),
+    *(UV, POETRY, "warning", "provided", "wordless", "patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
@@ -72,6 +74,7 @@ class Rule:
     `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
     `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
     `wordless`: it finds a failed step of ninja's only where that step has printed nothing.
+    `remedies` are those for logs of an installer whose way is another than pip's, by its name.
     """
 
     id: str
@@ -92,6 +95,7 @@ class Rule:
     follows: bool = False
     provided: str = ""
     wordless: bool = False
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.cache
@@ -138,6 +142,7 @@ def _rule(name: str, section: Section) -> Rule:
         follows=section.flag("follows", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
+        remedies={tool: _with_names(section, tool, patterns) for tool in (UV, POETRY) if tool in section},
     )
 
 

@@ -18,6 +18,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
+from stoker.diagnose.installers import MARKS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import names_in
 from stoker.diagnose.match import Match, in_order
@@ -111,11 +112,13 @@ class Scanner:
         for rule in rules:
             for pattern in rule.patterns:
                 hits[pattern.words].append(_Hit(rule, pattern))
-        words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS)))
+        words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS)))
         self._hits = [hits.get(word, []) for word in words]
         self._stopped, self._begins, self._maybe = (
             frozenset(map(words.index, some)) for some in (_STOPPED, _BEGINS, WORDS)
         )
+        self._marks = {words.index(mark): tool for mark, tool in MARKS.items()}
+        self._installer = ""
         self._words = _automaton(words)
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
@@ -129,7 +132,10 @@ class Scanner:
 
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
-        counted = ([replace(m, count=found.count) for m in found.places] for found in self._found.values())
+        counted = (
+            [replace(m, count=found.count, installer=self._installer) for m in found.places]
+            for found in self._found.values()
+        )
         return in_order(counted)
 
     def last_line(self) -> int:
@@ -155,6 +161,7 @@ class Scanner:
         starts: dict[int, set[int]] = {}
         begin = end = -1
         for word, at, _ in self._words.find_matches_as_indexes(data, overlapping=True):
+            self._installer = self._marks.get(word, self._installer)
             if not begin <= at < end:
                 begin = data.rfind(b"\n", 0, at) + 1
                 end = data.find(b"\n", at) + 1 or len(data) + 1

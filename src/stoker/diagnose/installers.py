@@ -1,0 +1,34 @@
+"""Which tool installs in a log, and a remedy in that tool's own words. Unaware of rules and of how lines are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+UV = "uv"
+POETRY = "poetry"
+
+MARKS: Mapping[bytes, str] = MappingProxyType(
+    {
+        b"uv/builds-v0/": UV,
+        b"Failed to build `": UV,
+        b"Failed to download and build `": UV,
+        b"Creating virtual environment at: .venv": UV,
+        b"not a problem with poetry": POETRY,
+        b"ChefBuildError": POETRY,
+        b"ChefInstallError": POETRY,
+    }
+)
+"""Words that no other tool prints, and whose they are. pip has none: the remedies are in its words."""
+
+_INSTALLS: Mapping[str, str] = MappingProxyType({UV: "uv pip install", POETRY: "poetry run python -m pip install"})
+"""How pip's part is called in the environment of the project; uv's has no pip of its own."""
+
+_PIP = re.compile(r"(?<![\w-])(?<!uv )(?:python3? -m )?pip install(?! -U pip\b)")
+
+
+def spoken(remedy: str, installer: str) -> str:
+    """Return the remedy with pip's commands as the installer of the log has them."""
+    install = _INSTALLS.get(installer)
+    return _PIP.sub(install, remedy) if install else remedy

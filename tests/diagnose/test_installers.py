@@ -1,0 +1,91 @@
+"""A remedy speaks the tool of the log, and a cause is no package where a part of the project is missing."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from stoker.diagnose.match import Match
+from stoker.diagnose.provider import provider_of
+from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.scan import scan
+
+NO_TORCH = "ModuleNotFoundError: No module named 'torch'\n"
+
+
+def causes(text: str) -> list[Match]:
+    return scan(io.BytesIO(text.encode()), shipped_rules())
+
+
+@pytest.mark.parametrize("mark", ["  × Failed to build `flash-attn==2.8.3`", '  File "/c/uv/builds-v0/.tmpX/lib/a.py"'])
+def test_in_a_log_of_uv_the_remedy_is_uvs(mark: str) -> None:
+    remedy = causes(f"{mark}\n{NO_TORCH}")[0].remedy
+    assert "uv sync --no-build-isolation-package" in remedy
+    assert "extra-build-dependencies" in remedy
+    assert "python -m pip" not in remedy
+
+
+def test_in_a_log_of_poetry_the_remedy_is_for_its_environment() -> None:
+    log = f"ChefBuildError\n{NO_TORCH}note: This error is likely not a problem with poetry but with x.\n"
+    assert "poetry run python -m pip install" in causes(log)[0].remedy
+
+
+def test_a_remedy_without_words_of_its_own_has_pips_commands_as_uv_calls_them() -> None:
+    log = "  × Failed to build `a==1`\nImportError: numpy.core.multiarray failed to import\n"
+    assert causes(log)[0].remedy.startswith("uv pip install 'numpy<2'")
+
+
+def test_in_a_log_of_pip_the_remedy_is_pips() -> None:
+    assert "uv " not in causes(NO_TORCH)[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("message", "missing"),
+    [
+        ("OpenCV requires enabled 'cudev' module from the second repository", None),
+        ("VTK needs the module that is switched off", None),
+        ("This program requires zlib", "zlib"),
+        ("zlib needs to be installed", "zlib"),
+    ],
+)
+def test_the_one_that_asks_is_not_what_is_missing(message: str, missing: str | None) -> None:
+    found = provider_of("message", message)
+    assert (found.name if found else None) == missing
+
+
+def test_a_part_of_the_project_that_is_missing_is_no_package() -> None:
+    log = "CMake Error at modules/core/CMakeLists.txt:1 (message):\n  OpenCV requires enabled 'cudev' module from\n"
+    assert [m.rule.id for m in causes(log)] == ["project-module-left-out"]
+
+
+def test_of_one_line_of_source_the_error_that_tells_the_cause_is_named() -> None:
+    log = (
+        "a.h:9:8: error: variable or field ‘f’ declared void\n"
+        "a.h:10:24: error: ‘uintptr_t’ was not declared in this scope\n"
+        "b.h:3:4: error: ‘int Signals::f()’ should have been declared inside ‘x’\n"
+    )
+    assert [m.rule.id for m in causes(log)] == ["cstdint-missing"]
+
+
+def test_what_another_line_of_source_lacks_may_follow_from_the_first_error() -> None:
+    log = "a.h:9:8: error: expected ‘;’ before ‘x’\na.h:30:24: error: ‘uintptr_t’ was not declared in this scope\n"
+    assert causes(log)[0].rule.id == "compile-error"
+
+
+def test_a_pin_without_a_wheel_for_a_new_python_is_named_beside_missing_rust() -> None:
+    log = "creating build/lib.linux-x86_64-cpython-{}/t\nerror: can't find Rust compiler\n"
+    assert [m.rule.id for m in causes(log.format(313))] == ["no-wheel-and-no-rust"]
+    assert [m.rule.id for m in causes(log.format(39))] == ["rust-missing"]
+
+
+def test_condas_old_libstdcxx_is_named_where_the_link_searches_its_folder() -> None:
+    undefined = "/usr/bin/ld: liba.so: undefined reference to `std::f()@GLIBCXX_3.4.30'\n"
+    assert causes(undefined)[0].rule.id == "libstdcxx-older-in-link"
+    assert causes(f"c++ -L/home/u/miniconda3/envs/a/lib a.o\n{undefined}")[0].rule.id == "conda-libstdcxx-in-link"
+
+
+def test_condas_folder_in_an_rpath_alone_does_not_say_which_libstdcxx_is_old() -> None:
+    undefined = "/usr/bin/ld: liba.so: undefined reference to `std::f()@GLIBCXX_3.4.30'\n"
+    log = f"c++ a.o -Wl,-rpath,/home/u/miniforge3/envs/a/lib /home/u/miniforge3/envs/a/lib/liba.so\n{undefined}"
+    assert causes(log)[0].rule.id == "libstdcxx-older-in-link"
