@@ -36,6 +36,14 @@ def test_a_remedy_without_words_of_its_own_has_pips_commands_as_uv_calls_them() 
     assert causes(log)[0].remedy.startswith("uv pip install 'numpy<2'")
 
 
+def test_versions_for_an_isolated_build_are_given_as_pip_or_uv_reads_them() -> None:
+    line = "Cython.Compiler.Errors.CompileError: p.pyx\n"
+    assert "export PIP_CONSTRAINT=$PWD/constraint.txt PIP_BUILD_CONSTRAINT=$PWD/" in causes(line)[0].remedy
+    by_uv = causes(f"  × Failed to build `a==1`\n{line}")[0].remedy
+    assert "export UV_BUILD_CONSTRAINT=$PWD/constraint.txt" in by_uv
+    assert "PIP_" not in by_uv
+
+
 def test_in_a_log_of_pip_the_remedy_is_pips() -> None:
     assert "uv " not in causes(NO_TORCH)[0].remedy
 

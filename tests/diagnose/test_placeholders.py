@@ -20,7 +20,7 @@ NAMED = {
     "gzip: a.tar.gz: not in gzip format": "file a.tar.gz; head -c 300 a.tar.gz",
     "./app: symbol lookup error: ./app: undefined symbol: compute": "ldd -r app",
     "/usr/bin/ld:./libtokenizers.a: file format not recognized; treating as linker script": "200 libtokenizers.a",
-    "/usr/bin/ld: a.o: file not recognized: file format not recognized": "rm a.o.",
+    "/usr/bin/ld: a.o: file not recognized: file truncated": "rm a.o.",
     "/bin/sh: 1: ./tool: Exec format error": "file tool;",
     "g++: error: gone.o: No such file or directory": "git restore gone.o",
     "bash: ./configure: /bin/sh^M: bad interpreter: No such file or directory": r"sed -i 's/\r$//' configure",

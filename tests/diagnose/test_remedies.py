@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import shutil
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from stoker.diagnose.rule import shipped_rules
-from stoker.diagnose.scan import scan
+from support.remedies import Case, check_that_it_repairs
 
 GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main"
 CMAKE = "rm -rf b && cmake -B b -G 'Unix Makefiles' {} >/dev/null && cmake --build b"
 LISTS = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\n"
 OPENMP = LISTS + "add_library(a OBJECT a.c)\ntarget_compile_options(a PRIVATE -fopenmp)\nadd_executable(app m.c)\n"
-
-
-VARIABLES = (
-    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "FFLAGS", "CPATH", "AR", "LIBS", "LIBRARY_PATH", "LD_LIBRARY_PATH"),
-    *(
-        "NVCC_APPEND_FLAGS",
-        "NVCC_PREPEND_FLAGS",
-        "PKG_CONFIG_PATH",
-        "TMPDIR",
-        "MAKEFLAGS",
-        "CUDA_HOME",
-        "no_proxy",
-        "NO_PROXY",
-    ),
-)
-"""What a remedy sets; a test begins without."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """`build` fails with `rule`, and works with `repair` around it, which holds the words `says` of the remedy."""
-
-    rule: str
-    files: dict[str, str]
-    build: str
-    says: str
-    repair: str
-    needs: str = "g++"
 
 
 def cxx(source: str, options: str = "") -> tuple[dict[str, str], str]:
@@ -502,8 +469,8 @@ CASES = [
             "meson.build": "project('p')\ndependency('ofnobody')\n",
         },
         "test -e build || meson setup build",
-        "meson setup --wipe build",
-        "export PKG_CONFIG_PATH=$PWD/d; meson setup --wipe build || meson setup build",
+        "rm -r build; meson setup build",
+        "export PKG_CONFIG_PATH=$PWD/d; rm -r build; meson setup build",
         "meson",
     ),
     Case(
@@ -963,23 +930,4 @@ CASES = [
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
 def test_a_remedy_repairs(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if shutil.which(case.needs) is None:
-        pytest.skip(f"no {case.needs}")
-    monkeypatch.setenv("LC_ALL", "C")
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    for name, text in case.files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(text.encode())
-    failed = _run(case.build, tmp_path)
-    assert failed.returncode != 0 or b"cd: " in failed.stdout
-    (first, *_) = scan(io.BytesIO(failed.stdout), shipped_rules())
-    assert (first.rule.id, case.says in first.remedy) == (case.rule, True), first.remedy
-    assert case.says in case.repair
-    repaired = _run(case.repair.replace("; {}", f"; {case.build}"), tmp_path)
-    assert (repaired.returncode, b"cd: " in repaired.stdout) == (0, False), repaired.stdout.decode()
-
-
-def _run(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    words = ["bash", "-c", command]
-    return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    check_that_it_repairs(case, tmp_path, monkeypatch)

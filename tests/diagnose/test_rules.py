@@ -14,6 +14,7 @@ from stoker.decide.recovery.death_messages import said_by
 from stoker.diagnose.pattern_cost import MAX_SHIPPED, cost
 from stoker.diagnose.rule import ACTIONS, Pattern, Rule, load_rules, shipped_rules
 from stoker.diagnose.scan import scan
+from support.pattern_branches import alternatives, ways
 from support.rule_examples import log_of, of_lines
 
 RULES = shipped_rules()
@@ -69,10 +70,20 @@ def test_wrappers_hide_no_failure(wrapped: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_pattern_has_an_example(rule: Rule) -> None:
+def test_every_alternative_of_a_pattern_has_an_example(rule: Rule) -> None:
     for pattern in rule.patterns:
-        alone = Rule(rule.id, "", "", "", (pattern,), (), "", rule.rank, rule.warning)
-        assert any(scan(io.BytesIO(example.encode()), [alone]) for example in rule.examples), pattern
+        for part in alternatives(pattern.regex.pattern):
+            alone = Rule(
+                rule.id, "", "", "", (Pattern(pattern.words, re.compile(part)),), (), "", rule.rank, rule.warning
+            )
+            assert any(scan(io.BytesIO(example.encode()), [alone]) for example in rule.examples), part
+
+
+def test_lines_that_a_pattern_would_match_hold_its_words() -> None:
+    for rule in RULES:
+        words = [pattern.words.decode() for pattern in rule.patterns]
+        lines = (line for pattern in rule.patterns for line in ways(pattern.regex.pattern))
+        assert [line for line in lines if not any(word in line for word in words)] == [], rule.id
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -178,6 +189,11 @@ def test_an_action_is_a_known_word_and_a_variable_harmless(tmp_path: Path, more:
         load_rules(_file(tmp_path, f"{GOOD}  {more}\n"))
 
 
+def test_the_alternatives_of_a_pattern() -> None:
+    assert alternatives(r"a(?:b|c)|[|]\|d") == ["a(?:b|c)", r"[|]\|d"]
+    assert ways(r"a(?:b|c.)[de]?f|g") == ["abdf", "abdf", "ac~df", "g"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -190,6 +206,24 @@ def test_an_action_is_a_known_word_and_a_variable_harmless(tmp_path: Path, more:
 )
 def test_only_a_compiler_says_that_a_source_does_not_compile(line: str) -> None:
     assert "compile-error" not in rules_in(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("W: Download is performed unsandboxed as root as file. - pkgAcquire::Run (13: Permission denied)", ""),
+        ("a.c:1:5: error: ISO C forbids zero-size array 'x' [-Wpedantic]", "compile-error"),
+        ("/usr/bin/ld: vendor/a.o: file not recognized: file format not recognized", "wrong-file-format"),
+        ("chmod: changing permissions of 'build/tool': Operation not permitted", "mode-not-changed"),
+        ("make: *** [Makefile:2: tables.h] Segmentation fault", "crashed-in-step"),
+        (
+            "< content-type: text/html; charset=utf-8\nsha256sum: WARNING: 1 computed checksum did NOT match",
+            "checksum-",
+        ),
+    ],
+)
+def test_a_rule_says_no_more_than_its_line_does(line: str, rule: str) -> None:
+    assert [name[: len(rule) or None] for name in rules_in(line)] == ([rule] if rule else [])
 
 
 @pytest.mark.parametrize("place", ["a.h:1:2", "x/a.c++:1:2", "a.C:1", "/usr/include/c++/12/vector:3:4", "<stdin>:1:2"])

@@ -45,3 +45,43 @@ def test_why_it_failed_is_known_with_its_journal_and_bounded() -> None:
 )
 def test_an_action_in_words(action: Action, words: str) -> None:
     assert words_of(action) == words
+
+
+NO_SOURCE = (
+    "-- Configuring done",
+    "CMake Error at CMakeLists.txt:3 (add_executable):",
+    "  Cannot find source file:",
+    "",
+    "    gone.cpp",
+    "",
+    "  Tried extensions .c .C",
+)
+NO_PACKAGE = (
+    "CMake Error at CMakeLists.txt:2 (find_package):",
+    '  By not providing "FindFoo.cmake" in CMAKE_MODULE_PATH this project has',
+    '  asked CMake to find a package configuration file provided by "Foo".',
+    "",
+    "  Could not find one of",
+)
+
+
+@pytest.mark.parametrize(
+    ("context", "line", "message"),
+    [
+        (NO_SOURCE, 3, "Cannot find source file: gone.cpp"),
+        (NO_SOURCE, 2, "CMake Error at CMakeLists.txt:3 (add_executable): Cannot find source file: gone.cpp"),
+        (NO_SOURCE[2:], 1, "Cannot find source file:"),
+        (
+            NO_PACKAGE,
+            3,
+            " ".join(f"{NO_PACKAGE[1]} {NO_PACKAGE[2]}".split()),
+        ),
+        (("a.cpp:1: error: x:", "  int y"), 1, "a.cpp:1: error: x:"),
+        ((), 7, ""),
+    ],
+)
+def test_the_paragraph_of_a_message_of_cmake_belongs_to_the_line_that_shows_the_cause(
+    context: tuple[str, ...], line: int, message: str
+) -> None:
+    text = context[line - 1] if context else ""
+    assert Cause("", "", "", "", line, 0, text, context).message == message

@@ -25,10 +25,17 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
 _INSTALLS: Mapping[str, str] = MappingProxyType({UV: "uv pip install", POETRY: "poetry run python -m pip install"})
 """How pip's part is called in the environment of the project; uv's has no pip of its own."""
 
+_CONSTRAINTS = "PIP_CONSTRAINT=$PWD/constraint.txt PIP_BUILD_CONSTRAINT=$PWD/constraint.txt"
+"""Versions for an isolated build: an older pip reads the first (23 does), a newer one the second (26 does)."""
+
+_UV_CONSTRAINTS = "UV_BUILD_CONSTRAINT=$PWD/constraint.txt"
+
 _PIP = re.compile(r"(?<![\w-])(?<!uv )(?:python3? -m )?pip install(?! -U pip\b)")
 
 
 def spoken(remedy: str, installer: str) -> str:
     """Return the remedy with pip's commands as the installer of the log has them."""
     install = _INSTALLS.get(installer)
+    if installer == UV:
+        remedy = remedy.replace(_CONSTRAINTS, _UV_CONSTRAINTS)
     return _PIP.sub(install, remedy) if install else remedy

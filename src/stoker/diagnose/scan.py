@@ -145,16 +145,20 @@ class Scanner:
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
         starts = self._lines_with_words(block.data)
-        steps = _steps(block.data) if starts else []
+        steps: list[int] | None = None  # found only for lines worth a look: in large logs most blocks have none
         at, line = 0, block.line
         for start, words in sorted(starts.items()):
             plan = self._plan(frozenset(words))
             if self._is_noise(block.data, start, plan):
                 continue
+            steps = _steps(block.data) if steps is None else steps
             line += block.data.count(b"\n", at, start)
             at = start
             self._look_at_line(block, start, line, self._step + bisect.bisect_right(steps, start), plan)
-        self._step += len(steps) if starts else bool(_steps(block.data[:NEAR]) or _steps(block.data))
+        if steps is None:
+            self._step += bool(_steps(block.data[:NEAR]) or _steps(block.data))
+        else:
+            self._step += len(steps)
 
     def _lines_with_words(self, data: bytes) -> dict[int, set[int]]:
         """Return where lines begin that hold words, and which."""

@@ -6,6 +6,7 @@ part of the state. Text comes from the build: whoever shows it passes it through
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -36,6 +37,9 @@ MAX_NAMES = 100
 MAX_NAME = 4096
 NAMED = 3
 """Names that are listed one by one in a sentence."""
+
+
+_CMAKE_HEAD = re.compile(r"(?:-- )?CMake (?:Deprecation |Author |Internal )?(?:Warning|Deprecation|Error)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,11 @@ class Cause:
         return f"Likely place: {self.title}" if self.general else self.title
 
     @property
+    def message(self) -> str:
+        """What the tool says there: the line that shows it, of a message of CMake's with what belongs to it."""
+        return _cmake_message(self) or self.text.strip()
+
+    @property
     def is_guess(self) -> bool:
         """Whether no rule knows it."""
         return self.rule in GUESSES
@@ -103,6 +112,26 @@ class Diagnosis:
     def cause(self) -> Cause | None:
         """Why the build failed."""
         return self.causes[0] if self.causes else None
+
+
+def _cmake_message(cause: Cause) -> str:
+    """The paragraph that shows the cause, and the next one where it ends in a colon: a name often stands below; empty
+    outside of such a message, whose head stands at the margin and whose body is indented."""
+    lines = cause.context
+    at = -1 if cause.line is None else cause.line - cause.context_line
+    if not 0 <= at < len(lines):
+        return ""
+    head = next((n for n in range(at, -1, -1) if lines[n][:1].strip()), -1)
+    if head < 0 or not _CMAKE_HEAD.match(lines[head]):
+        return ""
+    end = next((n for n in range(head + 1, len(lines)) if lines[n][:1].strip()), len(lines))
+    begin = next((n for n in range(at, head, -1) if not lines[n - 1].strip()), at if at == head else head + 1)
+    words: list[str] = []
+    for line in lines[begin:end]:
+        if not line.strip() and words and not words[-1].endswith(":"):
+            break
+        words += line.split()
+    return " ".join(words)
 
 
 def bounded(diagnosis: Diagnosis) -> Diagnosis:

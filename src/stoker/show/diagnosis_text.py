@@ -46,7 +46,7 @@ def _in_full(cause: Cause, also: str) -> Iterator[str]:
     place = place_of(cause)
     yield f"  {place}:" if place else "  not in the output"
     if cause.text:
-        yield f"    {clean(cause.text)}"
+        yield f"    {clean(cause.message)}"
     yield from _paragraph("why", clean(cause.why, MAX_PROSE))
     yield from _paragraph("remedy", clean(cause.remedy, MAX_PROSE))
     yield from _around(cause)

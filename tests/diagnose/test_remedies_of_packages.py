@@ -1,0 +1,326 @@
+"""Remedies of Python's, Rust's and Go's packages and of distributions: each repairs a project that fails just so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.remedies import Case, check_that_it_repairs
+
+BACKEND = """\
+import zipfile
+def build_wheel(folder, settings=None, metadata=None):
+    {}
+    with zipfile.ZipFile(folder + "/p-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("p-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: p\\nVersion: 1\\n")
+        wheel.writestr("p-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("p-1.dist-info/RECORD", "")
+    return "p-1-py3-none-any.whl"
+"""
+"""What makes an empty wheel without setuptools, so that pip's isolation needs no network."""
+
+WHEEL = """\
+import os, sys, zipfile
+tag = os.environ.get("TAG", "py3-none-any")
+name, version, *more = sys.argv[1:]
+with zipfile.ZipFile(f"{name}-{version}-{tag}.whl", "w") as wheel:
+    def add(path, text):
+        info = zipfile.ZipInfo(path)
+        info.external_attr = 0o100755 << 16
+        wheel.writestr(info, text)
+    needs = "".join(f"Requires-Dist: {one}\\n" for one in more if "/" not in one)
+    for path in (one for one in more if "/" in one):
+        add(path.replace("VERSION", version), open(path.rsplit("/", 1)[1], "rb").read())
+    folder = f"{name}-{version}.dist-info/"
+    add(folder + "METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n{needs}")
+    add(folder + "WHEEL", f"Wheel-Version: 1.0\\nRoot-Is-Purelib: false\\nTag: {tag}\\n")
+    add(folder + "RECORD", "")
+"""
+"""`python3 wheel.py NAME VERSION [REQUIREMENT or PATH/FILE ...]` makes a wheel."""
+
+PIP = 'export PIP_CONFIG_FILE=/dev/null PIP_ROOT_USER_ACTION=ignore; pip() { /usr/bin/python3 -m pip "$@"; }; '
+ALONE = PIP + "export PIP_NO_INDEX=1; "
+
+
+def isolated(imports: str, names: str) -> dict[str, str]:
+    """A project whose build imports what pip's isolation hides, and an environment that has it."""
+    table = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    return {
+        "p/pyproject.toml": f"{table}[project]\nname = 'p'\nversion = '1'\n",
+        "p/backend.py": BACKEND.format(imports),
+        **{f"env/{name}.py": "" for name in names.split()},
+    }
+
+
+CASES = [
+    Case(
+        "no-torch-in-isolation",
+        isolated("import torch", "torch ninja"),
+        ALONE + "export PYTHONPATH=$PWD/env; pip wheel $MORE ./p",
+        "--no-build-isolation",
+        "export MORE=--no-build-isolation; {}",
+        "pip",
+    ),
+    Case(
+        "python-module-missing",
+        isolated("import module_of_nobody", "module_of_nobody"),
+        ALONE + "export PYTHONPATH=$PWD/env; pip wheel $MORE ./p",
+        "add --no-build-isolation",
+        "export MORE=--no-build-isolation; {}  # add --no-build-isolation",
+        "pip",
+    ),
+    Case(
+        "no-setuptools",
+        isolated("import pkg_resources", ""),
+        ALONE + "pip wheel $MORE ./p",
+        "build with --no-build-isolation",
+        "export MORE=--no-build-isolation; {}  # build with --no-build-isolation",
+        "pip",
+    ),
+    Case(
+        "build-backend-missing",
+        {
+            "p/pyproject.toml": "[build-system]\nrequires = ['backend']\nbuild-backend = 'backend'\n",
+            "backend.py": BACKEND.format("pass"),
+            "wheel.py": WHEEL,
+        },
+        "python3 wheel.py backend 1 ./backend.py; " + ALONE + "export PIP_FIND_LINKS=.;"
+        " pip wheel ${HOW---no-build-isolation} ./p",
+        "leave out --no-build-isolation",
+        "export HOW=; {}  # leave out --no-build-isolation",
+        "pip",
+    ),
+    Case(
+        "no-matching-distribution",
+        {"wheel.py": WHEEL},
+        "mkdir -p d; (cd d; python3 ../wheel.py p 1); " + ALONE + "pip $WHERE wheel p $MORE",
+        "pip install --find-links FOLDER",
+        "export MORE='--find-links d'; {}  # pip install --find-links FOLDER",
+        "pip",
+    ),
+    Case(
+        "pip-conflict",
+        {"wheel.py": WHEEL},
+        "for n in 1 2; do python3 wheel.py a $n c==$n; python3 wheel.py c $n; done; python3 wheel.py b 1 c==2; "
+        + ALONE
+        + "pip download -d d -f . ${NAMES-a==1 b==1}",
+        "with both names and no versions",
+        "export NAMES='a b'; {}  # with both names and no versions",
+        "pip",
+    ),
+    Case(
+        "pip-conflict",
+        {"wheel.py": WHEEL},
+        "for n in 1 2; do python3 wheel.py a $n c==$n; python3 wheel.py c $n; done; python3 wheel.py b 1 c==2; "
+        + ALONE
+        + "pip install --target d -f . $MORE a==1 b==1",
+        "pip install --no-deps",
+        "export MORE=--no-deps; {}  # pip install --no-deps",
+        "pip",
+    ),
+    Case(
+        "pip-usage",
+        {"wheel.py": WHEEL},
+        "python3 wheel.py p 1; " + ALONE + "pip download -d d -f . ${NAME-p=1}",
+        "NAME==VERSION",
+        "export NAME=p==1; {}  # NAME==VERSION",
+        "pip",
+    ),
+    Case(
+        "pip-usage",
+        {"q/" + name: text for name, text in isolated("pass", "").items()},
+        ALONE + "pip wheel ${FOLDER-.}",
+        "Name the folder that has setup.py or pyproject.toml",
+        "export FOLDER=./q/p; {}  # Name the folder that has setup.py or pyproject.toml",
+        "pip",
+    ),
+    Case(
+        "wheel-not-for-here",
+        {**isolated("pass", ""), "p-1-cp27-none-win32.whl": ""},
+        ALONE + "pip wheel ${WHAT-./p-1-cp27-none-win32.whl}",
+        "build from the source",
+        "export WHAT=./p; {}  # build from the source",
+        "pip",
+    ),
+    Case(
+        "pip-uninstall",
+        {"wheel.py": WHEEL, "e": "Metadata-Version: 1.0\nName: p\nVersion: 1\n"},
+        "test -e v || { /usr/bin/python3 -m venv --without-pip v; python3 wheel.py p 2;"
+        " for d in v/lib/python3*/site-packages; do cp e $d/p.egg-info; done; }; "
+        + ALONE
+        + "pip --python v/bin/python install $MORE ./p-2-py3-none-any.whl",
+        "pip install --ignore-installed",
+        "export MORE=--ignore-installed; {}  # pip install --ignore-installed",
+        "pip",
+    ),
+    Case(
+        "index-unreachable",
+        {"wheel.py": WHEEL},
+        "python3 wheel.py p 1; " + PIP + "export PIP_INDEX_URL=http://127.0.0.1:9/ PIP_RETRIES=1;"
+        " mkdir -p wheels; cp p-*.whl wheels; pip install --target d $MORE p",
+        "pip install --no-index --find-links wheels PACKAGE",
+        "export MORE='--no-index --find-links wheels'; {}  # pip install --no-index --find-links wheels PACKAGE",
+        "pip",
+    ),
+    Case(
+        "programs-refused-in-tmp",
+        {
+            **isolated(
+                "import os, subprocess; subprocess.run([os.environ['PATH'].split(':')[0] + '/tool'], check=True)",
+                "",
+            ),
+            "wheel.py": WHEEL,
+            "tool": "#!/bin/sh\n",
+            "p/pyproject.toml": "[build-system]\nrequires = ['t']\nbuild-backend = 'backend'\nbackend-path = ['.']\n",
+            "run.sh": "mkdir -p t; mount -t tmpfs -o noexec tmpfs t; export TMPDIR=${TMPDIR-$PWD/t}; "
+            + ALONE
+            + "pip wheel -f . ./p\n",
+        },
+        "python3 wheel.py t 1 t-VERSION.data/scripts/tool; unshare -m bash run.sh",
+        "mkdir -p $HOME/tmp; export TMPDIR=$HOME/tmp",
+        "export HOME=$PWD; mkdir -p $HOME/tmp; export TMPDIR=$HOME/tmp; {}",
+        "pip unshare",
+        as_root=True,
+    ),
+    Case(
+        "static-tls",
+        {
+            "a.c": '__thread char kept[9000] __attribute__((tls_model("initial-exec"))) = {1};\n'
+            "char *where(void) { return kept; }\n",
+        },
+        "gcc -shared -fPIC a.c -o liba.so; python3 -c 'import ctypes, os; ctypes.CDLL(os.getcwd() + \"/liba.so\")'",
+        "export LD_PRELOAD=",
+        "export LD_PRELOAD=$PWD/liba.so; {}",
+        "gcc",
+    ),
+    Case(
+        "static-tls",
+        {
+            "a.c": '__thread char kept[3000] __attribute__((tls_model("initial-exec"))) = {1};\n'
+            "char *where(void) { return kept; }\n",
+        },
+        "gcc -shared -fPIC a.c -o liba.so; python3 -c 'import ctypes, os; ctypes.CDLL(os.getcwd() + \"/liba.so\")'",
+        "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096",
+        "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096; {}",
+        "gcc",
+    ),
+    Case(
+        "native-library-missing",
+        {
+            "src/lib.rs": '#[link(name = "zz", kind = "static")]\nextern "C" { pub fn f() -> i32; }\n',
+            "f.c": "int f(void) { return 0; }\n",
+            "Cargo.toml": "[package]\nname = 'p'\nversion = '1.0.0'\nedition = '2021'\n",
+        },
+        "mkdir -p d; gcc -c f.c; ar rc d/libzz.a f.o; cargo build --offline",
+        'export RUSTFLAGS="-L native=',
+        'export RUSTFLAGS="-L native=$PWD/d"; {}',
+        "cargo",
+    ),
+    Case(
+        "rust-cast-to-mut",
+        {
+            "src/lib.rs": "pub fn f(x: &i32) { unsafe { *(x as *const i32 as *mut i32) = 1; } }\n",
+            "Cargo.toml": "[package]\nname = 'p'\nversion = '1.0.0'\nedition = '2021'\n",
+        },
+        "cargo check --offline",
+        "export RUSTFLAGS='-A invalid_reference_casting'",
+        "export RUSTFLAGS='-A invalid_reference_casting'; {}",
+        "cargo",
+    ),
+    Case(
+        "go-build-constraints",
+        {
+            "go.mod": "module x\n\ngo 1.19\n",
+            "m.go": 'package main\n\nimport _ "x/y"\n\nfunc main() {}\n',
+            "y/y.go": "//go:build special\n\npackage y\n",
+        },
+        "export GOFLAGS=-mod=mod GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go vet $TAGS .",
+        "go build -tags NAME",
+        "export TAGS='-tags special'; {}  # go build -tags NAME",
+        "go",
+    ),
+    Case(
+        "go-build-constraints",
+        {
+            "go.mod": "module x\n\ngo 1.19\n",
+            "m.go": 'package main\n\nimport _ "x/y"\n\nfunc main() {}\n',
+            "y/y.go": 'package y\n\nimport "C"\n',
+        },
+        "export CGO_ENABLED=${CGO_ENABLED-0} GOFLAGS=-mod=mod GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD;"
+        " go list -deps . ${WHY}",
+        "CGO_ENABLED=1 with a C compiler",
+        "export CGO_ENABLED=1; {}  # CGO_ENABLED=1 with a C compiler",
+        "go gcc",
+    ),
+    Case(
+        "java-heap",
+        {
+            "A.java": "class A { public static void main(String[] a) { "
+            "long[] kept = new long[9000000]; System.exit(kept.length > 0 ? 0 : 1); } }\n",
+        },
+        "export JAVA_TOOL_OPTIONS=${JAVA_TOOL_OPTIONS--Xmx32m}; java A.java",
+        "export JAVA_TOOL_OPTIONS=-Xmx4g",
+        "export JAVA_TOOL_OPTIONS=-Xmx4g; {}",
+        "java",
+    ),
+    Case(
+        "node-heap",
+        {"a.js": "const kept = []; for (let i = 0; i < 900000; i++) kept.push({i, text: 'x' + i});\n"},
+        "export NODE_OPTIONS=${NODE_OPTIONS---max-old-space-size=20}; node a.js",
+        "export NODE_OPTIONS=--max-old-space-size=8192",
+        "export NODE_OPTIONS=--max-old-space-size=8192; {}",
+        "node",
+    ),
+    Case(
+        "node-openssl",
+        {"a.js": "require('crypto').createHash('md4')\n"},
+        "node a.js",
+        "export NODE_OPTIONS=--openssl-legacy-provider",
+        "export NODE_OPTIONS=--openssl-legacy-provider; {}",
+        "node",
+    ),
+    Case(
+        "ascii-locale",
+        {"f": "naïve\n"},
+        "export PYTHONCOERCECLOCALE=0 PYTHONUTF8=${PYTHONUTF8-0}; python3 -c 'open(\"f\").read()'",
+        "export LC_ALL=C.UTF-8 PYTHONUTF8=1",
+        "export LC_ALL=C.UTF-8 PYTHONUTF8=1; {}",
+        "python3",
+    ),
+    Case(
+        "locale-missing",
+        {".keep": ""},
+        "export LC_ALL=${LC_ALL/#C/xx_YY}; [ $LC_ALL = xx_YY.UTF-8 ] && LC_ALL=C.UTF-8; "
+        "python3 -c 'import locale; locale.setlocale(locale.LC_ALL, \"\")'",
+        "export LC_ALL=C.UTF-8",
+        "export LC_ALL=C.UTF-8; {}",
+        "python3",
+    ),
+    Case(
+        "apt-clock",
+        {
+            "r/Packages": "",
+            "r/Release": "Origin: x\nSuite: x\nCodename: x\nDate: Thu, 01 Jan 2015 00:00:00 UTC\n"
+            "Valid-Until: Fri, 02 Jan 2015 00:00:00 UTC\nMD5Sum:\n d41d8cd98f00b204e9800998ecf8427e 0 Packages\n"
+            "SHA256:\n e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 Packages\n",
+        },
+        "mkdir -m 700 -p s/lists c g; export GNUPGHOME=$PWD/g; test -e key.asc || {"
+        " gpg -q --batch --passphrase '' --quick-gen-key a ed25519 sign 2>log; gpg -q --armor --export >key.asc;"
+        " gpg -q --batch --clearsign -o r/InRelease r/Release; rm r/Release; gpgconf --kill all; };"
+        ' echo "deb [signed-by=$PWD/key.asc] file:$PWD/r ./" >list; apt-get() { command apt-get'
+        ' -o Acquire::Check-Valid-Until=true -o Acquire::Check-Date=true "$@"'
+        " -o Dir::Etc::sourcelist=$PWD/list -o Dir::Etc::sourceparts=- -o Dir::State=$PWD/s -o Dir::Cache=$PWD/c; };"
+        ' eval "apt-get $MORE update"',
+        "apt-get -o Acquire::Check-Valid-Until=false -o Acquire::Check-Date=false update",
+        "export MORE='-o Acquire::Check-Valid-Until=false -o Acquire::Check-Date=false'; {}"
+        "  # apt-get -o Acquire::Check-Valid-Until=false -o Acquire::Check-Date=false update",
+        "apt-get gpg gpgconf",
+    ),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_a_remedy_repairs(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_that_it_repairs(case, tmp_path, monkeypatch)

@@ -1,0 +1,67 @@
+"""Runs the remedy of a rule against a small project that fails so. Unaware of which projects there are."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.scan import scan
+
+VARIABLES = (
+    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "FFLAGS", "CPATH", "AR", "LIBS", "LIBRARY_PATH", "LD_LIBRARY_PATH"),
+    *("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "PKG_CONFIG_PATH", "TMPDIR", "MAKEFLAGS", "CUDA_HOME"),
+    *("no_proxy", "NO_PROXY", "RUSTFLAGS", "CARGO_HOME", "GOFLAGS", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PYTHONPATH"),
+    *("PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONSTRAINT", "PYTHONUTF8"),
+    *("TAR_OPTIONS", "CCACHE_DIR", "CCACHE_DISABLE", "CCACHE_COMPILER", "DISTCC_HOSTS", "LD_PRELOAD", "GLIBC_TUNABLES"),
+)
+"""What a remedy sets; a test begins without."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`build` fails with `rule`, and works with `repair` around it, which holds the words `says` of the remedy.
+
+    `needs` are the programs that it takes, `as_root` that it mounts something.
+    """
+
+    rule: str
+    files: dict[str, str]
+    build: str
+    says: str
+    repair: str
+    needs: str = "g++"
+    as_root: bool = False
+
+
+def check_that_it_repairs(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that the rule finds the failure, that its remedy says so, and that the build then works."""
+    missing = [program for program in case.needs.split() if shutil.which(program) is None]
+    if missing or (case.as_root and os.geteuid()):
+        pytest.skip(f"no {' '.join(missing) or 'root'}")
+    monkeypatch.setenv("LC_ALL", "C")
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, text in case.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    failed = _run(case.build, folder)
+    assert failed.returncode != 0 or b"cd: " in failed.stdout
+    found = scan(io.BytesIO(failed.stdout), shipped_rules())
+    assert found, failed.stdout.decode()
+    first = found[0]
+    assert (first.rule.id, case.says in first.remedy) == (case.rule, True), first.remedy
+    assert case.says in case.repair
+    repaired = _run(case.repair.replace("; {}", f"; {case.build}"), folder)
+    assert (repaired.returncode, b"cd: " in repaired.stdout) == (0, False), repaired.stdout.decode()
+
+
+def _run(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    words = ["bash", "-c", command]
+    return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
