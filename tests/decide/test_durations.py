@@ -44,6 +44,16 @@ def test_before_any_job_has_ended_nothing_tells_seconds() -> None:
     assert durations.scaled
 
 
+def test_numbered_files_are_known_by_each_other_more_than_by_their_folder() -> None:
+    """Seven kernels of one template among small files, as a kernel library has them."""
+    durations = Durations()
+    ended(durations, "cxx", "obj/small_1.o", 0.2, 8)
+    ended(durations, "cxx", "obj/kernel_0.o", 9.0, 3)
+    assert 6.0 < expected(durations, "cxx", "obj/kernel_7.o") < 9.0
+    assert expected(durations, "cxx", "obj/small_9.o") < 0.6
+    assert 0.6 < expected(durations, "cxx", "obj/other.o") < 6.0
+
+
 def test_what_is_remembered_of_some_jobs_scales_the_others() -> None:
     durations = Durations()
     durations.suppose(Took(10.0, 5.0, 40.0))
