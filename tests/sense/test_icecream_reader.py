@@ -154,7 +154,8 @@ async def test_a_scheduler_that_goes_away_leaves_no_slot_and_says_so_until_it_is
         await settled(reader, clients, lambda look: look.waits == {one: "far"})
     look = await settled(reader, clients, lambda look: look.engine and look.engine.note)
     assert look.engine is not None
-    assert look.engine.note == f"icecream's scheduler at {scheduler.place} does not answer"
+    assert look.engine.note == f"scheduler lost: icecream's scheduler at {scheduler.place} does not answer"
+    assert {(h.lost, h.why_unused) for h in look.engine.hosts} == {(True, "the scheduler is lost")}
     assert (look.engine.slots, look.waits) == (0, {})
     async with scheduler.run(scheduler.place.port + 1):
         await settled(reader, clients, lambda look: look.waits == {one: "far"})

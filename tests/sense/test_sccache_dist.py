@@ -179,3 +179,54 @@ async def test_what_was_compiled_last_is_asked_for_when_the_build_has_ended(
     engine = await build.reader.finish()
     assert engine is not None
     assert engine.hosts[0].compiled == 8, "three were before this build"
+
+
+def test_the_only_server_is_lost_once_nothing_but_failures_comes_of_it_and_back_with_its_next_compilation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    build.answers.status = STATUS.replace('"in_progress":3', '"in_progress":0')
+    at, uses = next(build.looks())
+    build.reader.look(uses, at)
+    seen = []
+    for answer in (stats(server=5), stats(2, server=5), stats(3, server=5), stats(3, server=5), stats(3, server=6)):
+        build.answers.stats = answer
+        engine = build.reader.look(uses, at).engine
+        assert engine is not None
+        (host,) = engine.hosts
+        seen.append((host.lost, host.why_unused, engine.slots > 0))
+    why = "its last 3 compilations failed; sccache does them here until it answers"
+    well, lost = (False, "", True), (True, why, False)
+    assert seen == [well, well, lost, lost, well]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (STATUS.replace('"num_servers":1', '"num_servers":0'), "the scheduler has no server"),
+        ('{"NotConnected":["http://10.0.0.1/","enqueuing"]}', "enqueuing"),
+    ],
+)
+async def test_a_lost_server_stays_in_the_list_with_what_it_compiled_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, why: str
+) -> None:
+    build = replay("sccache-nvcc", tmp_path, monkeypatch)
+    build.answers.stats = stats(server=8)
+    at, uses = next(Replay("sccache-nvcc", tmp_path / "again", monkeypatch).looks())
+    build.reader.look(uses, at)
+    build.answers.status = status
+    look = build.reader.look(uses, at)
+    for engine in (look.engine, await build.reader.finish()):
+        assert engine is not None
+        assert [(h.name, h.compiled, h.lost, h.why_unused) for h in engine.hosts] == [("server", 5, True, why)]
+
+
+def test_of_several_servers_the_scheduler_no_longer_has_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    build.answers.status = STATUS.replace('"num_servers":1', '"num_servers":3')
+    at, uses = next(build.looks())
+    build.reader.look(uses, at)
+    build.answers.status = STATUS.replace('"num_servers":1', '"num_servers":2')
+    engine = build.reader.look(uses, at).engine
+    assert engine is not None
+    assert "2 servers of 3, 1 lost" in engine.note

@@ -5,6 +5,7 @@ Frozen values, in the units of the journal. Unaware of how an engine is asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,10 @@ NO_HOST = "(no host)"
 compile it here after all."""
 
 
+UNNAMED = "sccache-dist"
+"""What a job's host is called while nobody says which of several servers has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RemoteHost:
     """One machine that compiles for this build.
@@ -23,6 +28,7 @@ class RemoteHost:
     `errors` counts the times that the engine gave it up, `fallbacks` the jobs of this build that it had and that were
     compiled here in the end. `why_unused`: why the engine sends nothing there now, empty where it does. `compiled`:
     compilations that the engine itself has counted there for this build, where it does; one job may take several.
+    `lost`: it has failed or is gone, and is no longer there for anybody.
     """
 
     name: str
@@ -32,6 +38,7 @@ class RemoteHost:
     fallbacks: int = 0
     why_unused: str = ""
     compiled: int = 0
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +53,13 @@ class RemoteEngine:
     def slots(self) -> int:
         """How many jobs of this build can be elsewhere at once."""
         return sum(max(0, h.slots - h.taken) for h in self.hosts if not h.why_unused)
+
+
+def got_its_name(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> str:
+    """The name of the only server of sccache-dist, if it was not known before; else empty.
+
+    What was counted at UNNAMED is its own.
+    """
+    were = {h.name for e in before for h in e.hosts}
+    servers = [h.name for e in now if e.kind == "sccache" for h in e.hosts]
+    return servers[0] if UNNAMED in were and len(servers) == 1 and servers[0] not in were else ""

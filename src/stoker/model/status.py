@@ -129,7 +129,7 @@ def _eta(state: BuildState, now: float) -> dict[str, float | None]:
 
 def _remote(state: BuildState) -> dict[str, Any]:
     used, finished = state.used_hosts, state.remote.finished
-    host = "name slots taken errors fallbacks why_unused compiled"
+    host = "name slots taken errors fallbacks why_unused compiled lost"
     return {
         "slots": state.remote.slots,
         "used": sum(used.values()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stoker.model.progress import Progress
+from stoker.model.remote import RemoteHost
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 
@@ -19,15 +20,35 @@ def counts(p: Progress) -> str:
 def slots_text(state: BuildState) -> str:
     """How many slots of other machines there are: `28 of 40 slots on 5 hosts`."""
     known = [host for engine in state.remote.engines for host in engine.hosts]
-    used, slots = used_slots(state)
-    return f"{used} of {count(slots, 'slot')} on {count(len(known), 'host')}"
+    return f"{use_text(state)} on {count(len(known), 'host')}"
 
 
-def used_slots(state: BuildState) -> tuple[int, int]:
-    """How many slots of other machines this build uses, and how many it has, those of a host among them that gets no
-    more while it ends what it has."""
-    used = sum(state.used_hosts.values())
-    return used, max(used, state.remote.slots)
+def use_text(state: BuildState) -> str:
+    """How many slots of other machines are used of how many: `28 of 40 slots`.
+
+    More may be used than there are: jobs wait for a place there, or end on a host that gets no more. Then it is
+    `4 in use, 2 slots`.
+    """
+    used, slots = sum(state.used_hosts.values()), state.remote.slots
+    return f"{used} in use, {count(slots, 'slot')}" if used > slots else f"{used} of {count(slots, 'slot')}"
+
+
+def finished_on(state: BuildState, host: RemoteHost) -> int:
+    """Jobs that a host has finished: an engine that counts by itself knows of all, and of passes within a job."""
+    return max(state.remote.finished.get(host.name, 0), host.compiled)
+
+
+def outcome_text(state: BuildState) -> str:
+    """What other machines did for a build: `31 compiled elsewhere on 2 hosts, 7 fell back`; empty if nothing."""
+    hosts = [host for engine in state.remote.engines for host in engine.hosts]
+    done = [finished_on(state, host) for host in hosts]
+    back = sum(host.fallbacks for host in hosts)
+    if not sum(done) and not back:
+        return ""
+    fell = f", {back} fell back" if back else ""
+    if not sum(done):
+        return f"none compiled elsewhere{fell}"
+    return f"{sum(done)} compiled elsewhere on {count(sum(map(bool, done)), 'host')}{fell}"
 
 
 def count(number: int, what: str) -> str:

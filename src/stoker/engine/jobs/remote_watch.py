@@ -13,10 +13,17 @@ from dataclasses import replace
 from stoker.contract.process import Key
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
-from stoker.model.remote import RemoteEngine, RemoteKind
+from stoker.model.remote import UNNAMED, RemoteEngine, RemoteKind, got_its_name
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.remote.exchange import in_exchange
 from stoker.sense.remote.remote_reader import RemoteReader
+
+REMEDIES: dict[RemoteKind, str] = {
+    "distcc": "Look whether distccd runs there",
+    "icecream": "Look whether iceccd runs there, and the scheduler",
+    "sccache": "Look whether `sccache-dist server` runs there",
+}
+"""What a person may do about a lost host."""
 
 NEWS_SECONDS = 5.0
 """Least time between two events about hosts: what other builds take there changes all the time."""
@@ -99,10 +106,12 @@ class RemoteWatch:
 
     def news(self, now: float) -> list[ev.Event]:
         """The engines and their hosts, if they are not what was announced last."""
+        if named := got_its_name(self._announced, self._engines.values()):
+            self._fallbacks[named] += self._fallbacks.pop(UNNAMED, 0)
         engines = tuple(self._counted(engine) for engine in self._engines.values())
         if engines == self._announced or 0 <= now - self._announced_at < NEWS_SECONDS:
             return []
-        lost = [ev.Noticed("warning", f"host {name}: {why}") for name, why in _lost(self._announced, engines)]
+        lost = [ev.Noticed("warning", text) for text in _newly_lost(self._announced, engines)]
         self._announced, self._announced_at = engines, now
         return [ev.RemoteSeen(engines), *lost]
 
@@ -115,8 +124,10 @@ class RemoteWatch:
         return [*self.news(time.time())]
 
     def _counted(self, engine: RemoteEngine) -> RemoteEngine:
-        hosts = tuple(replace(h, fallbacks=self._fallbacks[h.name]) for h in engine.hosts)
-        return replace(engine, hosts=hosts)
+        """With the jobs that fell back: those that were seen to, or all that sccache has counted by itself."""
+        own = engine.kind == "sccache"
+        counts = (max(self._fallbacks[h.name], h.errors if own else 0) for h in engine.hosts)
+        return replace(engine, hosts=tuple(replace(h, fallbacks=n) for h, n in zip(engine.hosts, counts, strict=True)))
 
     def close(self) -> None:
         """Let go of what the readers have begun."""
@@ -124,15 +135,17 @@ class RemoteWatch:
             reader.close()
 
 
-def _lost(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> list[tuple[str, str]]:
-    """Hosts that have failed since, and what is said of them."""
-    errors = {(engine.kind, host.name): host.errors for engine in before for host in engine.hosts}
-    hosts = ((engine.kind, host) for engine in now for host in engine.hosts)
-    return [
-        (host.name, host.why_unused or "it failed")
-        for kind, host in hosts
-        if host.errors and not errors.get((kind, host.name), 0)
-    ]
+def _newly_lost(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> list[str]:
+    """What is said of hosts that are lost since: of one that distcc leaves alone now and then, once."""
+    known = {(engine.kind, host.name): host for engine in before for host in engine.hosts}
+    said = []
+    for engine in now:
+        for host in engine.hosts:
+            old = known.get((engine.kind, host.name))
+            is_new = not (old and old.lost) and not (engine.kind == "distcc" and old and old.errors)
+            if host.lost and is_new:
+                said.append(f"lost host {host.name}: {host.why_unused}. {REMEDIES[engine.kind]}")
+    return said
 
 
 def _away(jobs: Iterable[JobUse], waits: Mapping[Key, str], kind: RemoteKind) -> dict[Key, str]:

@@ -9,6 +9,7 @@ from stoker.model import events as ev
 from stoker.model.evolve import evolve
 from stoker.model.reducers import Reducers
 from stoker.model.reducers.job_events import at_least
+from stoker.model.remote import UNNAMED, got_its_name
 from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState, Job, MemoryUse, OutputUse, RamDiskUse
 from stoker.model.timeline import TimelinePoint
@@ -74,7 +75,10 @@ def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> Machi
 
 
 def _remote_seen(state: BuildState, e: ev.RemoteSeen, _time: float) -> BuildState:
-    return evolve(state, remote=evolve(state.remote, engines=e.engines))
+    finished = dict(state.remote.finished)
+    if (named := got_its_name(state.remote.engines, e.engines)) and UNNAMED in finished:
+        finished[named] = finished.get(named, 0) + finished.pop(UNNAMED)
+    return evolve(state, remote=evolve(state.remote, engines=e.engines, finished=finished))
 
 
 REDUCERS: Reducers = {ev.Sampled: _sampled, ev.RemoteSeen: _remote_seen}

@@ -108,7 +108,7 @@ class SchedulerFinder:
         argv = read_cmdline(process.pid, self._proc)
         exe = read_exe(process.pid, self._proc) or (argv[0] if argv else "")
         name = _NAME.fullmatch(os.path.basename(exe)) or _NAME.fullmatch(os.path.basename(argv[0]) if argv else "")
-        if not argv or name is None or _is_interpreter(exe):
+        if not argv or name is None or is_interpreter(exe):
             return None
         arguments = ninja_arguments(argv) if _TOOLS[name[1]] != "make" else make_arguments(argv)
         directory = read_cwd(process.pid, self._proc)
@@ -249,7 +249,7 @@ def _enclosing(pid: int, processes: Mapping[int, Process], found: Mapping[int, S
     return None
 
 
-def _is_interpreter(exe: str) -> bool:
+def is_interpreter(exe: str) -> bool:
     """A script named ninja (the wrapper of older PyPI wheels) is not ninja: it starts or becomes it."""
     return re.match(r"python|pypy|sh$|dash|bash|perl", os.path.basename(exe)) is not None
 

@@ -190,7 +190,12 @@ class DistccReader:
                     left_alone[name] = f"it failed; distcc leaves it alone for {period:.0f} s"
         self._left_alone = left_alone
         return tuple(
-            replace(host, errors=self._errors.get(host.name, 0), why_unused=left_alone.get(host.name, ""))
+            replace(
+                host,
+                errors=self._errors.get(host.name, 0),
+                why_unused=left_alone.get(host.name, ""),
+                lost=host.name in left_alone,
+            )
             for host in hosts
         )
 

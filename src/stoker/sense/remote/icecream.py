@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from stoker.contract.process import Key
@@ -20,7 +21,7 @@ from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, read_cmdline, read_cwd, read_variables
 from stoker.sense.proc.procfs import read_once
 from stoker.sense.remote.icecream_scheduler import SchedulerAddress, SchedulerLink, find_scheduler, own_names
-from stoker.sense.remote.icecream_text import IcecreamJob, Listing
+from stoker.sense.remote.icecream_text import MAX_HOSTS, IcecreamJob, Listing
 from stoker.sense.remote.remote_reader import RemoteLook
 
 ASK_SECONDS, ASK_SHARE = 0.25, 0.0025
@@ -55,6 +56,8 @@ class IcecreamReader:
         self._note = ""
         self._given: dict[Key, IcecreamJob] = {}
         self._own: frozenset[str] = frozenset()
+        self._hosts: dict[str, RemoteHost] = {}
+        """All that were ever listed."""
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """What the clients of these jobs wait for, and the hosts."""
@@ -127,14 +130,18 @@ class IcecreamReader:
     def _engine(self) -> RemoteEngine | None:
         """The hosts but this machine, with what others use of them."""
         if self._listing is None:
-            return RemoteEngine("icecream", note=self._note) if self._note else None
+            lost = tuple(_lost(host, "the scheduler is lost") for host in self._hosts.values())
+            return RemoteEngine("icecream", lost, self._note) if self._note else None
         mine = Counter(job.host for job in self._given.values())
-        hosts = tuple(
-            RemoteHost(h.name, h.places, max(0, h.used - mine[h.name]), why_unused=h.obstacle)
+        listed = {
+            h.name: RemoteHost(h.name, h.places, max(0, h.used - mine[h.name]), why_unused=h.obstacle)
             for h in self._listing.hosts
             if h.name not in self._own
-        )
-        return RemoteEngine("icecream", hosts, "" if hosts else "icecream's scheduler knows no other machine")
+        }
+        gone = {name: _lost(host, "the scheduler no longer lists it") for name, host in self._hosts.items()}
+        self._hosts = dict(list({**gone, **listed}.items())[:MAX_HOSTS])
+        note = "" if listed else "icecream's scheduler knows no other machine"
+        return RemoteEngine("icecream", tuple(self._hosts.values()), note)
 
     # -- asking ------------------------------------------------------------------------------------------------
 
@@ -153,7 +160,8 @@ class IcecreamReader:
         listing = await link.ask()
         if listing is None:
             self._link = None
-            self._lose(f"icecream's scheduler at {link.address} does not answer")
+            lost = "scheduler lost: " if self._hosts else ""
+            self._lose(f"{lost}icecream's scheduler at {link.address} does not answer")
             return
         self._listing, self._note, self._listed_at = listing, "", time.time()
         self._own = own_names(((h.name, h.address) for h in listing.hosts), link.own_address)
@@ -162,3 +170,7 @@ class IcecreamReader:
     def _lose(self, note: str) -> None:
         self._listing, self._given = None, {}
         self._note, self._ask_at = note, time.monotonic() + LOST_SECONDS
+
+
+def _lost(host: RemoteHost, why: str) -> RemoteHost:
+    return replace(host, taken=0, why_unused=why, lost=True)

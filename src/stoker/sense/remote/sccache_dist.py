@@ -12,11 +12,11 @@ import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stoker.contract.process import Key
-from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.remote import UNNAMED, RemoteEngine, RemoteHost, RemoteKind
 from stoker.sense.proc.hosted_compilers import SERVER
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, parse_stat, read_cmdline, read_variables, start_wall
@@ -39,8 +39,10 @@ nvcc has another pass. Two looks and a half."""
 STATUS = ("--dist-status",)
 STATS = ("--show-stats", "--stats-format", "json")
 
-UNNAMED = "sccache-dist"
-"""What a job's host is called while nobody says which of several servers has it."""
+BAD_ANSWERS = 2
+"""Answers one after the other by which compilations failed elsewhere and none was done: then the only server is lost.
+One may come of a server that works: while the compiler is sent there, several may fail at once (sccache 0.16). A
+scheduler goes on listing a server that was killed for 90 s."""
 
 _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _OWN = "SCCACHE_"
@@ -71,6 +73,10 @@ class SccacheDistReader:
         self._fleet: DistStatus | None = None
         self._done = DistCounts()
         self._before: DistCounts | None = None
+        self._bad_answers = 0
+        self._failed_in_a_row = 0
+        self._most = DistStatus()
+        """The scheduler's answer with the most servers: what there was."""
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Which clients of these jobs wait for another machine, and what is there."""
@@ -133,22 +139,35 @@ class SccacheDistReader:
         fleet = self._fleet
         if fleet is None or not fleet.meant:
             return None
-        if fleet.obstacle:
-            return RemoteEngine("sccache", note=f"sccache-dist: {fleet.obstacle}")
-        taken = max(0, fleet.used - mine)
+        note = f"sccache-dist: {fleet.obstacle}" if fleet.obstacle else ""
+        if not self._most.servers:
+            return RemoteEngine("sccache", note=note)
+        taken = 0 if fleet.obstacle else max(0, fleet.used - mine)
         names = self._names()
-        if fleet.servers == 1:
-            done = self._done_by(names[-1]) if names else 0
-            host = RemoteHost(self._host(), fleet.places, taken, errors=self._errors(), compiled=done)
-            return RemoteEngine("sccache", (host,))
-        every = RemoteHost(UNNAMED, fleet.places, taken, errors=self._errors())
+        places = fleet.places or self._most.places
+        why = self._why_lost(fleet)
+        every = RemoteHost(self._host(), places, taken, errors=self._errors(), why_unused=why, lost=bool(why))
+        if self._most.servers == 1:
+            return RemoteEngine("sccache", (replace(every, compiled=self._done_by(names[-1]) if names else 0),), note)
         each = tuple(RemoteHost(name, 0, compiled=self._done_by(name)) for name in names)
-        note = f"sccache-dist: {fleet.servers} servers; the scheduler does not say which has how many places"
+        if not note:
+            gone = self._most.servers - fleet.servers
+            few = f" of {self._most.servers}, {gone} lost" if gone else ""
+            note = f"sccache-dist: {fleet.servers} servers{few}; the scheduler does not say which has how many places"
         return RemoteEngine("sccache", (every, *each), note)
+
+    def _why_lost(self, fleet: DistStatus) -> str:
+        """Why nothing is compiled elsewhere any more; empty while something may be."""
+        if fleet.obstacle:
+            return fleet.obstacle
+        if self._bad_answers < BAD_ANSWERS:
+            return ""
+        failed = self._failed_in_a_row
+        return f"its last {failed} compilations failed; sccache does them here until it answers"
 
     def _host(self) -> str:
         names = self._names()
-        return names[-1] if self._fleet is not None and self._fleet.servers == 1 and names else UNNAMED
+        return names[-1] if self._most.servers == 1 and names else UNNAMED
 
     def _names(self) -> list[str]:
         """The servers that have compiled something for this build."""
@@ -173,6 +192,7 @@ class SccacheDistReader:
             self._fleet = read_fleet(answer) or DistStatus(
                 obstacle="this machine's server does not answer", meant=known
             )
+            self._most = max(self._most, self._fleet, key=lambda answered: answered.servers)
         if (answer := stats.look((program, *STATS), env)) is not None:
             self._take(read_done(answer))
 
@@ -182,9 +202,14 @@ class SccacheDistReader:
         if done is None:
             return
         if self._before is None:
-            self._before = done
+            self._before = self._done = done
         if done.errors < self._done.errors or sum(done.by_server.values()) < sum(self._done.by_server.values()):
             self._before = DistCounts()
+        elif sum(done.by_server.values()) > sum(self._done.by_server.values()):
+            self._bad_answers = self._failed_in_a_row = 0
+        elif done.errors > self._done.errors:
+            self._bad_answers += 1
+            self._failed_in_a_row += done.errors - self._done.errors
         self._done = done
 
     def _find(self, jobs: Sequence[JobUse]) -> tuple[str, dict[str, str]]:
