@@ -116,6 +116,24 @@ def test_foreign_processes_are_read_once(proc: FakeProc) -> None:
     assert sorted(proc.reads) == ["100", "101", "102"]
 
 
+def test_what_is_looked_out_for_among_others_is_met_once_it_has_its_last_name(
+    proc: FakeProc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ProcessTable(100, proc.root, noticed={"ninja"})
+    table.scan()
+    proc.put(202, 201, "sh")
+    proc.put(103, 102, "ninja")
+    monkeypatch.setattr(time, "clock_gettime", lambda _clock: 0.0)  # 202 has only just been forked
+    table.scan()
+    assert not table.take_outsiders()
+    monkeypatch.undo()
+    proc.put(202, 201, "ninja")
+    table.scan()
+    table.scan()
+    assert [p.pid for p in table.take_outsiders()] == [202]
+    assert not table.take_outsiders()
+
+
 def test_new_children_appear_and_dead_ones_go(proc: FakeProc) -> None:
     table = ProcessTable(100, proc.root)
     table.scan()

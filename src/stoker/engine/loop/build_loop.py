@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from stoker.sense.commands.scheduler_args import ninja_arguments
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.proc.hosted_compilers import Hosted
 from stoker.sense.proc.jobs import JobReport, JobUse
-from stoker.sense.proc.other_ninjas import other_ninja
+from stoker.sense.proc.other_ninjas import eldest_in, other_ninja
 from stoker.sense.proc.processes import Process, again, start_wall
 from stoker.sense.proc.schedulers import SchedulerProcess, Versions
 
@@ -79,6 +79,8 @@ class BuildLoop:
         self._last_tick = last_tick
         self._versions = Versions()
         self._scan = Scan({}, {})
+        self._others: dict[str, Process] = {}
+        """The ninja of somebody else that was warned of last, by the folder that both build in."""
 
     # -- the turn ----------------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class BuildLoop:
         # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
         born = self._receive(_newborns(scan, report), now)
         events = [*plans, *[await self._started(book, parent) for book, parent in met], *born, *self.births(now)]
-        events += [note for book, _ in met for note in _not_alone(book, scan)]
+        events += self._not_alone([book for book, _ in met], scan)
         events += self._measure(report, now)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
@@ -243,6 +245,21 @@ class BuildLoop:
         self._governor.set_costly(costly=self._schedulers.costly)
         return new
 
+    def _not_alone(self, met: Container[SchedulerBook], scan: Scan) -> list[ev.Event]:
+        """Warn of a ninja that somebody else runs in a folder of ours, whichever of the two began first."""
+        outsiders, events = self._senses.take_outsiders(), list[ev.Event]()
+        for book in self._schedulers.books():
+            folder = book.scheduler.directory
+            if book.scheduler.tool == "make" or book.scheduler.root:
+                continue
+            other = other_ninja(folder, scan.processes) if book in met else eldest_in(folder, outsiders)
+            said = self._others.get(folder)
+            if other is None or (said is not None and again(said) is not None):
+                continue
+            self._others[folder] = other
+            events.append(ev.Noticed("warning", _other_text(other.pid, folder)))
+        return events
+
     async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:
         # A container's program is not for us to run.
         version = "" if book.scheduler.root else await self._versions.read(book.scheduler.exe)
@@ -386,14 +403,9 @@ def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
     return [Newborn(uses[job.key], processes[job.pid], by_key[job.scheduler]) for job in report.started]
 
 
-def _not_alone(book: SchedulerBook, scan: Scan) -> list[ev.Event]:
-    """Warn of a ninja that somebody else runs in the same folder."""
-    scheduler = book.scheduler
-    if scheduler.tool == "make" or scheduler.root:
-        return []
-    pid = other_ninja(scheduler.directory, scan.processes)
-    text = f"another ninja (pid {pid}) builds in {scheduler.directory}, outside this build: both write the same files"
-    return [] if pid is None else [ev.Noticed("warning", text)]
+def _other_text(pid: int, folder: str) -> str:
+    where = f"another ninja (pid {pid}) builds in {folder}, outside this build"
+    return f"{where}: both write the same files; end one of them ('kill {pid}' ends the other)"
 
 
 def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:

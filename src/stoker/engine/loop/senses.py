@@ -17,6 +17,7 @@ from stoker.sense.proc.births import BirthWatch
 from stoker.sense.proc.exits import ExitWatch
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted
 from stoker.sense.proc.jobs import JobReport, JobTracker, JobUse, Resolve
+from stoker.sense.proc.other_ninjas import NINJAS
 from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
 from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
 
@@ -65,7 +66,7 @@ class Senses:
     """The processes of one build. `resolve` knows outputs by command lines; `wake` is called when a job exits."""
 
     def __init__(self, top: int, build: int, resolve: Resolve, wake: Callable[[], None]) -> None:
-        self._table = ProcessTable(top)
+        self._table = ProcessTable(top, noticed=NINJAS)
         self._table.include(build)
         self._finder = SchedulerFinder()
         self._tracker = JobTracker(resolve=resolve)
@@ -100,6 +101,10 @@ class Senses:
             processes.pop(pid, None)
             own += [p.pid for p in children.get(pid, ())]
         return Scan(processes, self._finder.find(processes))
+
+    def take_outsiders(self) -> list[Process]:
+        """What is called ninja and is not of this build, as scans have met it since the last call."""
+        return self._table.take_outsiders()
 
     def jobs(self, scan: Scan, now: float) -> JobReport:
         """The jobs of a scan of Unix time `now`."""

@@ -1,24 +1,28 @@
 """A ninja that somebody else runs in a build's folder: both would write the same objects and the same log.
 
-Unaware of what is done about it. Reads all processes' names, so it is asked when a scheduler is met, not at each tick.
+Unaware of what is done about it. `other_ninja` reads all processes, so it is asked when a scheduler is met. One that
+begins later is met by the scans of the build's own processes (`ProcessTable.take_outsiders`), at no further read, and
+`eldest_in` says whether it is one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from stoker.sense.commands.scheduler_args import ninja_arguments
-from stoker.sense.proc.processes import PROC, Process, parse_stat, read_cmdline, read_cwd
+from stoker.sense.proc.processes import PROC, Process, parse_stat, read_cmdline, read_cwd, read_exe
 from stoker.sense.proc.procfs import read_once
+from stoker.sense.proc.schedulers import is_interpreter
 
-_NAMES = ("ninja", "ninja-build", "samu", "samurai")
+NINJAS = frozenset(("ninja", "ninja-build", "samu", "samurai"))
+"""What a process is called that may be one."""
 
 
-def other_ninja(directory: str, ours: Container[int], proc_root: Path = PROC) -> int | None:
-    """Return the pid of the eldest ninja that builds in `directory` and is none of `ours`, nor below one of them; None
-    if there is none that can be seen: another user's folder cannot be read.
+def other_ninja(directory: str, ours: Container[int], proc_root: Path = PROC) -> Process | None:
+    """Return the eldest ninja that builds in `directory` and is none of `ours`, nor below one of them; None if there is
+    none that can be seen: another user's folder cannot be read.
 
     A child that our own ninja has just forked is called ninja, too, and is younger than any list of ours.
     """
@@ -28,9 +32,14 @@ def other_ninja(directory: str, ours: Container[int], proc_root: Path = PROC) ->
         return None
     read = (read_once(f"{proc_root}/{name}/stat") for name in names)
     processes = {p.pid: p for p in (parse_stat(data) for data in read if data) if p is not None}
-    others = [p for p in processes.values() if p.comm in _NAMES and not _is_below(p, ours, processes)]
-    ninjas = [p for p in others if _builds_in(p, directory, proc_root)]
-    return min(ninjas, key=lambda p: (p.start_ticks, p.pid)).pid if ninjas else None
+    others = [p for p in processes.values() if p.comm in NINJAS and not _is_below(p, ours, processes)]
+    return eldest_in(directory, others, proc_root)
+
+
+def eldest_in(directory: str, processes: Iterable[Process], proc_root: Path = PROC) -> Process | None:
+    """Return the one of these processes that has been building in `directory` for longest; None if none does."""
+    eldest_first = sorted(processes, key=lambda p: (p.start_ticks, p.pid))
+    return next((p for p in eldest_first if _builds_in(p, directory, proc_root)), None)
 
 
 def _is_below(process: Process, ours: Container[int], processes: Mapping[int, Process]) -> bool:
@@ -48,5 +57,14 @@ def _builds_in(process: Process, directory: str, proc_root: Path) -> bool:
     if process.state == "Z":
         return False
     argv = read_cmdline(process.pid, proc_root)
-    builds = bool(argv) and not ninja_arguments(argv).builds_nothing
-    return builds and read_cwd(process.pid, proc_root) == directory
+    if not argv or ninja_arguments(argv).builds_nothing or is_interpreter(read_exe(process.pid, proc_root) or ""):
+        return False
+    return read_cwd(process.pid, proc_root) == directory and _is_same_folder(process, directory, proc_root)
+
+
+def _is_same_folder(process: Process, directory: str, proc_root: Path) -> bool:
+    """Whether the folder that a process calls so is ours, and not a container's of the same name."""
+    try:
+        return os.path.samefile(f"{proc_root}/{process.pid}/cwd", directory)
+    except OSError:
+        return False

@@ -30,6 +30,10 @@ SHARED_MOST = 128 * 2**20
 """File pages of one process up to this many bytes are taken for its program and its libraries, which all processes of
 that program share (cc1plus maps 33 MiB, clang 100). What it maps beyond is its own: a linker's inputs and output."""
 
+EXEC_SECONDS = 2.0
+"""Within this time after its birth a process has most often executed what it was forked for, and has its last name;
+scripts that stand before a program (pyenv's) take a good part of a second."""
+
 REST_SCANS = 4
 """Of the processes that rest, so many times fewer are read at a scan: a wide machine holds a thousand of them."""
 
@@ -118,14 +122,17 @@ class ProcessTable:
     """All live descendants of one process, scan after scan, and for good: the root may be killed at any moment, even
     while its children are being read, and what was below it stays known.
 
-    Processes of others are read once and then left alone: a process can only come below the root by being born
-    there, or by being handed back to it (subreaper), and then it was below it before.
+    Processes of others are read until they have executed what they were forked for, and then left alone: a process can
+    only come below the root by being born there, or by being handed back to it (subreaper), and then it was below it
+    before. Those whose names are `noticed` can be taken from here when they are met.
     """
 
-    def __init__(self, root_pid: int, proc_root: Path = PROC) -> None:
+    def __init__(self, root_pid: int, proc_root: Path = PROC, noticed: Container[str] = ()) -> None:
         self.root_pid = root_pid
         self.notes = Notes()
         self._proc = str(proc_root)
+        self._noticed = noticed
+        self._outsiders: list[Process] = []
         self._foreign: set[str] = set()
         self._ours: Mapping[int, Process] = {}
         self._scans = 0
@@ -136,6 +143,11 @@ class ProcessTable:
         if process is not None:
             self._ours = {**self._ours, pid: process}
             self._foreign.clear()  # what is below it may be among them: docker's daemon is its parent
+
+    def take_outsiders(self) -> list[Process]:
+        """Processes of others, by their names, that were met since the last call: each once, and again each minute."""
+        outsiders, self._outsiders = self._outsiders, []
+        return outsiders
 
     def scan(self, resting: Iterable[int] = ()) -> Mapping[int, Process]:
         """The descendants now, by pid, without the root itself unless included; zombies are among them (state "Z").
@@ -207,10 +219,14 @@ class ProcessTable:
         """Only what is provably below somebody else: one of ours whose parent ended while we read must stay unknown."""
         children = children_of(p for p in read.values() if p.pid not in ours and p.pid != self.root_pid)
         queue = deque(ppid for ppid in children if ppid == 0 or str(ppid) in self._foreign)
+        settled = (time.clock_gettime(time.CLOCK_BOOTTIME) - EXEC_SECONDS) * CLK_TCK
         while queue:
             for process in children.get(queue.popleft(), ()):
-                self._foreign.add(str(process.pid))
                 queue.append(process.pid)
+                if process.start_ticks <= settled:
+                    self._foreign.add(str(process.pid))
+                    if process.comm in self._noticed:
+                        self._outsiders.append(process)
 
 
 def children_of(processes: Iterable[Process]) -> dict[int, list[Process]]:
