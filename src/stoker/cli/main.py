@@ -32,8 +32,32 @@ UNMAPPED = "failed to map segment"
 """What the C library says of a shared object for which the process may have no more memory (glibc's elf/dl-load.c)."""
 
 
+_LEFT_ALONE = {"--", "-h", "--help"}
+"""Words with which the order is kept: the first ends the options, and what prints help wants no half of a parser."""
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse with one-line errors."""
+    """argparse with one-line errors, and with options and other words in any order."""
+
+    _intermixed = False
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse options first and the other words then, unless one of these ends the options."""
+        rest = any(a.nargs in (argparse.PARSER, argparse.REMAINDER) for a in self._get_positional_actions())
+        if self._intermixed or rest or args is None or _LEFT_ALONE & set(args):
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True  # it calls this method for either half
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
+
+    @property
+    def options(self) -> list[str]:
+        """What begins with a dash and is known."""
+        return list(self._option_string_actions)
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2 and one line that says what is wrong and what to do."""
@@ -109,8 +133,20 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; what a sub-command does not know is an error that names that sub-command's own help."""
     args, unknown = build_parser(words[0] if words else "").parse_known_args(words)
     if unknown:
-        raise CliError(f"unrecognized arguments: {' '.join(unknown)}; see 'stoker {args.command} --help'")
+        raise CliError(_unknown(unknown, args.command))
     return args
+
+
+def _unknown(words: Sequence[str], command: str) -> str:
+    """Return what a sub-command says of words that it does not know: of options, or which is too many."""
+    options = [word for word in words if word.startswith("-")]
+    if options:
+        parser = Parser()
+        _module(command).add_arguments(parser)
+        near = difflib.get_close_matches(options[0].partition("=")[0], parser.options, 1)
+        hint = f"did you mean {near[0]}?" if near else f"see 'stoker {command} --help'"
+        return f"{command} has no option {options[0]}; {hint}"
+    return f"{command}: {words[0]!r} is one word too many; see 'stoker {command} --help'"
 
 
 def _check_command(words: Sequence[str]) -> None:

@@ -49,12 +49,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | None]:
-    """Return the build and the level among the words: a word that looks like a level is one. Raises CliError."""
+    """Return the build and the level among the words: a word that looks like a level is one; of two such words the
+    second. Raises CliError."""
     if len(words) > 2:
         raise CliError("jobs takes a build and a number at most, as in: stoker jobs mybuild 12")
     if not words:
         return None, None
     *first, last = words
+    if first and level_of(last) is None and not NUMBER.fullmatch(last) and level_of(first[0]) is not None:
+        first, last = [last], first[0]
     level = level_of(last)
     if level is None and (first or NUMBER.fullmatch(last)):
         raise CliError(f"{last!r} is no level; write {LEVELS}; to run nothing: stoker pause")

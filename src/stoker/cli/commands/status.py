@@ -104,7 +104,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         )
     if state.remote.engines:
         trouble = remote_text.trouble_text(state)
-        lines.append(f"  remote    {remote_text.slots_text(state)}{f'; {trouble}' if trouble else ''}")
+        facts = [] if state.over else [remote_text.slots_text(state), trouble]
+        lines.append(f"  remote    {'; '.join(filter(None, [*facts, remote_text.outcome_text(state)])) or 'not used'}")
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if not state.over and (left := left_text(state, now)):
