@@ -58,7 +58,7 @@ def test_a_large_job_that_does_not_fit_is_held_once_and_small_ones_fill_in() -> 
 def test_the_reason_names_need_and_room() -> None:
     running = [live(n, kernel(peak=6), 50) for n in range(4)]
     hold = next(d for d in asked(view(running, [candidate(10, light(9))])) if d.action == "hold")
-    assert hold.why.startswith("needs ~9.0 GiB")
+    assert hold.why.startswith("needs up to 9.0 GiB")
     assert "spare above the reserve" in hold.why
 
 
@@ -278,7 +278,7 @@ class TestEmergency:
         assert acts(asked(view(jobs, available=10.0)), "freeze") == []
         decision = asked(view(jobs, available=3.0))[0]
         assert (decision.action, decision.jid) == ("freeze", 2)
-        assert "1 job last grew at 3.0 GiB per second of work; it holds 8.0 GiB and grows on" in decision.why
+        assert "1 job last grew at 3.0 GiB per second of work; this one holds 8.0 GiB and grows on" in decision.why
 
     def test_the_reason_tells_what_was_measured_and_what_it_was_counted_as(self) -> None:
         half = curve((0, 8), (10, 8), spread=0.15)

@@ -33,7 +33,7 @@ def test_the_others_wait_until_it_has_been_watched_and_know_why() -> None:
     assert acts(found.decisions, "admit") == []
     waits = [found.waits.of[jid] for jid in (10, 11, 12)]
     assert {wait.cause for wait in waits} == {"unknown"}
-    assert "job0.o shows first what it needs" in waits[0].why
+    assert waits[0].why == "its size is a guess: ~102 MiB; job0.o goes first, and shows what such a job needs"
     watched = strangers(3, running=1, started=100.0 - WATCHED_SECONDS)
     assert acts(asked(watched), "admit") == [10]
 

@@ -49,7 +49,7 @@ def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
     for held in (False, True):
         wait = reason(view(running, [candidate(10, light(9), held=held)]), 10)
         assert wait.cause == "memory"
-        assert wait.why.startswith("needs ~9.0 GiB within 0:10, ")
+        assert wait.why.startswith("needs up to 9.0 GiB within 0:10, ")
 
 
 def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
@@ -60,7 +60,7 @@ def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     assert rule(seen, 100.0).decisions[0].jid == 2
     wait = reason(seen, 3)
     assert (wait.cause, wait.key) == ("room", "job2.o")
-    assert wait.why == "4.0 GiB unused above the reserve, kept for what runs and for job2.o"
+    assert wait.why == "memory is kept for job2.o, and for what runs; 4.0 GiB unused above the reserve"
 
 
 def test_in_an_emergency_the_emergency_is_the_reason() -> None:

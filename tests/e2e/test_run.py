@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from support.program import NINJAS, ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja, write_project
@@ -252,15 +253,44 @@ def test_log_and_events_answer_live_and_afterwards(stoker: Stoker, project: Path
 
 
 def test_a_ninja_that_builds_in_the_same_folder_already_is_warned_of(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_ninja(tmp_path / "shared", [(f"o{n}", f"sleep 3; touch o{n}") for n in range(2)])
-    elsewhere = write_ninja(tmp_path / "own", [("o", "sleep 2; touch o")])
-    with subprocess.Popen([NINJAS[0], "-C", str(folder), "o0"], stdout=subprocess.DEVNULL) as other:
-        builds = [stoker.detach(NINJAS[0], "-C", str(f), cwd=tmp_path) for f in (folder, elsewhere)]
-        for build in builds:
+    edges = [(f"o{n}", f"cat {tmp_path}/{n}; touch o{n}") for n in range(2)]
+    shared, own = (write_ninja(tmp_path / name, edges) for name in ("shared", "own"))
+    for n in range(2):
+        os.mkfifo(tmp_path / str(n))
+    with subprocess.Popen([NINJAS[0], "-C", str(shared), "o0"], stdout=subprocess.DEVNULL) as other:
+        for folder, warned in ((shared, [_other_ninja(other.pid, shared)]), (own, [])):
+            build = stoker.detach(NINJAS[0], "-C", str(folder), "o1", cwd=tmp_path)
+            _until_a_job_runs(stoker, build)
+            (tmp_path / "1").write_text("")
             stoker.ended(build)
-        other.wait()
-    warned = [[e["text"] for e in stoker.events(b) if e["type"] == "noticed" and "ninja" in e["text"]] for b in builds]
-    assert warned == [
-        [f"another ninja (pid {other.pid}) builds in {folder}, outside this build: both write the same files"],
-        [],
-    ]
+            assert _of_other_ninjas(stoker, build) == warned
+        (tmp_path / "0").write_text("")
+
+
+def test_a_ninja_that_begins_later_in_the_same_folder_is_warned_of_once(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "shared", [(f"o{n}", f"cat {tmp_path}/{n}; touch o{n}") for n in range(2)])
+    for n in range(2):
+        os.mkfifo(tmp_path / str(n))
+    (tmp_path / "Makefile").write_text(f"all:\n\t{NINJAS[0]} -C {folder} o1\n")
+    build = stoker.detach(NINJAS[0], "-C", str(folder), "o0", cwd=tmp_path)
+    _until_a_job_runs(stoker, build)
+    with subprocess.Popen(["make", "-s"], cwd=tmp_path, stdout=subprocess.DEVNULL) as other:
+        until(lambda: _of_other_ninjas(stoker, build))
+        (ninja,) = psutil.Process(other.pid).children()
+        for n in range(2):
+            (tmp_path / str(n)).write_text("")
+        stoker.ended(build)
+    assert _of_other_ninjas(stoker, build) == [_other_ninja(ninja.pid, folder)]
+
+
+def _until_a_job_runs(stoker: Stoker, build: str) -> None:
+    until(lambda: any(e["type"] == "job_started" for e in stoker.events(build)))
+
+
+def _of_other_ninjas(stoker: Stoker, build: str) -> list[str]:
+    return [e["text"] for e in stoker.events(build) if e["type"] == "noticed" and "ninja" in e["text"]]
+
+
+def _other_ninja(pid: int, folder: Path) -> str:
+    where = f"another ninja (pid {pid}) builds in {folder}, outside this build"
+    return f"{where}: both write the same files; end one of them ('kill {pid}' ends the other)"

@@ -140,7 +140,7 @@ def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal:
     assert any(d["what"].startswith("kill ") for d in stoker.status()["decisions"])
     terminal.wait_for("1 killed by")
     terminal.send("o")
-    terminal.wait_for(re.compile(r"not failed, killed by \S+: FAILED: ").search)
+    terminal.wait_for(re.compile(r"killed by \S+; the build tool calls that a failure: FAILED: ").search)
     terminal.send("o")
     (folder / "go").touch()
     terminal.wait_for("exit code 0")

@@ -55,8 +55,9 @@ def test_a_viewer_finds_the_engine_after_a_logout_took_the_runtime_folder_away(s
     build = stoker.run("run", "--detach", "--name", "s", "--", "sleep", "600").stdout.decode().strip()
     socket_file = stoker.socket(build)
     until(socket_file.exists, "a socket")
-    shutil.rmtree(stoker.runtime)
+    gone = stoker.runtime.rename(stoker.runtime.with_name(f"{stoker.runtime.name}-gone"))  # at once: the engine watches
     stoker.runtime.mkdir(mode=0o700)
+    shutil.rmtree(gone)
     until(socket_file.exists, "a socket again")
     viewer = stoker.start("attach", "--json", build)
     assert viewer.stdout is not None

@@ -125,7 +125,7 @@ def test_steps_notices_decisions_and_failures_are_told_once() -> None:
         "step 2 of 3: compile",
         "warning: no pidfd here",
         "hello",
-        "governor: 12→11 (hold x (needs 9 GiB))",
+        "12→11 (hold x (needs 9 GiB))",
         "FAILED a.o (exit 1)",
     ]
     assert tell(renderer, news) == []
@@ -174,18 +174,18 @@ def test_routine_is_summed_up_once_a_minute_and_what_is_grave_is_told_each_time(
             decisions.append(DecisionEntry(START + i, "governor", f"freeze big{i}", "1.1 GiB left"))
         told += tell(renderer, governed(later=i, decisions=tuple(decisions[-500:])), after=i)
     freezes = [line for line in told if "freeze" in line]
-    assert freezes == [f"governor: freeze big{i} (1.1 GiB left)" for i in (0, 200, 400)]
+    assert freezes == [f"freeze big{i} (1.1 GiB left)" for i in (0, 200, 400)]
     sums = [line for line in told if line not in freezes]
     assert len(sums) == 10
-    assert sums[0] == "governor: 1 started, 1 held back, 1 thawed; last: thaw o0 (9 GiB)"
-    assert sums[1] == "governor: 60 started, 60 held back, 60 thawed; last: thaw o60 (9 GiB)"
+    assert sums[0] == "1 started, 1 held back, 1 thawed; last: thaw o0 (9 GiB)"
+    assert sums[1] == "60 started, 60 held back, 60 thawed; last: thaw o60 (9 GiB)"
 
 
 def test_a_single_hold_is_told_whole() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
     hold = DecisionEntry(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB spare above the reserve")
-    line = "governor: hold flash.o (needs ~9.1 GiB, 6.2 GiB spare above the reserve)"
+    line = "hold flash.o (needs ~9.1 GiB, 6.2 GiB spare above the reserve)"
     assert tell(renderer, governed(decisions=(hold,))) == [line]
 
 
@@ -212,16 +212,14 @@ def test_decisions_that_push_older_ones_out_are_still_told_once() -> None:
     told: list[str] = []
     for i in range(1, 21):
         told += tell(renderer, state(decisions=tuple(all_of_them[max(0, i - 5) : i])))
-    assert told == [f"governor: d{i} (r)" for i in range(20)]
+    assert told == [f"d{i} (r)" for i in range(20)]
 
 
 def test_a_late_viewer_is_not_flooded() -> None:
     decisions = tuple(DecisionEntry(START + i, "governor", f"d{i}", "r") for i in range(300))
-    lines = [
-        line for line in tell(PlainRenderer(), state(decisions=decisions)) if "governor" in line or "earlier" in line
-    ]
+    lines = [line for line in tell(PlainRenderer(), state(decisions=decisions)) if "(r)" in line or "earlier" in line]
     assert lines[0] == f"{300 - MAX_BURST} earlier decisions"
-    assert lines[-1] == "governor: d299 (r)"
+    assert lines[-1] == "d299 (r)"
     assert len(lines) == MAX_BURST + 1
 
 

@@ -222,16 +222,24 @@ def governed(
     story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
     waiting = tuple(range(count + 1, count + on_deck + 1))
     story.add(
-        3655, ev.JobsWaiting(waiting[:1], "memory", "needs ~4.6 GiB within 2:10, 614 MiB spare above the reserve")
+        3655, ev.JobsWaiting(waiting[:1], "memory", "needs up to 4.6 GiB within 2:10, 614 MiB spare above the reserve")
     )
-    story.add(3655, ev.JobsWaiting(waiting[1:4], "room", f"614 MiB unused above the reserve, kept for {OUTPUTS[5][0]}"))
+    story.add(
+        3655,
+        ev.JobsWaiting(
+            waiting[1:4],
+            "room",
+            f"memory is kept for {OUTPUTS[5][0]}, and for what runs; 614 MiB unused above the reserve",
+        ),
+    )
     story.add(3700, ev.Estimated(1650, 1440, 1860))
     story.add(3640, ev.Decided("ann", "level 24 → automatic", "asked for; 21 run, 24 on deck"))
     hold = "hold caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o"
-    story.add(3653, ev.Decided("governor", hold, "needs ~9.1 GiB within 4:25, 6.2 GiB spare above the reserve"))
+    story.add(3653, ev.Decided("governor", hold, "needs up to 9.1 GiB within 4:25, 6.2 GiB spare above the reserve"))
     freeze = "freeze third_party/protobuf/cmake/CMakeFiles/libprotobuf.dir/__/src/google/protobuf/descriptor.cc.o"
     story.add(
-        3655, ev.Decided("governor", freeze, "1.1 GiB left, below the floor of 1.3 GiB; it holds 2.6 GiB and grows")
+        3655,
+        ev.Decided("governor", freeze, "1.1 GiB left, below the floor of 1.3 GiB; this one holds 2.6 GiB and grows on"),
     )
     if level is not None:
         story.add(3660, level)

@@ -255,9 +255,11 @@ async def test_a_ten_megabyte_line_is_just_a_long_line() -> None:
 
 
 async def test_no_output_at_all() -> None:
-    async with shown(FakeSource(builds.running(3).state), "o", "home", "down", "up", "e", "E", "end") as (app, pilot):
-        await find(pilot, "x")
-        assert "not found in 0 B so far" in text_of(app)
+    async with shown(FakeSource(builds.running(3).state), "o", "home", "down", "up", "e", "E", "end", "slash") as (
+        app,
+        _pilot,
+    ):
+        assert "/ (search): nothing is written yet" in text_of(app)
 
 
 async def test_at_the_end_of_the_output_it_says_that_the_build_has_ended() -> None:

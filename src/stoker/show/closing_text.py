@@ -40,7 +40,7 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
 
 def _cause_lines(cause: Cause) -> list[str]:
     """The tool's own words, which say more than any title: which file, which name."""
-    text = clean(cause.text, MAX_WORDS).strip()
+    text = clean(cause.message, MAX_WORDS)
     where = "" if cause.line is None else f"line {cause.line} of the output: "
     return [f"  {where}{text}"] if text else []
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from stoker.model.state import BuildState, DecisionEntry, Level
@@ -22,8 +23,17 @@ SUMMARY_SECONDS = 60.0
 ROUTINE = {"admit": "started", "hold": "held back", "thaw": "thawed"}
 """Decisions of the governor that are counted and not listed one by one, by their first word."""
 
+PLAIN = {"admit": "start", "shed": "stop"}
+"""First words of stoker's own decisions in the journal, and what those say who have read nothing about it."""
+
 SPOKEN_FOR_SECONDS = 2.0
 """A level that changes so soon after a person's word is what the person asked for, and said already."""
+
+OWN = ("governor", "engine")
+"""Who decides, where no person does (events.Decided)."""
+
+NEEDS = ("needs up to ", "needs ~")
+"""How the reason of a job begins that was let go because it fits; the second in journals of before."""
 
 T = TypeVar("T")
 
@@ -72,7 +82,7 @@ class GoverningReporter:
         if counts.total() == 1:
             return [(newest.time, _line(newest))]
         sums = ", ".join(f"{counts[verb]} {word}" for verb, word in ROUTINE.items() if counts[verb])
-        return [(newest.time, f"{_name(newest.who)}: {sums}; last: {_what(newest)}")]
+        return [(newest.time, f"{sums}; last: {_what(newest)}")]
 
 
 def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
@@ -85,7 +95,20 @@ def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
 
 def is_person(decision: DecisionEntry) -> bool:
     """Whether a person decided, and not stoker itself."""
-    return decision.who not in ("governor", "engine")
+    return decision.who not in OWN
+
+
+def who_text(decision: DecisionEntry) -> str:
+    """Who decided: stoker, whichever part of it, or a person's name."""
+    return clean(decision.who) if is_person(decision) else "stoker"
+
+
+def in_plain_words(decision: DecisionEntry) -> DecisionEntry:
+    """The decision as it is said to people; a person's own words stay."""
+    verb, blank, rest = decision.what.partition(" ")
+    if is_person(decision) or verb not in PLAIN:
+        return decision
+    return replace(decision, what=PLAIN[verb] + blank + rest)
 
 
 def _same(level: Level, said: Level | None) -> bool:
@@ -105,15 +128,16 @@ def is_routine(decision: DecisionEntry) -> bool:
 
 def is_usual(decision: DecisionEntry) -> bool:
     """Whether it is a job that was let go because it fits: what a build does all the time, and no news to anybody."""
-    return is_routine(decision) and decision.what.startswith("admit ") and decision.why.startswith("needs ~")
+    return is_routine(decision) and decision.what.startswith("admit ") and decision.why.startswith(NEEDS)
 
 
 def _line(decision: DecisionEntry) -> str:
-    return f"{_name(decision.who)}: {_what(decision)}"
+    """What was decided; every line is stoker's, so only a person is named."""
+    return f"{_name(decision.who)}: {_what(decision)}" if is_person(decision) else _what(decision)
 
 
 def _what(decision: DecisionEntry) -> str:
-    return f"{_name(decision.what)} ({_name(decision.why)})"
+    return f"{_name(in_plain_words(decision).what)} ({_name(decision.why)})"
 
 
 def _name(text: str) -> str:

@@ -63,7 +63,8 @@ def death_text(death: KilledJob) -> str:
 def mark_text(state: BuildState, output: str) -> str:
     """What is said where the build tool calls a job failed that was killed, or dropped before it began."""
     death = last_death_of(state, output)
-    return f"not failed, {how_text(death.by, death.who) if death is not None else 'ended by stoker before it began'}"
+    how = how_text(death.by, death.who) if death is not None else "ended by stoker before it began"
+    return f"{how}; the build tool calls that a failure"
 
 
 def cost_lines(state: BuildState) -> list[str]:

@@ -265,6 +265,7 @@ class PlainRenderer:
             return []
         self._said_end = True
         closing = cache_text.closing_lines(state.cache) if state.cache is not None else []
+        closing += [("remote", remote)] if (remote := remote_text.outcome_text(state)) else []
         closing += [("killed", line) for line in killed_text.cost_lines(state)]
         return [*([Span(f"stoker: {title}: {text}")] for title, text in closing), _ending(state)]
 
@@ -308,7 +309,7 @@ def _notice(notice: Notice) -> Dated:
 def _failure(failure: Failure) -> Dated:
     if failure.killed_by is not None:
         how = killed_text.how_text(failure.killed_by)
-        words = f"not failed, whatever the output says: {_name(failure.output)} was {how}"
+        words = f"{_name(failure.output)} was {how}; the build tool calls that a failure"
         return _line(failure.time, words, _WARN)
     status = "" if failure.exit_code is None else f" (exit {failure.exit_code})"
     return _line(failure.time, f"FAILED {_name(failure.output)}{status}", _BAD)

@@ -37,7 +37,7 @@ THAW_SPACING = 2.0
 """Seconds after a freeze before anything thaws, so that its effect has been seen."""
 
 
-_RESTS = Wait("rest", "it fits, and goes on once the effect of the last freeze has been seen")
+_RESTS = Wait("rest", "waits for the effect of the last freeze to show; it fits")
 
 
 class AdmissionRound:
@@ -83,7 +83,8 @@ class AdmissionRound:
                     self.waits[job.jid] = _RESTS
                     continue
                 self._gone.append(job)
-                why = f"needs ~{format_bytes(rest.peak)}, leaves {format_bytes(self._spare())} spare above the reserve"
+                need, spare = self._rest_text(job, rest), format_bytes(self._spare())
+                why = f"needs up to {need}, leaves {spare} spare above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
             else:
                 self.promise.hold(job.rss)
@@ -125,7 +126,8 @@ class AdmissionRound:
             return
         growth, *_, job = min((self.situation.growth_left(j), *age_order(j), j) for j in frozen)
         if growth <= room and not self._stopped_again(job):
-            why = f"needs ~{format_bytes(growth)} more to pass its peak, {format_bytes(self.view.available)} available"
+            need, left = format_bytes(growth), format_bytes(self.view.available)
+            why = f"needs up to {need} more to pass its peak, {left} available"
             self.decisions.append(Decision("thaw", job.jid, why))
             self.slots = 0
 
@@ -187,7 +189,7 @@ class AdmissionRound:
         self.promise.add(job)
         self._gone.append(born)
         self.slots -= 1
-        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(job)))
+        self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
 
     def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
         """Return the candidate as it will be seen once it has been let go."""
@@ -207,7 +209,8 @@ class AdmissionRound:
         room = self.promise.capacity - max(self.promise.mean)
         if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
             return None
-        why = f"in what is left: needs ~{format_bytes(job.peak)}, may hold {format_bytes(room)} until others come down"
+        need, left = _need_text(candidate, job), format_bytes(room)
+        why = f"in what is left: needs up to {need}, may hold {left} until others come down"
         return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
@@ -244,33 +247,36 @@ class AdmissionRound:
     def _kept(self) -> Wait:
         """Say why those behind the first that waits do not fit, or may not start."""
         unused = self._above_reserve()
-        for_whom = f"what runs and for {self.waiting}" if self.waiting else "what runs, and for those before it"
-        return Wait(
-            "room", f"{format_bytes(unused)} unused above the reserve, kept for {for_whom}", self.waiting, unused
-        )
+        for_whom = f"{self.waiting}, and for what runs" if self.waiting else "what runs, and for those before it"
+        why = f"memory is kept for {for_whom}; {format_bytes(unused)} unused above the reserve"
+        return Wait("room", why, self.waiting, unused)
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job does not go on."""
-        need, unused = f"holds {format_bytes(job.rss)}, needs ~{format_bytes(rest.peak)}", self._above_reserve()
+        need, unused = f"holds {format_bytes(job.rss)}, needs up to {self._rest_text(job, rest)}", self._above_reserve()
         kept = ", kept for what runs" if unused >= rest.peak - job.rss else ""
         return f"{need}; {format_bytes(unused)} unused above the reserve{kept}{self._for_ramdisk()}"
+
+    def _rest_text(self, job: LiveJob, rest: Outlook) -> str:
+        """Say how much a live job may still hold: never less than is expected of it."""
+        return format_bytes(max(rest.peak, job.rss + self.situation.growth_left(job, doubt=False)))
 
     def _above_reserve(self) -> float:
         """Return the bytes available now that are not kept; some may be promised to what runs."""
         return max(0.0, self.view.available - self.view.kept)
 
-    def _why_admitted(self, job: Outlook) -> str:
-        need, spare = format_bytes(job.peak), format_bytes(self._spare()) if self.waiting else ""
+    def _why_admitted(self, candidate: Candidate, job: Outlook) -> str:
+        need, spare = _need_text(candidate, job), format_bytes(self._spare()) if self.waiting else ""
         if self.waiting:
-            return f"needs ~{need}; backfilled while {self.waiting} waits, leaves {spare} spare"
-        return f"needs ~{need} of {format_bytes(self.promise.capacity)}"
+            return f"needs up to {need}; backfilled while {self.waiting} waits, leaves {spare} spare"
+        return f"needs up to {need} of {format_bytes(self.promise.capacity)}"
 
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
         if again:
             return f"would be stopped at once: {again}"
         seconds = format_duration(candidate.curve.duration)
         return (
-            f"needs ~{format_bytes(job.peak)} within {seconds}, "
+            f"needs up to {_need_text(candidate, job)} within {seconds}, "
             f"{format_bytes(self._spare())} spare above the reserve{self._for_ramdisk()}"
         )
 
@@ -278,6 +284,11 @@ class AdmissionRound:
         """Say what is kept for the RAM disk, if anything is."""
         growth = self.view.ramdisk.growth
         return f" and {format_bytes(growth)} for the RAM disk" if growth else ""
+
+
+def _need_text(candidate: Candidate, job: Outlook) -> str:
+    """Say how much a candidate may need: never less than is expected of it."""
+    return format_bytes(max(job.peak, candidate.curve.peak))
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:

@@ -61,7 +61,7 @@ def relieve(situation: Situation, now: float) -> Decision | None:
     growing = growing_jobs(situation)
     if growing:
         job = growing[-1]
-        return Decision("freeze", job.jid, f"{reason}; it holds {format_bytes(job.rss)} and grows on")
+        return Decision("freeze", job.jid, f"{reason}; this one holds {format_bytes(job.rss)} and grows on")
     if view.ramdisk.rise > GROWING * view.budget and len(view.running) > 1:
         job, rise = situation.by_age[-1], format_bytes(view.ramdisk.rise)
         why = f"{reason}; the RAM disk grew by {rise} in a second, and any job may be what fills it"
@@ -131,8 +131,9 @@ def brake(situation: Situation) -> Decision | None:
     if sum(growth for _, growth, *_ in growths) <= passage(situation):
         return None
     _, growth, *_, job = max(growths)
-    why = f"{format_bytes(most)} expected within {ahead} s, {format_bytes(line)} allowed" if most > line else short
-    return Decision("freeze", job.jid, f"{why}; it would grow by {format_bytes(growth)}")
+    want, held, more = format_bytes(most), format_bytes(job.rss), format_bytes(growth)
+    why = f"the jobs would hold {want} within {ahead} s, {format_bytes(line)} allowed" if most > line else short
+    return Decision("freeze", job.jid, f"{why}; this one holds {held} and would grow by {more}")
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:
@@ -184,7 +185,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
     room, view = _room(situation.view), situation.view
     left = leeway(situation, ahead, doubt=doubt)
     if left < 0:
-        return f"{format_bytes(-left)} too little for the oldest, which is never stopped, to pass its peak"
+        return f"{format_bytes(-left)} too little for the oldest job to pass its peak"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
     for need, held in sorted((situation.growth_left(j, doubt=doubt), j.rss) for j in jobs):
         if need > room:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from stoker.decide.memory.curves import Curve
-from stoker.decide.policy.snapshot import LiveJob, View
+from stoker.decide.policy.snapshot import Candidate, LiveJob, View
 from stoker.decide.policy.turn import Turn, arrival
 from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes
@@ -42,11 +42,16 @@ def one_by_one(view: View, turn: Turn, now: float) -> Turn:
         return turn
     kept_back = {c.jid for c in later}
     first = watched[0].name if watched else unknown[0].name
-    size = format_bytes(view.available)
-    why = f"nothing is known of its kind; {first} shows first what it needs, which may be all of the {size} available"
-    waits = dict.fromkeys(kept_back, Wait("unknown", why, first))
+    waits = {c.jid: _waits_for(first, c) for c in later}
     candidates = tuple(c for c in turn.candidates if c.jid not in kept_back)
     return replace(turn, candidates=candidates, single={**turn.single, **waits})
+
+
+def _waits_for(first: str, candidate: Candidate) -> Wait:
+    """Say why a job waits, with the size that is not known better."""
+    size = candidate.curve.peak
+    why = f"its size is a guess: ~{format_bytes(size)}; {first} goes first, and shows what such a job needs"
+    return Wait("unknown", why, first, size)
 
 
 def _watched(running: Iterable[LiveJob], now: float) -> list[LiveJob]:

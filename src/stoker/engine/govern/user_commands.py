@@ -76,15 +76,15 @@ class UserCommands:
         self._level_control.order(replace(self._level_control.orders, paused=paused))
         running = self._running()
         if paused == "hard":
-            return [ev.Decided(who, "pause now", f"asked for: running jobs are frozen ({running}), nothing starts")]
-        return [ev.Decided(who, "pause", f"asked for: running jobs go on to their end ({running}), nothing starts")]
+            return [ev.Decided(who, "pause now", f"asked for: freezes {_jobs(running)}; unpause ends that")]
+        return [ev.Decided(who, "pause", f"asked for: nothing new starts; {_jobs(running)} may end")]
 
     def _resume(self, who: str) -> list[ev.Event]:
         if self._level_control.paused == "no":
             raise CommandRefused("the build is not paused")
         self._level_control.order(replace(self._level_control.orders, paused="no"))
         frozen, waiting = len(self._jobs.having(Life.FROZEN)), len(self._jobs.on_deck())
-        return [ev.Decided(who, "unpause", f"asked for: {frozen} frozen, {waiting} on deck")]
+        return [ev.Decided(who, "unpause", f"asked for: lets {frozen} frozen go on, {waiting} on deck may start")]
 
     # -- single jobs -------------------------------------------------------------------------------------------
 
@@ -154,6 +154,10 @@ class UserCommands:
 
     def _running(self) -> int:
         return len(self._jobs.having(Life.RUNNING))
+
+
+def _jobs(running: int) -> str:
+    return "the running job" if running == 1 else f"{running or 'no'} running jobs"
 
 
 def _whole(arguments: Mapping[str, Any], name: str) -> int | None:

@@ -206,6 +206,10 @@ class BrowseApp(App[str], inherit_bindings=False):
         """There is no key that could do something at another time."""
         return ""
 
+    def obstacle(self, _action: actions.KeyAction) -> str:
+        """All that the help names can be done."""
+        return ""
+
     def label(self, action: actions.KeyAction) -> str:
         """What the footer calls an action now."""
         return "this folder" if action.id == "build.everywhere" and self._list.everywhere else action.footer

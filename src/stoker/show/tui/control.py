@@ -103,14 +103,15 @@ class ControlApp(App[int], inherit_bindings=False):
         if here:
             # Of two actions with one key the one for a build that runs is meant, unless this is a replay.
             action = max(here, key=lambda a: a.needs != "replay")
-            return f"{actions.key_names(action, self.keymap)[0]} ({actions.names(action)[0]}): {self._obstacle(action)}"
+            return f"{actions.key_and_name(action, self.keymap)}: {self.obstacle(action)}"
         elsewhere = next((a for a in known if a.scope in actions.SCOPE_TITLES), None)
         if elsewhere is None:
             return ""
-        name = actions.key_names(elsewhere, self.keymap)[0]
-        return f"{name} ({actions.names(elsewhere)[0]}) works on the screen: {actions.SCOPE_TITLES[elsewhere.scope]}"
+        works = f" works on the screen: {actions.SCOPE_TITLES[elsewhere.scope]}"
+        name = f"{actions.key_names(elsewhere, self.keymap)[0]} ({actions.names(elsewhere)[0]})"
+        return name + (works if self.offers(elsewhere) else f": {self.obstacle(elsewhere)}")
 
-    def _obstacle(self, action: actions.KeyAction) -> str:
+    def obstacle(self, action: actions.KeyAction) -> str:
         """Why an action cannot be done now, in one line."""
         state, link = self.newest.state, self.newest.link
         if action.needs == "replay":
@@ -216,7 +217,7 @@ class ControlApp(App[int], inherit_bindings=False):
     def why_not_job(self) -> str:
         """Why nothing can be done to a job now, in one line."""
         action = actions.BY_ID["job.freeze"]
-        return "stoker holds no jobs of this build" if self.offers(action) else self._obstacle(action)
+        return "stoker holds no jobs of this build" if self.offers(action) else self.obstacle(action)
 
     def job_label(self, action: actions.KeyAction, job: Job) -> str:
         """What an action would do to this job, in a word."""

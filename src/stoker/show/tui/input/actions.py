@@ -75,9 +75,9 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("level-auto", "app", "a", "As many jobs as cores and memory allow", "auto", needs="control"),
     KeyAction("pause-softly", "app", "p", "Start nothing new; again: unpause", "pause", needs="control"),
     KeyAction("pause-now", "app", "P", "Freeze everything; again: unpause", needs="control"),
+    KeyAction("failures", "app", "f", "What failed, and why", "failures", call="open('failures')"),
     KeyAction("output", "app", "o", "The build's output", "output", call="open('output')"),
     KeyAction("timeline", "app", "t", "Memory, jobs and CPU over time", "timeline", call="open('timeline')"),
-    KeyAction("failures", "app", "f", "What failed, and why", "failures", call="open('failures')"),
     KeyAction(
         "decisions", "app", "d", "All decisions and notices, with their reasons", "decisions", call="open('decisions')"
     ),
@@ -306,6 +306,12 @@ def _everywhere(scope: Scope) -> list[KeyAction]:
 def key_names(action: KeyAction, keymap: Mapping[str, str]) -> list[str]:
     """The keys of an action as a person reads them, after the person's own changes."""
     return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
+
+
+def key_and_name(action: KeyAction, keymap: Mapping[str, str]) -> str:
+    """The key of an action with the name that the footer gives it, where it has one."""
+    key = key_names(action, keymap)[0]
+    return f"{key} ({action.footer})" if action.footer else key
 
 
 def names(action: KeyAction) -> tuple[str, ...]:

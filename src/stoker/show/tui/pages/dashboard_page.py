@@ -12,8 +12,10 @@ from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
+from stoker.show.remote_text import count
 from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.clauses import clauses
 from stoker.show.tui.pages.job_list import JobView, soloist
 from stoker.show.tui.pages.job_table import lately, table
 from stoker.show.tui.pages.lines import (
@@ -125,11 +127,9 @@ def banner(m: Moment, width: int, height: int, g: Glyphs, view: JobView) -> list
     if m.link == "journal":
         texts.append((g.warn, f"read from the journal: {clean(m.update.note, 200)}", "warn"))
     if state.phase == "paused":
-        running = progress_of(state).running
-        texts.append((g.warn, f"paused: nothing new starts; running jobs finish ({running} now)", "warn"))
+        texts.append((g.warn, _paused_text(m), "warn"))
     elif state.phase == "frozen":
-        held = format_bytes(state.memory.build)
-        texts.append((g.warn, f"frozen: nothing runs; what was started keeps its memory ({held})", "warn"))
+        texts.append((g.warn, _frozen_text(m), "warn"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
         texts.append((g.warn, meters.UNGUARDED, "warn"))
     if alone := _alone_text(m, width - 2, g, view):
@@ -137,9 +137,30 @@ def banner(m: Moment, width: int, height: int, g: Glyphs, view: JobView) -> list
     if killed := killed_text.outlook_text(state):
         texts.append((g.killed, killed, "killed"))
     return [
-        fit((Part(elide_end(f"{mark} {text}", width, g.ellipsis), f"{ink} bold"),), width)
+        fit((Part(f"{mark} {clauses(text, width - 2, g.ellipsis)}", f"{ink} bold"),), width)
         for mark, text, ink in texts[:MAX_BANNERS]
     ]
+
+
+def _paused_text(m: Moment) -> str:
+    """What a pause does to how many jobs, and how it ends."""
+    running = progress_of(m.state).running
+    rest = f"{count(running, 'running job')} {'goes' if running == 1 else 'go'} on to the end" if running else ""
+    unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
+    return "; ".join(filter(None, ("paused: nothing new starts", rest, unpause)))
+
+
+def _frozen_text(m: Moment) -> str:
+    """What it means that everything is frozen, and how it ends."""
+    stopped = sum(job.state != "on_deck" for job in m.state.jobs.values())
+    keeps = f"{count(stopped, 'job')} keep{'s' * (stopped == 1)} {format_bytes(m.state.memory.build)}"
+    held = f"{keeps} and stand{'s' * (stopped == 1)} still" if stopped else "nothing runs and nothing starts"
+    unpause = f"{m.key('pause-now')} lets {'them' if stopped > 1 else 'it'} go on" if _may_unpause(m) else ""
+    return "; ".join(filter(None, (f"frozen: {held}", unpause)))
+
+
+def _may_unpause(m: Moment) -> bool:
+    return not m.read_only and m.link != "replay"
 
 
 def _alone_text(m: Moment, width: int, g: Glyphs, view: JobView) -> str:

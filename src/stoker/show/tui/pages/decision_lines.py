@@ -5,13 +5,16 @@ Unaware of Textual, of colours (inks name theme tokens) and of where the moment 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.cells import cell_len
 
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
-from stoker.show.governing_text import is_person, is_usual
+from stoker.show.governing_text import in_plain_words, is_person, is_usual, who_text
+from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened, shorter
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, text_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import plain_name
@@ -23,54 +26,65 @@ ENTRY_INDENT = 11
 MAX_ENTRY_LINES = 8
 
 NAMED_WIDTH = 100
-"""Width from which the governor is named, and not only marked, beside what it decided."""
+"""Width from which stoker is named, and not only marked, beside what it decided."""
 
 WHAT_LEAST = 24
 """Cells that what was decided keeps at least: a verb and both ends of a file's name."""
 
+LEAST_WHY = 12
+"""Cells below which nothing is said of a reason."""
+
 MOST_NAME = 32
 """Cells of a file's name in a decision that takes more than one line."""
 
-LEAST_NAME = 8
-"""Cells below which a name with its middle cut out says nothing."""
-
-
-PLAIN = {"admit": "start", "shed": "stop"}
-"""First words of the governor's decisions, and what those say who have read nothing about it."""
-
 ALIKE = ("hold", "admit")
-"""First words of the governor's decisions of which many follow each other: one line says how many."""
+"""First words of stoker's own decisions of which many follow each other: one line says how many."""
+
+_NEED = re.compile(r"needs (up to |~)(\d[\d.]*) (B|KiB|MiB|GiB|TiB|PiB)\b")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
-    """Decisions and notices that are news, in order of time; many alike in a row are one, with the newest's reason."""
-    found: list[DecisionEntry | Notice] = []
-    count, alike = 1, ""
+    """Decisions and notices that are news, in order of time; many alike in a row are one, with what all need."""
     both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
-    for entry in sorted(both, key=lambda e: e.time):
-        if isinstance(entry, DecisionEntry) and is_usual(entry):
-            continue
+    news = [e for e in sorted(both, key=lambda e: e.time) if isinstance(e, Notice) or not is_usual(e)]
+    groups: list[list[DecisionEntry | Notice]] = []
+    for entry in news:
         verb = _verb(entry)
-        if isinstance(entry, DecisionEntry) and verb:
-            count = count + 1 if verb == alike else 1
-            if count > 1:
-                found.pop()
-            found.append(_said(replace(entry, what=f"{verb} {count} jobs") if count > 1 else entry))
+        if groups and verb and verb == _verb(groups[-1][0]):
+            groups[-1].append(entry)
         else:
-            found.append(_said(entry) if isinstance(entry, DecisionEntry) else entry)
-        alike = verb
-    return found
+            groups.append([entry])
+    return [_merged(group) for group in groups]
+
+
+def _merged(alike: Sequence[DecisionEntry | Notice]) -> DecisionEntry | Notice:
+    """One entry for many alike, at the time of the newest."""
+    newest = alike[-1]
+    if isinstance(newest, Notice):
+        return newest
+    if len(alike) == 1:
+        return in_plain_words(newest)
+    whys = [entry.why for entry in alike if isinstance(entry, DecisionEntry)]
+    return in_plain_words(replace(newest, what=f"{_verb(newest)} {len(whys)} jobs", why=_of_all(whys)))
+
+
+def _of_all(whys: Sequence[str]) -> str:
+    """The reason for which many jobs were held or started: what each of them needs; else the one that all share."""
+    if len(set(whys)) == 1:
+        return whys[0]
+    needs = [match for match in map(_NEED.search, whys) if match is not None]
+    if len(needs) < len(whys) or len({need[1] for need in needs}) > 1:
+        return ""
+    ordered = sorted(((need[2], need[3]) for need in needs), key=lambda size: (_UNITS.index(size[1]), float(size[0])))
+    (least, unit), (most, last) = ordered[0], ordered[-1]
+    from_there = "" if ordered[0] == ordered[-1] else f"{least}-" if unit == last else f"{least} {unit}-"
+    return f"each needs {needs[0][1]}{from_there}{most} {last}"
 
 
 def texts(entry: DecisionEntry | Notice) -> tuple[str, ...]:
     """What an entry says, to be looked through."""
     return (entry.text,) if isinstance(entry, Notice) else (entry.who, entry.what, entry.why)
-
-
-def _said(entry: DecisionEntry) -> DecisionEntry:
-    """A decision in plain words."""
-    verb, blank, rest = entry.what.partition(" ")
-    return replace(entry, what=PLAIN[verb] + blank + rest) if not is_person(entry) and verb in PLAIN else entry
 
 
 def _verb(entry: DecisionEntry | Notice) -> str:
@@ -115,21 +129,18 @@ def _flowing(entry: DecisionEntry, width: int, rows: int, g: Glyphs) -> list[Lin
     room = width - len(text_of(bare).rstrip()) - 2 if is_person(entry) or width >= NAMED_WIDTH else width - ENTRY_INDENT
     indent = width - room
     words = " ".join(elide_path(word, MOST_NAME, g.ellipsis) for word in plain_name(entry.what).split(" "))
-    first, *rest = wrap(f"{words}  {shorter(clean(entry.why))}", max(1, room), rows) or [""]
+    ways = [wrap(f"{words}  {why}", max(1, room), rows + 1) for why in shortened(clean(entry.why))]
+    whole = next((pieces for pieces in ways if len(pieces) <= rows), None)
+    first, *rest = whole or wrap(f"{words}  {shorter(clean(entry.why))}", max(1, room), rows) or [""]
     head = (*fit(bare, indent), Part(first[: len(words)]), Part(first[len(words) :], "text_dim"))
     return [head, *((Part(" " * indent), Part(piece, "text_dim")) for piece in rest)]
 
 
-def shorter(why: str) -> str:
-    """A reason without the words that a small screen has no room for."""
-    return why.replace(" above the reserve", "")
-
-
 def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
-    """A decision (person and governor differ by mark and ink) or a notice, on one line.
+    """A decision (a person's and stoker's own differ by mark and ink) or a notice, on one line.
 
     Of a decision's reason the numbers matter most: names give way to it, in their middle. Where there is little room
-    the governor shows by its mark alone.
+    stoker shows by its mark alone.
     """
     when = Part(time_of_day(entry.time) + " ", "text_dim")
     if isinstance(entry, Notice):
@@ -137,26 +148,28 @@ def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
             entry.severity
         ]
         room = width - 11
-        return fit((when, Part(f"{mark} ", f"{ink} bold"), Part(elide_end(clean(entry.text), room, g.ellipsis))), width)
+        return fit((when, Part(f"{mark} ", f"{ink} bold"), Part(clauses(clean(entry.text), room, g.ellipsis))), width)
     person = is_person(entry)
-    who = elide_end(clean(entry.who), 12, g.ellipsis)
+    who = elide_end(who_text(entry), 12, g.ellipsis)
     head = Part(f"{g.person if person else g.governor} ", "person" if person else "text_dim")
     if person or width >= NAMED_WIDTH:
         head = head._replace(text=f"{head.text}{who}  ")
     room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
     what, why = plain_name(entry.what), clean(entry.why)
-    if cell_len(what) + cell_len(why) + 2 > room:
-        why = shorter(why)
     what, why = fitted(what, why, room, g)
     return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
 
 
 def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
-    """Two texts for one line of `room` cells and a gap: `why` is kept as far as that leaves `what` readable.
+    """Two texts for one line of `room` cells and a gap: of `why` as many clauses as leave `what` readable.
 
     The longest word of `what`, a path as a rule, gives way: first its folders, then the middle of its name.
     """
     left = max(0, room - 2)
+    if left - min(cell_len(what), WHAT_LEAST) < LEAST_WHY:
+        return elide_path(what, left, g.ellipsis), ""
+    if cell_len(what) + cell_len(why) > left:
+        why = clauses(why, max(0, left - min(cell_len(what), WHAT_LEAST)), g.ellipsis)
     if cell_len(what) + cell_len(why) > left:
         words = what.split(" ")
         at = max(range(len(words)), key=lambda i: len(words[i]))
@@ -165,14 +178,14 @@ def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
         kept = max(WHAT_LEAST, left - cell_len(why))
         words[at] = elide_middle(words[at], max(LEAST_NAME, kept - around), g.ellipsis)
         what = elide_end(" ".join(words), min(left, max(kept, WHAT_LEAST)), g.ellipsis)
-    return what, elide_end(why, max(0, left - cell_len(what)), g.ellipsis)
+    return what, clauses(why, max(0, left - cell_len(what)), g.ellipsis)
 
 
 def entry_lines(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> list[Line]:
     """An entry whole: as one line if it fits, else with its text wrapped below."""
     text = clean(entry.text) if isinstance(entry, Notice) else clean(entry.why)
     room = width - ENTRY_INDENT
-    used = 0 if isinstance(entry, Notice) else cell_len(clean(entry.who)) + cell_len(plain_name(entry.what)) + 4
+    used = 0 if isinstance(entry, Notice) else cell_len(who_text(entry)) + cell_len(plain_name(entry.what)) + 4
     if used + cell_len(text) <= room:
         return [entry_line(entry, width, g)]
     if isinstance(entry, Notice):

@@ -12,6 +12,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show import killed_text
 from stoker.show.cache_text import closing_lines
+from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
 from stoker.show.tui.pages.job_list import TOOL_NAMES
 from stoker.show.tui.pages.job_table import TOOL_INKS
@@ -71,6 +72,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
             + (f", {p.failed} failed" if p.failed else "")
             + _not_run(p.total - p.finished - p.failed),
         ),
+        *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
         *_next(m),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),

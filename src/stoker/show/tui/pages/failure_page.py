@@ -70,7 +70,7 @@ def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") ->
 
 def line_of_cause(diagnosis: Diagnosis, width: int) -> list[Line]:
     """The line of the output that shows the first cause: which file, which name."""
-    text = clean(diagnosis.cause.text, MAX_TEXT).strip() if diagnosis.cause is not None else ""
+    text = clean(diagnosis.cause.message, MAX_TEXT) if diagnosis.cause is not None else ""
     return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
 
 
@@ -82,7 +82,7 @@ def details(diagnosis: Diagnosis, cause: Cause, keys: tuple[str, str], width: in
     """
     first = diagnosis.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
-    place, do = [*gap, _place_line(cause, width, g)], _keys(diagnosis, keys, width, g) if first else []
+    place, do = [*gap, _place_line(cause, width, g)], key_lines(diagnosis, keys, width) if first else []
     tail = [*gap, *do] if do else []
     least = len(place) + len(_context(cause, width, LEAST_CONTEXT, g)) + len(tail)
     for share in SHARES:
@@ -157,15 +157,26 @@ def _labelled(label: str, pieces: list[str]) -> list[Line]:
     return [(Part(pad(heads[i], LABEL), "accent"), Part(piece)) for i, piece in enumerate(pieces)]
 
 
-def _keys(diagnosis: Diagnosis, keys: tuple[str, str], width: int, g: Glyphs) -> list[Line]:
+def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[Line]:
     """What a key does about it; without keys (a replay, a viewer that only looks), what could be done."""
     remedy, go_on = keys
     lines: list[Line] = []
     if diagnosis.action is not None:
-        words = wrap(clean(words_of(diagnosis.action), MAX_TEXT), width - LABEL, FACT_LINES)
-        label = remedy or "safe"
-        lines += [(Part(pad(label if not n else "", LABEL), "accent bold"), Part(w)) for n, w in enumerate(words)]
-    if go_on:
-        words_on = "resume as it was: the same command, from the step where it ended"
-        lines.append((Part(pad(go_on, LABEL), "accent bold"), Part(elide_end(words_on, width - LABEL, g.ellipsis))))
-    return lines
+        lines += _key_line(remedy or "safe", words_of(diagnosis.action), width)
+    if go_on and not lines:
+        return _key_line(
+            go_on,
+            f"repair the cause yourself, then {go_on} continues: the same command, from the step where it ended",
+            width,
+        )
+    return lines + resume_line(go_on, width)
+
+
+def resume_line(go_on: str, width: int) -> list[Line]:
+    """What the key of going on does; nothing without a key."""
+    return _key_line(go_on, "resume as it was, from the step where it ended", width) if go_on else []
+
+
+def _key_line(key: str, words: str, width: int) -> list[Line]:
+    pieces = wrap(clean(words, MAX_TEXT), width - LABEL, FACT_LINES)
+    return [(Part(pad("" if n else key, LABEL), "accent bold"), Part(piece)) for n, piece in enumerate(pieces)]

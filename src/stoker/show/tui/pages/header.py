@@ -28,6 +28,9 @@ PHASE_INKS = {
     "paused": "warn bold reverse",
     "frozen": "warn bold reverse",
 }
+NO_ETA_PAUSED = "no ETA while paused"
+"""What stands in the place of the remaining time while a person has paused the build."""
+
 PAUSING = {"no": "unpausing", "soft": "pausing", "hard": "freezing"}
 """What is said between a person's key and the build's answer to it."""
 
@@ -131,6 +134,8 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
     state = m.state
     if state.over:
         return ""
+    if state.level.paused != "no":
+        return NO_ETA_PAUSED
     left = time_left(state, m.now)
     if left is None:
         live = any(s.ended is None for s in state.schedulers.values())

@@ -9,10 +9,10 @@ from stoker.model.progress import progress_of
 from stoker.model.remote import RemoteHost
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.show.remote_text import counts, slots_text
+from stoker.show.remote_text import counts, finished_on, outcome_text, slots_text
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, fit, pad, section, width_of, wrap
 from stoker.show.tui.pages.meters import meter_bar
-from stoker.show.tui.pages.names import matches
+from stoker.show.tui.pages.names import found_text, matches
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MAX_NAME = 128
@@ -36,26 +36,32 @@ def hosts(state: BuildState, words: str = "") -> list[tuple[str, RemoteHost]]:
 
 def page(state: BuildState, width: int, height: int, first: int, words: str, g: Glyphs) -> list[Line]:
     """The hosts from row `first` on, below a heading and a summary."""
-    lines = [section("hosts", width, g)]
+    every = hosts(state)
+    found = hosts(state, words)
+    lines = [section(found_text("hosts", words, len(found), len(every)), width, g)]
     if not state.remote.engines:
         lines.append(BLANK)
         return [*lines, *((Part(piece, "text_dim"),) for text in NO_HOSTS for piece in wrap(text, width, 4))]
-    lines.append(_summary(state, width))
-    lines += [fit((Part(clean(e.note, 200), "warn"),), width) for e in state.remote.engines if e.note]
+    lines += _summary(state, width)
+    notes = (clean(engine.note, 200) for engine in state.remote.engines if engine.note)
+    lines += [(Part(piece, "warn"),) for note in notes for piece in wrap(note, width, 2)]
     lines += [BLANK, _heading(width)]
-    used, finished = state.used_hosts, state.remote.finished
+    used = state.used_hosts
     rows: list[Line] = []
-    for kind, host in hosts(state, words)[first:]:
-        rows.append(_row(kind, host, used.get(host.name, 0), finished.get(host.name, 0), width, g))
+    for kind, host in found[first:]:
+        rows.append(_row(kind, host, used.get(host.name, 0), finished_on(state, host), width, g))
         if host.why_unused:
             rows.append(fit((Part("    "), Part(clean(host.why_unused), "warn")), width))
+    if not rows:
+        rows = [(Part("None has these words." if words else "No host is known yet.", "text_dim"),)]
     return [*lines, *rows][:height]
 
 
-def _summary(state: BuildState, width: int) -> Line:
-    done = sum(state.remote.finished.values())
-    words = [counts(progress_of(state)), slots_text(state), f"{done} compiled elsewhere so far"]
-    return fit((Part(", ".join(words), "text"),), width)
+def _summary(state: BuildState, width: int) -> list[Line]:
+    words = [slots_text(state), outcome_text(state)]
+    if not state.over:
+        words.insert(0, counts(progress_of(state)))
+    return [(Part(piece, "text"),) for piece in wrap(", ".join(filter(None, words)), width, 2)]
 
 
 def _heading(width: int) -> Line:
@@ -65,11 +71,10 @@ def _heading(width: int) -> Line:
 
 def _row(kind: str, host: RemoteHost, used: int, finished: int, width: int, g: Glyphs) -> Line:
     taken = f"{used + host.taken}/{host.slots}" if host.slots else ""  # its engine does not say how many it has
-    done = max(finished, host.compiled)  # an engine that counts by itself knows of all, and of passes within a job
     bad = "warn" if host.errors else "text_dim"
     figures = (
         Part(pad(taken, _FIGURES[0][1], right=True), "text"),
-        Part(pad(str(done), _FIGURES[1][1], right=True), "text"),
+        Part(pad(str(finished), _FIGURES[1][1], right=True), "text"),
         Part(pad(str(host.errors), _FIGURES[2][1], right=True), bad),
         Part(pad(str(host.fallbacks), _FIGURES[3][1], right=True), "warn" if host.fallbacks else "text_dim"),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
@@ -20,13 +21,18 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 MAX_OUTPUT = 1000
 
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox")
+"""Programs that only start what works for a job."""
+
 LEAST_COURSE = 4
 """Steps from which a job's course is worth a line."""
 
 
-def details(job: Job, state: BuildState, now: float, width: int, g: Glyphs) -> list[Line]:
+def details(
+    job: Job, state: BuildState, now: float, width: int, g: Glyphs, tree: ProcessTree | None = None
+) -> list[Line]:
     """Everything that is known of one job that has not ended, for a box of `width` cells."""
-    return _box(job.output, _present(job, state, now, g), width)
+    return _box(job.output, _present(job, state, now, g, _pid_text(job, tree)), width)
 
 
 def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
@@ -48,15 +54,27 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
             rows.append(("then", fate_text(state)))
         rows.append(("ended", time_of_day(ended.ended)))
     peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
-    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", str(job.pid))]
+    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", f"{job.pid}, the job's first process")]
     rows += [("memory", f"at most {format_bytes(peak)}")] if peak else []
     return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
 
 
-def _present(job: Job, state: BuildState, now: float, g: Glyphs) -> list[tuple[str, str]]:
+def _pid_text(job: Job, tree: ProcessTree | None) -> str:
+    """The pid of the process that works for a job, and of the shell around it; until they are known, the job's own."""
+    rows = [row for row in tree.rows if not row.hosted] if tree is not None else []
+    workers = [row for row in rows if row.name not in SHELLS]
+    if not workers:
+        return f"{job.pid} ({clean(rows[0].name, MAX_NAME)})" if rows else f"{job.pid}, the job's first process"
+    works = next((row for row in workers if row.name == job.phase), workers[-1])
+    shell = f", below its shell {job.pid}" if rows[0].name in SHELLS else ""
+    return f"{works.pid} ({clean(works.name, MAX_NAME)}){shell}"
+
+
+def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
-        ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40), f"pid {job.pid}")))),
+        ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40))))),
+        ("pid", pid),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := reason_text(job)) else []),
         *([("host", f"{host} compiles it; here only its launcher waits")] if (host := job_host(job)) else []),

@@ -14,11 +14,11 @@ from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
-from stoker.show.tui.pages.decision_lines import shorter
+from stoker.show.tui.pages.clauses import clauses
 from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, since
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
-from stoker.show.tui.pages.names import matches, plain_name
+from stoker.show.tui.pages.names import found_text, matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 TOOL_INKS = {
@@ -37,7 +37,13 @@ NAME_SHARE, NAME_STEP = 0.5, 8
 that reasons do not move with every job that comes."""
 
 
-LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 40
+LEAST_REASON_WIDTH = 56
+"""Screen width from which a waiting job's row has room for its reason beside its name."""
+
+NEXT = "; next: "
+"""What stands before the reason of the first job that does not fit into the table."""
+
+LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
 """Lines of the table from which the picked job's reason stands below it, lines that it takes at most, and cells that
 the next job's reason needs behind the counts."""
 
@@ -87,6 +93,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     first = first_row(jobs, view.cursor, room)
     shown = jobs[first : first + room]
     title = _title(jobs, started, first, len(shown), g)
+    title = found_text(title, view.words, len(jobs), len(m.state.jobs))
     lines = [_heading(title, columns, width, view, g)]
     longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job) or job_host(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
@@ -115,8 +122,9 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
     text = f"  +{len(waiting)} more on deck"
     if len(below) > len(waiting):
         text = f"  +{len(below) - len(waiting)} more started, {len(waiting)} on deck"
-    if reason and (why := shorter(reason_text(waiting[0]))) and width - cell_len(text) >= LEAST_REASON:
-        text += f"; next: {why}"
+    room = width - cell_len(text) - len(NEXT)
+    if reason and (why := reason_text(waiting[0])) and room >= LEAST_REASON:
+        text += NEXT + clauses(why, room, g.ellipsis)
     return [fit((Part(elide_end(text, width, g.ellipsis), "text_dim"),), width)]
 
 
@@ -179,7 +187,7 @@ def _columns(state: BuildState, width: int) -> list[Column]:
 def _heading(title: str, columns: list[Column], width: int, view: JobView, g: Glyphs) -> Line:
     tail = [Part(" " + pad(_head(c, view, g), c.width, right=c.right), "text_dim") for c in columns]
     title += f" by name{g.sorted_by}" if view.order == "name" else ""
-    title = elide_end(title, max(0, width - width_of(tail) - 2), g.ellipsis)
+    title = clauses(title, max(0, width - width_of(tail) - 2), g.ellipsis)
     room = max(0, width - width_of(tail) - len(title) - 2)
     return fit((Part(f"{title} ", "accent"), Part(g.rule * room, "rule"), Part(" "), *tail), width)
 
@@ -200,7 +208,7 @@ def _job_line(
     ]
     mark = g.pointer if picked and job.state == "running" else mark
     act = m.pending.acts.get(job.jid)
-    waits = bool(reason_text(job)) and act is None
+    waits = bool(reason_text(job)) and act is None and width >= LEAST_REASON_WIDTH
     on = job_host(job) if act is None else ""
     tail = []
     for column in columns:
@@ -224,15 +232,19 @@ def _job_line(
 
 
 def _reason(job: Job, width: int, g: Glyphs) -> Part:
-    """Why a job waits, after a blank, as short as a row is: its box says it in full.
+    """Why a job waits, after a blank, as short as a row is: its box says it in full."""
+    return Part(" " + pad(clauses(_beside_figures(reason_text(job)), width - 1, g.ellipsis), width - 1), "text_dim")
 
-    What it needs or holds stands in its row already: then the rest of the reason counts.
-    """
-    why = shorter(reason_text(job))
-    if why.startswith(("needs ~", "holds ")) and ", " in why:
-        needs, _, why = why.partition(", ")
-        why = f"only {why}" if needs.startswith("needs") else why
-    return Part(" " + pad(elide_end(why, width - 1, g.ellipsis), width - 1), "text_dim")
+
+def _beside_figures(why: str) -> str:
+    """A reason without what stands in the job's row already: what it needs or holds, and that its size is a guess."""
+    if why.startswith(("needs up to ", "needs ~")) and ", " in why:
+        return f"only {why.partition(', ')[2]}"
+    if why.startswith("holds ") and ", " in why:
+        return why.partition(", ")[2]
+    if why.startswith("its size is a guess: ") and "; " in why:
+        return f"guess; after {why.partition('; ')[2].partition(' goes first')[0]}"
+    return why.removeprefix("memory is ")
 
 
 def _host(on: str, width: int, g: Glyphs) -> Part:

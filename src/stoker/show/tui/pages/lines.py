@@ -6,6 +6,7 @@ A line is a tuple of parts; a part is harmless text and its ink: the name of a t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -146,6 +147,12 @@ def crop(line: Iterable[Part], start: int, width: int) -> Line:
         if at >= start + width:
             break
     return fit(shown, width)
+
+
+def whole_clauses(text: str, width: int) -> str:
+    """As many of the clauses of `text`, parted by `, `, `; ` or ` + `, as `width` cells hold whole; it may be none."""
+    ends = [*(found.start() for found in re.finditer(r"[,;] | \+ ", text)), len(text)]
+    return next((text[:end] for end in reversed(ends) if cell_len(text[:end]) <= width), "")
 
 
 def wrap(text: str, width: int, limit: int) -> list[str]:

@@ -18,16 +18,13 @@ from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
 from stoker.show.level_text import MODES, compilers
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_end, elide_middle, fit, pad, width_of
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_middle, fit, pad, whole_clauses, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL_WIDTH = 8
 VALUE_WIDTH = 17
 """Cells for a meter's main figure: "22.9 of 55.0 GiB" and one to spare."""
-
-LEAST_TROUBLE = 20
-"""Cells from which what is wrong with a host is worth its beginning."""
 
 NO_EDGE = Part(" ")
 """What stands behind most bars; behind that of the memory stands the budget's line."""
@@ -213,8 +210,8 @@ def _memory(
 def _limit_words(source: str, width: int, g: Glyphs) -> str:
     """What limits the memory: a cgroup by its path, or a person's own word."""
     if not source.startswith("/"):
-        return f"{elide_middle(source, 20, g.ellipsis)} limit"
-    return f"limit of {elide_middle(source, width - 90, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup limit"
+        return f"{elide_middle(source, 20, g.ellipsis)} budget"
+    return f"budget of {elide_middle(source, width - 91, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup budget"
 
 
 def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
@@ -229,19 +226,21 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
         (g.reserve, "memory_limit", state.memory.reserve),
         (g.empty, "text_dim", free),
     )
-    limit = (Part(f"{g.mark} ", "memory_limit"), Part("limit", "text_dim"))
-    long = (*_shares(shares, ("other programs", "expected", "reserved", "free")), *limit)
-    short = _shares(shares, ("others", "expected", "kept", "free"))
-    fitting = [line for line in (long, (*short, *limit)) if width_of(line) <= width - LABEL_WIDTH]
-    return _row("", (fitting or [tuple(short)])[0], width)
+    budget = [(Part(f"{g.mark} ", "memory_limit"), Part("budget", "text_dim"), GAP)]
+    long = _shares(shares, ("other programs", "still to come", "reserve", "free"))
+    short = _shares(shares, ("others", "to come", "reserve", "free"))
+    # Where not all have room, the sizes that change least go first.
+    ways = ([*long, *budget], [*short, *budget], short, short[1:], [short[1], short[3]], short[3:])
+    whole = [way for way in ways if sum(map(width_of, way)) - width_of((GAP,)) <= width - LABEL_WIDTH]
+    return _row("", [part for share in (whole or [short[3:]])[0] for part in share], width)
 
 
-def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> list[Part]:
-    """Each share's sign, ink and bytes, with its word."""
-    parts: list[Part] = []
-    for (sign, ink, size), word in zip(shares, words, strict=True):
-        parts += [Part(f"{sign} ", ink), Part(format_bytes(size)), Part(f" {word}  ", "text_dim")]
-    return parts
+def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> list[Line]:
+    """Each share's sign, ink and bytes, with its word and a gap."""
+    return [
+        (Part(f"{sign} ", ink), Part(format_bytes(size)), Part(f" {word}", "text_dim"), GAP)
+        for (sign, ink, size), word in zip(shares, words, strict=True)
+    ]
 
 
 def _foreign(state: BuildState, machine: MachineSample) -> int:
@@ -299,7 +298,7 @@ def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) 
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
         details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
     if state.ramdisk.reserve:
-        details.append((Part(format_bytes(state.ramdisk.reserve), "text"), Part(" kept for it", "text_dim")))
+        details.append((Part(format_bytes(state.ramdisk.reserve), "text"), Part(" reserve for it", "text_dim")))
     shares = [(disk.used / max(1, disk.size), g.full, "disk")]
     return _metered("ramdisk", meter_bar(shares, bar, g), format_of(disk.used, disk.size), details, width)
 
@@ -316,27 +315,32 @@ def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk,
     facts.append((format_bytes(state.disk_written), "text", " written"))
     if machine.disk_write_rate is not None:
         facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", ""))
-    parts: list[Part] = []
-    for figure, ink, words in facts:
-        fact = [Part(figure, ink), Part(words, "text_dim"), GAP]
-        if LABEL_WIDTH + width_of(parts) + width_of(fact[:2]) <= width:
-            parts += fact
-    return _row("disk", parts, width)
+    return _row("disk", _whole(facts, width), width)
 
 
 def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyphs | None) -> Line:
     """The disk that is built on; `for_both`, the RAM disk too, which has no line of its own."""
     if for_both is not None and machine.ramdisk is not None:
         return _disk_with_ramdisk(state, machine, machine.ramdisk, width, for_both)
-    parts: list[Part] = []
+    facts: list[tuple[str, str, str]] = []
     if machine.disk_write_rate is not None:
-        parts += [Part(f"{format_bytes(machine.disk_write_rate)}/s", "disk"), Part(" written", "text_dim"), GAP]
+        facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", " written"))
     if machine.disk_free is not None:
         low = machine.disk_free < DISK_LOW
-        parts += [Part(format_bytes(machine.disk_free), "warn bold" if low else "text"), Part(" free", "text_dim"), GAP]
+        facts.append((format_bytes(machine.disk_free), "warn bold" if low else "text", " free"))
     if state.disk_written:
-        parts += [Part(format_bytes(state.disk_written), "text"), Part(" by the build", "text_dim")]
-    return _row("disk", parts or [Part("unknown", "text_dim")], width)
+        facts.append((format_bytes(state.disk_written), "text", " by the build"))
+    return _row("disk", _whole(facts, width) or [Part("unknown", "text_dim")], width)
+
+
+def _whole(facts: Iterable[tuple[str, str, str]], width: int) -> list[Part]:
+    """Figures with their inks and words: what does not fit whole is left out."""
+    parts: list[Part] = []
+    for figure, ink, words in facts:
+        fact = [Part(figure, ink), Part(words, "text_dim"), GAP]
+        if LABEL_WIDTH + width_of(parts) + width_of(fact[:2]) <= width:
+            parts += fact
+    return parts
 
 
 def _cache_line(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
@@ -376,7 +380,8 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
         details.append((Part(f"{g.frozen} {p.frozen} frozen", "frozen"),))
     value = f"{p.running} running of {level.target}{change}"
     if p.remote or p.hostless:
-        value = f"{remote_text.counts(p)}{change}"
+        room = width - LABEL_WIDTH - bar - 2 - cell_len(change)
+        value = f"{whole_clauses(remote_text.counts(p), room)}{change}"
     if m.state.level.ungoverned:
         shares, value = [], f"{compilers(m.state)}, not governed"
         details = [_mode(m, width, g)]
@@ -387,17 +392,17 @@ def _hosts(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
     """How many slots of other machines are used, and what is wrong with them."""
     if not state.remote.engines:
         return []
-    used, slots = remote_text.used_slots(state)
+    used, slots = sum(state.used_hosts.values()), state.remote.slots
     hosts = [host for engine in state.remote.engines for host in engine.hosts]
     errors, back = sum(h.errors for h in hosts), sum(h.fallbacks for h in hosts)
     details: list[Line] = [(Part(remote_text.count(len(hosts), "host"), "text_dim"),)]
     details += [(Part(remote_text.count(errors, "error"), "warn"),)] if errors else []
     details += [(Part(f"{back} fell back", "warn"),)] if back else []
     room = width - LABEL_WIDTH - bar - VALUE_WIDTH - 4 - sum(width_of(d) + 2 for d in details)
-    if (trouble := remote_text.trouble_text(state)) and room > LEAST_TROUBLE:
-        details.append((Part(elide_end(trouble, room, g.ellipsis), "warn"),))
+    if trouble := whole_clauses(remote_text.trouble_text(state), room):
+        details.append((Part(trouble, "warn"),))
     meter = meter_bar([(used / max(1, slots), g.full, "running")], bar, g)
-    return [aimed(_metered("remote", meter, f"{used} of {slots} slots", details, width), "key:hosts")]
+    return [aimed(_metered("remote", meter, remote_text.use_text(state), details, width), "key:hosts")]
 
 
 def _mode(m: Moment, width: int, g: Glyphs) -> Line:

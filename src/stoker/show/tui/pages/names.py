@@ -10,6 +10,9 @@ from functools import lru_cache
 
 from stoker.model.text import clean
 
+MAX_WORDS = 24
+"""Characters of the words looked for that a heading repeats."""
+
 MAX_NAME = 1000
 """Characters of a name: more than any screen has cells for."""
 
@@ -33,6 +36,11 @@ def plain_name(text: str) -> str:
         if name == shorter:
             break
     return shorter.replace("__/", "") if shorter.startswith("__/") else shorter
+
+
+def found_text(title: str, words: str, found: int, every: int) -> str:
+    """The heading of a list: its title, or while words are looked for how many of its entries have them."""
+    return f"{found} of {every} match '{clean(words, MAX_WORDS)}'" if words else title
 
 
 def matches(words: str, *texts: str) -> bool:

@@ -15,7 +15,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
-from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, width_of, wrap
+from stoker.show.tui.pages.lines import GAP, Line, Part, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -25,6 +25,12 @@ MOST_ZOOM = 8
 
 LEAST_COLUMNS, LEAST_HEIGHT = 10, 12
 """Columns of the charts, and lines of the page, below which there is nothing to see."""
+
+LEAST_POINTS = 2
+"""Measurements from which there is something to draw."""
+
+LEGEND_FROM = 20
+"""Lines of the page from which the signs of the decisions have a line of their own."""
 
 DETAIL_ROWS, DECISION_ROWS = 5, 2
 """Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided on two."""
@@ -80,26 +86,43 @@ def at_decision(state: BuildState, view: TimelineView, by: int) -> TimelineView:
 def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView = TimelineView()) -> list[Line]:
     """Memory, running jobs and CPU over the build's life or a part of it, with the decisions marked."""
     state = m.state
-    lines = [header.title(m, width, g), BLANK] if height >= 18 else [header.title(m, width, g)]
+    lines = [header.title(m, width, g)]
     points, columns = state.timeline.points, width - AXIS_WIDTH
     if columns < LEAST_COLUMNS or height < LEAST_HEIGHT:
         least = f"{AXIS_WIDTH + LEAST_COLUMNS}x{LEAST_HEIGHT + 1}"
         return [*lines, *_said(f"The terminal is too small for the timeline, which needs {least}.", width)]
-    if len(points) < 2:
+    if len(points) < LEAST_POINTS:
         return [*lines, *_said("The timeline needs a few seconds of measurements.", width)]
     start, end = span_of(state, view)
     detail = DETAIL_ROWS if view.at is not None and height >= 12 + DETAIL_ROWS else 0
-    lines += _charts(m, columns, height - len(lines) - detail, g, (start, end))
+    signs = [_signs(width, g)] if height >= LEGEND_FROM else []
+    lines += _charts(m, columns, height - len(lines) - detail - len(signs), g, (start, end))
     offset = start - state.started
     labels = [(i / 4, format_duration(offset + (end - start) * i / 4)) for i in range(5)]
     marked = _decision_marks(decisions_of(state, view.words), start, end, g)
-    lines += [marks("decisions", columns, marked), *time_axis(columns, labels, g)]
+    lines += [*signs, marks("decisions", columns, marked), *time_axis(columns, labels, g)]
     if view.at is None:
         return lines
     column = AXIS_WIDTH + min(columns - 1, int((view.at - start) / (end - start) * columns))
-    first = 3 if height >= 18 else 2
-    lines[first:-1] = [_struck(line, column, g) for line in lines[first:-1]]
+    first = 2
+    lines[first:-1] = [line if line in signs else _struck(line, column, g) for line in lines[first:-1]]
     return [*lines, *_moment_lines(state, view, (end - start) / columns, width, g)[:detail]]
+
+
+def _signs(width: int, g: Glyphs) -> Line:
+    """What the signs in the line of decisions mean; those that do not fit whole are left out."""
+    signs = (
+        (g.governor, "text", "job started or held"),
+        (g.frozen, "frozen", "frozen"),
+        (g.killed, "killed", "stopped for memory"),
+        (g.person, "person", "a person"),
+    )
+    parts: list[Part] = [Part(" " * AXIS_WIDTH)]
+    for sign, ink, words in signs:
+        entry = [Part(sign, ink), Part(f" {words}", "text_dim"), GAP]
+        if width_of(parts) + width_of(entry[:2]) <= width:
+            parts += entry
+    return tuple(parts)
 
 
 def _said(text: str, width: int) -> list[Line]:

@@ -115,20 +115,29 @@ def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width:
 
 
 def help_lines(viewer: Viewer, width: int, here: actions.Scope) -> list[Line]:
-    """All keys from the action table, those of the screen `here` first; those stand out that do something now."""
+    """All keys from the action table, those of the screen `here` first; last in each part those that can do nothing
+    now, below the reason for it."""
     lines: list[Line] = []
     scopes = viewer.scopes
     for scope, title in ({here: scopes[here], **scopes} if here in scopes else scopes).items():
         shown = [a for a in actions.of_scope(scope) if viewer.in_help(a)]
         lines += [(), (Part(title, "accent bold"),)] if lines else [(Part(title, "accent bold"),)]
-        for action in shown:
-            keys = " ".join(actions.key_names(action, viewer.keymap))
-            ink = "text bold" if viewer.offers(action) else "text_dim"
-            lines += labelled(keys, ink, 9, action.help, "text_dim", width)
+        for action in (a for a in shown if viewer.offers(a)):
+            lines += _help_of(action, viewer, "text bold", width)
+        idle = [(viewer.obstacle(a), a) for a in shown if not viewer.offers(a)]
+        for why in dict.fromkeys(why for why, _ in idle):
+            lines += [(Part(piece, "text_dim"),) for piece in wrap(f"not now: {why}", width, MAX_LINES)]
+            for action in (a for other, a in idle if other == why):
+                lines += _help_of(action, viewer, "text_dim", width)
     lines += [(), (Part("mouse", "accent bold"),)]
     for does, what in MOUSE:
         lines += labelled(does, "text bold", 9, what, "text_dim", width)
     return lines
+
+
+def _help_of(action: actions.KeyAction, viewer: Viewer, ink: str, width: int) -> list[Line]:
+    keys = " ".join(actions.key_names(action, viewer.keymap))
+    return labelled(keys, ink, 9, action.help, "text_dim", width)
 
 
 class ScrollingBox(Box[None]):

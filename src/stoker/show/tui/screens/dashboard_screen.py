@@ -15,7 +15,14 @@ from stoker.model.state import Job
 from stoker.model.text import spans
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages import dashboard_page, end_page, failure_page, timeline_page, verification_page
+from stoker.show.tui.pages import (
+    dashboard_page,
+    decision_lines,
+    end_page,
+    failure_page,
+    timeline_page,
+    verification_page,
+)
 from stoker.show.tui.pages.chart import AXIS_WIDTH
 from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved, soloist
 from stoker.show.tui.pages.lines import Line, elide_path, from_spans
@@ -222,6 +229,13 @@ class TimelineScreen(FilteredScreen):
         found = timeline_page.decisions_of(self.moment.state, self.words)
         self.share = (len(found), len(self.moment.state.decisions))
         return timeline_page.timeline(self.moment, width, height, self.glyphs, self.view)
+
+    def idle(self, action: actions.KeyAction) -> str:
+        """Nothing moves where nothing is drawn. A filter may be for jobs of earlier moments, which are not counted."""
+        if action.scope == "timeline" and len(self.moment.state.timeline.points) < timeline_page.LEAST_POINTS:
+            return "too little was measured to draw"
+        nothing = action.method == "next_decision" and not decision_lines.entries(self.moment.state)
+        return "nothing was decided yet" if nothing else ""
 
     def action_next_decision(self, by: int) -> None:
         """The cursor to the next decision that has the words, or the one before."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.lines import Line, Part, section
+from stoker.show.tui.pages.names import found_text
 from stoker.show.tui.screens.page_screen import FilteredScreen
 
 
@@ -33,10 +34,16 @@ class DecisionsScreen(FilteredScreen):
         room = max(1, height - 2)
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
-        shown = lines[max(0, end - room) : end] or [
-            (Part("none with these words" if self.words else "none yet", "text_dim"),)
-        ]
-        return [header.title(self.moment, width, g), section("decisions and notices", width, g), *shown]
+        shown = lines[max(0, end - room) : end] or [(Part(self._nothing, "text_dim"),)]
+        title = found_text("decisions and notices", self.words, *self.share)
+        return [header.title(self.moment, width, g), section(title, width, g), *shown]
+
+    @property
+    def _nothing(self) -> str:
+        """What is said where there is no entry."""
+        if self.words:
+            return "None has these words."
+        return "Nothing was decided or noticed" + ("." if self.moment.state.over else " yet.")
 
     def action_move(self, by: int) -> None:
         """So many lines towards the newest."""

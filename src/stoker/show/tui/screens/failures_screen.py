@@ -17,7 +17,7 @@ from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
 from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_path, fit, section, text_of, wrap
 from stoker.show.tui.pages.moment import time_of_day
-from stoker.show.tui.pages.names import plain_name
+from stoker.show.tui.pages.names import found_text, plain_name
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -54,30 +54,39 @@ class FailuresScreen(ListScreen):
         super().__init__()
         self._down = 0
         """Lines of the details that have been scrolled past."""
+        self._scrolls = False
+        """Whether there are more of them than fit."""
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """A list on top, the chosen cause or failure below."""
         head = header.title(self.moment, width, self.glyphs)
         items = self._items()
         if not items and self.words:
-            return [head, BLANK, (Part("none with these words", "text_dim"),)]
+            return [head, self._found(width), (Part("None has these words.", "text_dim"),)]
         if not items:
             return [head, BLANK, *self._nothing(width)]
         self.keep_chosen(len(items))
-        lines = [head, *self._list(width, max(2, height // 3))]
+        found = [self._found(width)] if self.words else []
+        lines = [head, *found, *self._list(width, max(2, height // 3))]
         return [*lines, *self._window(items[self.chosen], width, height - len(lines))]
+
+    def _found(self, width: int) -> Line:
+        """How many entries have the words that are looked for."""
+        return section(found_text("", self.words, *self.share), width, self.glyphs)
 
     def _window(self, picked: Item, width: int, rows: int) -> list[Line]:
         """All about the chosen one that fits into `rows`; or all there is from the line on that was scrolled to.
 
         Whether there is more stands in the last line: what is cut would pass for all there is.
         """
+        self._scrolls = False
         every = self._about(picked, width, EVERY_LINE)
         while every and not text_of(every[-1]).strip():
             every.pop()
         if len(every) <= rows or rows < LEAST_SCROLLED:
             self._down = 0
             return every if len(every) <= rows else self._about(picked, width, rows)
+        self._scrolls = True
         room = rows - 1
         self._down = max(0, min(self._down, len(every) - room))
         shown = every[self._down :][:room] if self._down else self._about(picked, width, room)
@@ -93,14 +102,24 @@ class FailuresScreen(ListScreen):
     def _about(self, picked: Item, width: int, rows: int) -> list[Line]:
         state, g = self.moment.state, self.glyphs
         if isinstance(picked, Failure):
-            return [BLANK, *failure_details(picked, width, rows - 1, g)]
+            known = state.diagnosis is not None and state.diagnosis.causes  # then the cause has the keys beside it
+            do = [] if known else failure_page.key_lines(Diagnosis(), self._keys(), width)
+            top = [BLANK, *do, BLANK] if do else [BLANK]
+            return [*top, *failure_details(picked, width, rows - len(top), g)]
         if isinstance(picked, KilledJob):
             return [BLANK, *killed_details(picked, state, width, rows - 1, g)]
         return failure_page.details(state.diagnosis or Diagnosis(), picked, self._keys(), width, rows, g)
 
-    def relevant(self, action: actions.KeyAction) -> bool:
-        """Where nothing can be chosen, what acts on the chosen one is worth no place."""
-        return super().relevant(action) and (action.scope != "failures" or bool(self.words or self._items()))
+    def idle(self, action: actions.KeyAction) -> str:
+        """Where nothing can be chosen nothing can be done to it; nor can what is seen whole be scrolled."""
+        items = self._items()
+        if not items and not self.words and action.scope == "failures":
+            return "nothing has failed" if not self.moment.state.over else "there is nothing to choose from"
+        if action.method == "scroll_details" and not self._scrolls:
+            return "all that is known of this is shown"
+        if action.id == "failure.show" and (not items or self._place_of(self._picked(items)) is None):
+            return "the output does not show it"
+        return super().idle(action)
 
     def action_move(self, by: int) -> None:
         """Choose another row, whose details begin at their top."""
@@ -125,15 +144,20 @@ class FailuresScreen(ListScreen):
 
     def _nothing(self, width: int) -> list[Line]:
         """What is said where there is nothing to choose from."""
+        if self.moment.state.outcome == "stopped":  # what it had started was ended with it, and has not failed
+            do = failure_page.resume_line(self._keys()[1], width)
+            return [(Part("No failure is known: the build was stopped.", "text_dim"),), *([BLANK, *do] if do else [])]
         if self.moment.state.outcome != "failed":
             return self._unheard(width) or [(Part("Nothing has failed.", "text_dim"),)]
-        text = "No known cause was found in the output. Look at its end (o), or at its first error (o, then e)."
+        output, error = self.moment.key("output"), self.moment.key("log.next-error")
+        text = f"No known cause was found in the output. Look at its end ({output}), "
+        text += f"or at its first error ({output}, then {error})."
         if self.moment.state.diagnosis is None:
             name = clean(self.moment.state.id)
-            text = f"No engine ran at its end to find the cause. See its output (o), or: stoker diagnose {name}"
+            text = f"No engine ran at its end to find the cause. See its output ({output}), or: stoker diagnose {name}"
         lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
-        go_on = self._keys()[1]
-        return lines + ([BLANK, (Part(f"{go_on}  ", "accent bold"), Part("resume as it was"))] if go_on else [])
+        do = failure_page.key_lines(Diagnosis(), self._keys(), width)
+        return [*lines, BLANK, *do] if do else lines
 
     def _unheard(self, width: int) -> list[Line]:
         """Jobs that have failed although the output does not say so yet."""
@@ -190,10 +214,12 @@ class FailuresScreen(ListScreen):
         items = self._items()
         if not items:
             return
-        picked = items[min(self.chosen, len(items) - 1)]
-        offset = self._place_of(picked)
+        offset = self._place_of(self._picked(items))
         if offset is not None:
             self.viewer.show_output(offset)
+
+    def _picked(self, items: Sequence[Item]) -> Item:
+        return items[max(0, min(self.chosen, len(items) - 1))]
 
     def open(self) -> None:
         """Show its place in the output."""

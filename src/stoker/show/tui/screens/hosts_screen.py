@@ -26,7 +26,9 @@ class HostsScreen(FilteredScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The hosts from the first one that is shown."""
         state, g = self.moment.state, self.glyphs
-        self._first = max(0, min(self._first, len(hosts_page.hosts(state, self.words)) - 1))
+        found = hosts_page.hosts(state, self.words)
+        self.share = (len(found), len(hosts_page.hosts(state)))
+        self._first = max(0, min(self._first, len(found) - 1))
         page = hosts_page.page(state, width, height - 1, self._first, self.words, g)
         return [header.title(self.moment, width, g), *page]
 

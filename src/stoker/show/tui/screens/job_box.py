@@ -71,7 +71,7 @@ class JobBox(JobKeys, ScrollingBox):
         if job is None:
             return last_details(self._job, m.state, width)
         self._job = job
-        lines = [*details(job, m.state, m.now, width, self.viewer.glyphs), BLANK]
+        lines = [*details(job, m.state, m.now, width, self.viewer.glyphs, self._tree), BLANK]
         if self._tree is not None:
             return [*lines, *process_lines(self._tree, self._earlier, width, self.viewer.glyphs)]
         return [*lines, (Part(f"processes: {clean(self._no_tree, 200)}", "text_dim"),)] if self._no_tree else lines

@@ -19,6 +19,7 @@ from stoker.diagnose.killed_lines import killed_output
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
+from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
@@ -89,9 +90,37 @@ class OutputScreen(PageScreen):
         self._lines_shown = _fitting(pieces[::-1] if self.follow else pieces, rows)
         every = [piece for of_line in pieces for piece in of_line]
         lines = every[-rows:] if self.follow else every[:rows]
+        if not lines:
+            lines = [(Part(self._nothing(log.size()), "text_dim"),)]
         lines += [()] * (rows - len(lines))
         end = shown[-1 if self.follow else self._lines_shown - 1].next if shown else 0
         return [*lines, self._status(width, end, log.size())]
+
+    def _nothing(self, size: int) -> str:
+        """What is said in place of lines."""
+        over = self.moment.state.over
+        if not size:
+            return "The build has written nothing." if over else "The build has written nothing yet."
+        if self.note:
+            return ""
+        back = self.moment.key("log.errors")
+        return f"No line looks like an error{'' if over else ' so far'}; {back} shows all lines again."
+
+    def idle(self, action: actions.KeyAction) -> str:
+        """Nothing was searched for, or nothing is written."""
+        if action.method in ("log_next", "log_previous") and self._pattern is None:
+            return f"search for something first, with {self.moment.key('log.search')}"
+        if action.id in ("log.search", "log.next-error") and not self._log.size():
+            return "nothing is written yet"
+        return ""
+
+    def relevant(self, action: actions.KeyAction) -> bool:
+        """What is followed already need not be."""
+        return super().relevant(action) and not (action.id == "log.last" and self.follow)
+
+    def label(self, action: actions.KeyAction) -> str:
+        """The key of the errors is that of all lines, too."""
+        return "all" if action.id == "log.errors" and self.only_errors else super().label(action)
 
     def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
         """The rows that a line takes: one window on it, or as many as it needs on a screen of `rows`."""

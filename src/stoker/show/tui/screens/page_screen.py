@@ -143,18 +143,28 @@ class PageScreen(Screen[None]):
 
     def on_key(self, event: Key) -> None:
         """Where a key can do nothing now, say why; not of a letter that is typed."""
-        reason = self.viewer.why_not(event.key, self.SCOPE) if self.focused is None else ""
+        reason = (self._why_idle(event.key) or self.viewer.why_not(event.key, self.SCOPE)) if not self.focused else ""
         if reason:
             self.viewer.inform(reason)
+
+    def idle(self, _action: actions.KeyAction) -> str:
+        """Why an action of this screen can do nothing now, for what the screen shows; empty if it can."""
+        return ""
+
+    def _why_idle(self, key: str) -> str:
+        """The same for a key, with its name."""
+        own = (a for a in actions.of_scope(self.SCOPE) if key in self.viewer.keymap.get(a.id, a.keys).split(","))
+        whys = ((a, self.idle(a)) for a in own)
+        return next((f"{actions.key_and_name(a, self.viewer.keymap)}: {why}" for a, why in whys if why), "")
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Refuse keys that can do nothing here and now."""
         own = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
-        return own is None or self.viewer.offers(own)
+        return own is None or (self.viewer.offers(own) and not self.idle(own))
 
     def relevant(self, action: actions.KeyAction) -> bool:
         """True if the action is worth a place in this screen's footer."""
-        return self.viewer.relevant(action)
+        return self.viewer.relevant(action) and not self.idle(action)
 
     def label(self, action: actions.KeyAction) -> str:
         """What this screen's footer calls the action."""
@@ -188,6 +198,11 @@ class FilteredScreen(PageScreen):
         found = f"/{elide_end(clean(self.words), width // 4, self.glyphs.ellipsis)}: {self.share[0]} of {self.share[1]}"
         parts = [Part(found, "accent bold"), GAP, Part("esc", "accent"), Part(" show all", "text_dim"), GAP]
         return fit((*parts, *super().footer(max(0, width - width_of(parts)))), width)
+
+    def idle(self, action: actions.KeyAction) -> str:
+        """There is nothing to look for in a list without entries."""
+        empty = action.method == "filter" and not any(self.share) and not self.words
+        return "there is nothing to filter here" if empty else ""
 
     def action_filter(self) -> None:
         """Take words."""

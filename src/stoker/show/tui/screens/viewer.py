@@ -43,6 +43,9 @@ class Viewer(Protocol):
     def why_not(self, key: str, scope: Scope) -> str:
         """Say why a key does nothing on a screen; nothing if no action has it."""
 
+    def obstacle(self, action: KeyAction) -> str:
+        """Say why the action can do nothing now."""
+
     def relevant(self, action: KeyAction) -> bool:
         """Say whether the action is worth a place in the footer."""
 

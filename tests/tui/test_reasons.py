@@ -1,0 +1,140 @@
+"""What rows, banners and boxes say of waiting, pausing and processes, in words that a newcomer can follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stoker.model import events as ev
+from stoker.model.job_tree import ProcessRow, ProcessTree
+from stoker.model.state import BuildState, Estimate
+from stoker.model.update import Update
+from stoker.show.governing_text import GoverningReporter
+from stoker.show.killed_text import mark_text
+from stoker.show.left_text import LEARNING, left_text
+from stoker.show.tui.pages import dashboard_page, meters, timeline_page
+from stoker.show.tui.pages.job_details import details
+from stoker.show.tui.pages.job_list import JobView
+from stoker.show.tui.pages.job_table import table
+from stoker.show.tui.pages.lines import text_of
+from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.terminal.glyphs import UNICODE
+
+from . import builds
+
+GUESS = "its size is a guess: ~434 MiB; obj/kernel_00.o goes first, and shows what such a job needs"
+
+
+def at(state: BuildState, *, read_only: bool = False) -> Moment:
+    return Moment(Update(state, "live"), builds.START + builds.NOW, read_only)
+
+
+def rows(state: BuildState, width: int) -> list[str]:
+    return [text_of(line) for line in table(at(state), width, 9, JobView(), UNICODE)]
+
+
+def waiting(cause: ev.WaitCause, why: str) -> BuildState:
+    return builds.governed(2, 2).add(builds.NOW, ev.JobsWaiting((3, 4), cause, why)).state
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [(80, "guess; after kernel_00.o"), (120, "guess; after obj/kernel_00.o"), (40, "")],
+)
+def test_a_guessed_size_is_called_a_guess_with_who_goes_first(width: int, words: str) -> None:
+    row = rows(waiting("unknown", GUESS), width)[-1]
+    assert words in row
+    assert words or "…" not in row.split()[-1]
+
+
+@pytest.mark.parametrize("width", range(40, 201, 8))
+def test_no_reason_ends_in_the_middle_of_a_word(width: int) -> None:
+    known = set(GUESS.replace("obj/", "").replace(",", "").replace(";", "").split())
+    for row in rows(waiting("unknown", GUESS), width)[1:]:
+        for word in row.split():
+            assert not word.endswith("…") or word[:-1].rstrip(",;") in known
+
+
+@pytest.mark.parametrize(
+    ("paused", "words"),
+    [
+        ("soft", "paused: nothing new starts; 11 running jobs go on to the end; p unpauses"),
+        ("hard", "frozen: 12 jobs keep 33.1 GiB and stand still; P lets them go on"),
+    ],
+)
+def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused, words: str) -> None:
+    state = builds.governed(level=ev.LevelSet("auto", 16, paused)).state
+
+    def shown(width: int, *, read_only: bool = False) -> str:
+        m = at(state, read_only=read_only)
+        return "\n".join(map(text_of, dashboard_page.banner(m, width, 24, UNICODE, JobView())))
+
+    assert words in shown(80)
+    assert words.rpartition(";")[0] in shown(80, read_only=True)
+    assert "P lets" not in shown(80, read_only=True)
+    assert words.startswith(shown(40).removeprefix("! ").rstrip())
+
+
+def test_nothing_that_runs_cannot_be_frozen() -> None:
+    state = builds.governed(0, 3, level=ev.LevelSet("auto", 16, "hard")).state
+    state = replace(state, jobs={jid: job for jid, job in state.jobs.items() if job.state == "on_deck"})
+    page = dashboard_page.banner(at(state), 80, 24, UNICODE, JobView())
+    assert text_of(page[0]).startswith("! frozen: nothing runs and nothing starts; P lets it go on")
+
+
+def test_a_killed_job_is_not_said_to_have_failed_and_not_failed_in_one_line() -> None:
+    state = builds.stopped_some().state
+    marks = {mark_text(state, death.output) for death in state.killed}
+    assert marks == {
+        "stopped to free memory; the build tool calls that a failure",
+        "killed by ann; the build tool calls that a failure",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows_of_tree", "words"),
+    [
+        ([(0, "sh"), (1, "g++"), (2, "cc1plus")], "12 (cc1plus), below its shell 10"),
+        ([(0, "sh"), (1, "g++")], "11 (g++), below its shell 10"),
+        ([(0, "g++"), (1, "cc1plus")], "11 (cc1plus)"),
+        ([(0, "sh")], "10 (sh)"),
+        ([], "10, the job's first process"),
+    ],
+)
+def test_the_pid_is_that_of_the_compiler(rows_of_tree: list[tuple[int, str]], words: str) -> None:
+    job = replace(builds.governed(1, 0).state.jobs[1], pid=10, phase="cc1plus")
+    tree = ProcessTree(0.0, tuple(ProcessRow(10 + n, depth, name) for n, (depth, name) in enumerate(rows_of_tree)))
+    lines = [text_of(line) for line in details(job, builds.governed().state, builds.START, 70, UNICODE, tree)]
+    assert next(line for line in lines if line.startswith("pid")).split(maxsplit=1)[1] == words
+
+
+def test_the_first_seconds_claim_no_time_left() -> None:
+    def left(low: float, high: float) -> str:
+        return left_text(replace(builds.governed().state, estimate=Estimate(7, low, high, builds.NOW)), builds.NOW)
+
+    assert left(2.1, 25.1) == LEARNING
+    assert left(5.0, 25.1) != LEARNING
+    assert left(60, 900) != LEARNING
+
+
+def test_the_signs_of_the_timeline_are_explained_where_there_is_room() -> None:
+    def page(height: int) -> str:
+        return "\n".join(map(text_of, timeline_page.timeline(at(builds.governed().state), 80, height, UNICODE)))
+
+    signs = "· job started or held  ‖ frozen  † stopped for memory  ▸ a person"
+    assert signs in page(23)
+    assert signs not in page(15)
+
+
+@pytest.mark.parametrize("width", range(40, 201, 10))
+def test_the_sizes_of_the_memory_stand_whole(width: int) -> None:
+    legend = text_of(meters.meters(at(builds.governed().state), width, UNICODE, 6)[1]).rstrip()
+    assert legend.endswith((" free", "budget"))
+
+
+def test_stoker_itself_goes_by_one_name() -> None:
+    state = builds.governed().state
+    said = [line for _, line in GoverningReporter().decisions(state, builds.NOW)]
+    assert not any("governor" in line for line in said)
+    assert any(line.startswith("freeze ") for line in said)
