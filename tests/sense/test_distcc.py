@@ -19,7 +19,7 @@ from stoker.sense.remote.exchange import in_exchange
 
 Until = Callable[[Callable[[], object]], None]
 
-CPP, DONE = 3, 7
+CPP, SEND, DONE = 3, 4, 7
 RECORDED = (
     "2801000000000000" + "0048494400000000" + "8161000000000000" + b"f3.cpp".hex() + "00" * 122 + b"127.0.0.1".hex()
     + "00" * 119 + "01000000" + "05000000" + "00" * 8
@@ -99,6 +99,7 @@ def test_a_client_waits_for_a_host_while_that_compiles(client: Client) -> None:
     reader = DistccReader()
     cases: list[tuple[bytes, dict[Key, str]]] = [
         (state(client.key[0], CPP, b"localhost"), {}),
+        (state(client.key[0], SEND), {}),  # the preprocessor that it waits for next works here
         (state(client.key[0]), {client.key: "far"}),
         (state(client.key[0], DONE), {}),
         (b"", {}),

@@ -32,9 +32,9 @@ STATE = struct.Struct("<QI4xQ128s128sii8x")
 phase, and a pointer that means nothing to others."""
 
 MAGIC = 0x44494800
-SEND, COMPILE, RECEIVE = 4, 5, 6
-"""Phases in which a client waits for its host: send, compile, receive. Before them it asks for a host, connects and
-preprocesses; enum dcc_phase of state.h."""
+COMPILE, RECEIVE = 5, 6
+"""Phases in which a client waits for its host; enum dcc_phase of state.h. It says before them that it sends (4), but
+that is the header of its request: the preprocessor that it has begun before still works here (compile.c, remote.c)."""
 
 HERE = ("localhost", "")
 """What the host is called where a client compiles by itself."""
@@ -134,7 +134,7 @@ class DistccReader:
         A client that has lost its host writes nothing until it has another one, or compiles here: once a host has
         failed, it is believed only of clients that are in exchange with it.
         """
-        waiting = {key: s.host for key, s in states.items() if SEND <= s.phase <= RECEIVE and s.host not in HERE}
+        waiting = {key: s.host for key, s in states.items() if s.phase in (COMPILE, RECEIVE) and s.host not in HERE}
         failed = {*self._failed_at, *self._left_alone}.intersection(waiting.values())
         lost = {key for key, host in waiting.items() if host in failed and not in_exchange(key[0], self._proc)}
         return {key: NO_HOST if key in lost else host for key, host in waiting.items()}
