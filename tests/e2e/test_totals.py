@@ -114,7 +114,7 @@ def test_cmakes_percentage_does_not_count_what_waits_or_runs(stoker: Stoker, tmp
     for n in range(units):
         (tmp_path / f"u{n}.c").write_text(f"int u{n};\n")
     slow = tmp_path / "slow"
-    work = "n=0; while [ $n -lt 500000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
+    work = "n=0; while [ $n -lt 2000000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
     slow.write_text(f'#!/bin/sh\n{work}\nexec "$@"\n')
     slow.chmod(0o755)
     sources = " ".join(f"u{n}.c" for n in range(units))

@@ -20,7 +20,7 @@ import pytest
 from stoker.act.tree import descendants
 from stoker.contract.process import start_ticks
 
-PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "45"))
+PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "90"))
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
 
 PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")
