@@ -44,10 +44,10 @@ def patiently(condition: Callable[[], Any], what: str) -> Any:
 
 
 def estimate_after(stoker: Stoker, build: str, kind: str) -> dict[str, Any]:
-    """The first estimate that is journalled behind what is there now, or behind the last event of a kind."""
+    """The newest estimate that is journalled behind what is there now, or behind the last event of a kind."""
     seen = max(e["seq"] for e in stoker.events(build) if not kind or e["type"] == kind)
     found = lambda: [e for e in stoker.events(build) if e["type"] == "estimated" and e["seq"] > seen]  # noqa: E731
-    return dict(until(found, "an estimate")[0])
+    return dict(until(found, "an estimate")[-1])
 
 
 def expected(stoker: Stoker, build: str) -> list[int]:
@@ -68,8 +68,14 @@ def test_the_time_left_and_the_memory_stay_what_they_were(stoker: Stoker, tmp_pa
     engine = stoker.engine_pid(build)
     os.kill(engine, signal.SIGKILL)
     until(lambda: stoker.engine_pid(build) != engine, "the next engine")
-    after = estimate_after(stoker, build, "engine_started")
-    assert [after[f] for f in FIGURES] == pytest.approx([before[f] for f in FIGURES], rel=0.1, abs=0.2)
+    same = pytest.approx([before[f] for f in FIGURES], rel=0.1, abs=0.2)
+
+    def taken_over() -> bool:
+        """On a busy machine the first look may miss a job; while the build is paused, what is lost never comes back."""
+        after = estimate_after(stoker, build, "engine_started")
+        return [after[f] for f in FIGURES] == same
+
+    until(taken_over, f"what it was: {before}")
     assert expected(stoker, build) == pytest.approx(memory, rel=0.1)
     assert stoker.run("unpause", build).returncode == 0
     patiently(lambda: stoker.events(build)[-1]["type"] == "build_ended", "the end")
