@@ -181,10 +181,12 @@ def test_make_with_sub_makes_is_watched_too(stoker: Stoker, project: Path) -> No
 
 
 def test_two_ninjas_at_once_are_both_counted(stoker: Stoker, tmp_path: Path) -> None:
-    inner = write_ninja(tmp_path / "inner", [(f"i{n}", f"sleep 2; touch i{n}") for n in range(4)])
-    outer = write_ninja(tmp_path / "outer", [("ext", f"{PYPI_NINJA} -C {inner} -j2"), ("own", "sleep 1; touch own")])
+    wait = f"until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    inner = write_ninja(tmp_path / "inner", [(f"i{n}", f"{wait}; touch i{n}") for n in range(4)])
+    outer = write_ninja(tmp_path / "outer", [("ext", f"{PYPI_NINJA} -C {inner} -j2"), ("own", f"{wait}; touch own")])
     build = stoker.detach("ninja", "-C", str(outer), "-j2")
     until(lambda: len([s for s in stoker.status(build)["schedulers"] if s["running"]]) == 2, "two ninjas")
+    (tmp_path / "go").touch()
     status = stoker.ended(build)
     assert status["state"] == "done"
     assert status["progress"]["finished"] == 6

@@ -23,6 +23,13 @@ MAX_DEPTH = 8
 
 MAX_NODES = 4000
 
+TOO_MUCH = "nested too deeply, or too many values, for settings"
+"""What a person reads of a file that passes `MAX_DEPTH`, `MAX_NODES`, or the bound of the parser itself."""
+
+_LIBYAMLS_DEPTH = "maximum nesting depth"
+"""Words in the error of the libyaml that PyYAML brings since 6.0.4: its scanner, which reads ahead of the
+parser, has a bound of its own and meets it before we can count to ours."""
+
 _LOADER: type[yaml.CSafeLoader | yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The quick one where PyYAML was built with libyaml: not on every machine."""
 
@@ -218,6 +225,8 @@ def _compose(path: Path, text: str) -> yaml.Node | None:
         node: yaml.Node | None = yaml.compose(text, _LOADER)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
+        if _LIBYAMLS_DEPTH in (err.problem or ""):
+            raise ConfigError(path, mark.line + 1 if mark else 0, TOO_MUCH) from err
         message = " ".join(part for part in (err.context, err.problem) if part)
         raise ConfigError(path, mark.line + 1 if mark else 0, f"not valid YAML: {message}") from err
     except yaml.reader.ReaderError as err:
@@ -239,7 +248,7 @@ def _check_bounds(path: Path, text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH or nodes > MAX_NODES:
-            raise ConfigError(path, line, "nested too deeply, or too many values, for settings")
+            raise ConfigError(path, line, TOO_MUCH)
 
 
 def _section(path: Path, node: yaml.MappingNode, errors: list[ConfigError]) -> Section:
