@@ -241,6 +241,26 @@ async def test_jobs_that_stoker_dropped_are_no_errors() -> None:
         assert top[ABOVE].startswith("FAILED: [code=137] killed.o"), top
 
 
+async def test_an_error_of_cmakes_is_listed_with_its_whole_message() -> None:
+    message = (
+        b"CMake Error at CMakeLists.txt:7 (message):\n"
+        b"  The frobnicator needs libfrob 3,\n\n  but error: 2 was found.\n\n\n"
+        b"-- Configuring incomplete, errors occurred!\n"
+    )
+    log = b"-- The C compiler\n" * 300 + message + b"x.cpp:1:2: error: here\n" * 40 + message
+    async with shown(FakeSource(builds.running(3).state, log=log), "o", "E", "home") as (app, pilot):
+        await searched(pilot)
+        listed = text_of(app)
+        assert "libfrob 3,\n" in listed
+        assert listed.count("but error: 2 was found.") == 1
+        assert "-- " not in listed
+        await pilot.press("end")
+        await pilot.press("E", "E")
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
+        await searched(pilot)
+        assert text_of(app).splitlines()[-3].rstrip().endswith("but error: 2 was found.")
+
+
 async def test_a_ten_megabyte_line_is_just_a_long_line() -> None:
     log = b"before\n" + b"y" * 10_000_000 + b"\nafter\n"
     async with shown(FakeSource(builds.running(3).state, log=log), "o") as (app, pilot):

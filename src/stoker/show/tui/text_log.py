@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from stoker.show.update_source import OutputLog
 
@@ -23,6 +24,9 @@ LONGEST = 32 * 2**20
 
 SCAN = 256 * 1024
 """Bytes searched at once: about 10 ms, after which keys are answered."""
+
+MESSAGE = 24
+"""Lines searched below an error of CMake's for its message; a message of FindPackage has up to 20."""
 
 _COLOUR = rb"(?:\x1b\[[0-9;:]*[mK])*"
 """Colour escapes that compilers put between the letters we look for."""
@@ -88,6 +92,19 @@ class TextLog:
             lines.append(line)
             start = line.next
         return lines
+
+    def with_message(self, start: int) -> list[LogLine]:
+        """The line at `start`; of an error of CMake's, also the indented message below it that says what is wrong."""
+        first = self.line_at(start)
+        if b"CMake Error" not in first.raw:
+            return [first]
+        below = list(takewhile(lambda line: not line.raw.strip() or line.raw[:1] in b" \t", self._below(first)))
+        while below and not below[-1].raw.strip():
+            below.pop()
+        return [first, *below]
+
+    def _below(self, line: LogLine) -> list[LogLine]:
+        return self.lines(line.next, MESSAGE)
 
     def start_of(self, offset: int) -> int:
         """The start of the line that holds the byte at `offset`."""

@@ -77,7 +77,7 @@ class OutputScreen(PageScreen):
         log = self._log
         rows = max(1, height - 1)
         if self.only_errors:
-            shown = [log.line_at(at) for at in self._visible_errors(rows)]
+            shown = [line for error in self._visible_errors(rows) for line in error]
         else:
             if self.follow:
                 self.top = log.tail(rows)
@@ -129,12 +129,29 @@ class OutputScreen(PageScreen):
         count = min(rows, max(1, -(-width_of(line) // width)))
         return [crop(line, at * width, width) for at in range(count)]
 
-    def _visible_errors(self, rows: int) -> list[int]:
+    def _visible_errors(self, rows: int) -> list[list[LogLine]]:
+        """The errors from the top on, each with its message; the last ones fill the page."""
         errors = self._counted_errors()
-        at = next((i for i, offset in enumerate(errors) if offset >= self.top), len(errors))
-        if self.follow:
-            at = len(errors)
-        return errors[max(0, min(at, len(errors) - rows)) :][:rows]
+        at = len(errors) if self.follow else bisect_left(errors, self.top)
+        shown, room = self._messages(errors[at:], rows), rows
+        room -= sum(map(len, shown))
+        while at > 0 and (error := self._log.with_message(errors[at - 1])) and len(error) <= room:
+            shown.insert(0, error)
+            room -= len(error)
+            at -= 1
+        return shown
+
+    def _messages(self, errors: Sequence[int], rows: int) -> list[list[LogLine]]:
+        """As many errors, each with its message, as begin within `rows`; a line of a message is no error of its own."""
+        found: list[list[LogLine]] = []
+        count, end = 0, 0
+        for start in errors:
+            if count >= rows:
+                break
+            if start >= end:
+                found.append(self._log.with_message(start))
+                count, end = count + len(found[-1]), found[-1][-1].next
+        return found
 
     def _counted_errors(self) -> list[int]:
         """The error lines without those of dropped jobs, as far as it is known by now which those are."""
@@ -240,7 +257,7 @@ class OutputScreen(PageScreen):
     def _step_errors(self, by: int) -> None:
         shown, errors = self._visible_errors(self._rows()), self._counted_errors()
         if shown:
-            at = max(0, min(len(errors) - 1, errors.index(shown[0]) + by))
+            at = max(0, min(len(errors) - 1, errors.index(shown[0][0].start) + by))
             self.top, self.follow = errors[at], False
 
     def action_move_page(self, by: int) -> None:

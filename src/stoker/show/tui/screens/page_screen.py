@@ -25,10 +25,6 @@ from stoker.show.tui.screens.page_widget import Page
 from stoker.show.tui.screens.viewer import Viewer, viewer_of
 from stoker.show.tui.terminal.glyphs import Glyphs
 
-ALWAYS = ("stop", "detach", "help")
-"""What the footer names, in this order at its end, however many other keys there are."""
-
-
 T = TypeVar("T")
 
 LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter", "build.filter", "build.sort"})
@@ -39,6 +35,8 @@ class PageScreen(Screen[None]):
     """A screen that is one page of lines and a footer."""
 
     SCOPE: ClassVar[actions.Scope] = "app"
+    ALWAYS: ClassVar[tuple[str, ...]] = ("stop", "detach", "help")
+    """What the footer names, in this order at its end, however many other keys there are."""
     AUTO_FOCUS = ""
     ALLOW_SELECT = False
     """Text is selected by the terminal, with Shift."""
@@ -93,8 +91,8 @@ class PageScreen(Screen[None]):
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
         shown = sorted((a for a in shown if a.id != self.SCOPE), key=lambda a: a.id in LAST_IN_FOOTER)
-        last = [self._key(actions.BY_ID[name]) for name in ALWAYS if actions.BY_ID[name] in shown]
-        rest = [(a, self._key(a)) for a in shown if a.id not in ALWAYS]
+        last = [self._key(actions.BY_ID[name]) for name in self.ALWAYS if actions.BY_ID[name] in shown]
+        rest = [(a, self._key(a)) for a in shown if a.id not in self.ALWAYS]
         parts: list[Part] = []
         room = width - sum(width_of(p) + 2 for p in last)
         left_out = False
