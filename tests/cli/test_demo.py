@@ -26,12 +26,12 @@ def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(st
 
 @pytest.mark.long
 def test_a_demo_says_how_its_jobs_fought_and_teaches_other_builds_nothing(stoker: Stoker, tmp_path: Path) -> None:
-    ran = stoker.run("demo", "--plain", "--seconds", "8", "--memory", "200M", TMPDIR=str(tmp_path))
+    ran = stoker.run("demo", "--plain", "--seconds", "24", "--memory", "480M", TMPDIR=str(tmp_path))
     last = ran.stderr.decode().splitlines()[-1]
     found = re.fullmatch(
-        r"stoker: (\d+) held, \d+ frozen, \d+ killed; ninja -j\d+ would have wanted (\d+\.?\d*) of 200 MiB", last
+        r"stoker: (\d+) held, \d+ frozen, \d+ killed; ninja -j\d+ would have wanted (\d+\.?\d*) of 480 MiB", last
     )
     assert found is not None, last
     assert int(found[1]) > 0
-    assert float(found[2]) > 200
+    assert float(found[2]) > 480
     assert json.loads(stoker.run("history", "--json").stdout)["jobs"] == 0
