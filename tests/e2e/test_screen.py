@@ -415,7 +415,7 @@ def test_a_theme_changes_as_it_is_saved_and_keys_are_the_persons_own(
     theme.write_text('extends: dark\ncolors:\n  accent: "#040506"\n')
     until(lambda: b"38;2;4;5;6" in terminal.raw, "the new colour")
     theme.write_text("extends: dark\ncolors:\n  acent: x\n")
-    terminal.wait_for("mine.yaml:3:")
+    until(lambda: b"mine.yaml:3:" in terminal.raw, "what is wrong with it")
     terminal.send("x")
     assert terminal.wait() == 75
 
