@@ -1,1 +1,1 @@
-"""The control loop: sense, decide, act, record, serve. Knows no screen."""
+"""The control loop: sense, decide, act, record, serve. Does not know any screen."""

@@ -1,4 +1,4 @@
-"""`python -m stoker.engine FOLDER`: how the supervisor starts an engine."""
+"""`python -m stoker.engine FOLDER`: the command by which the supervisor starts an engine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from stoker.engine.loop.engine import Engine
 def main() -> None:
     """Run one engine until its build has ended."""
     os.umask(0o077)
-    faulthandler.register(signal.SIGQUIT)  # `kill -QUIT PID` writes into engine.log where each thread is
+    faulthandler.register(signal.SIGQUIT)  # `kill -QUIT PID` writes a stack trace of every thread to engine.log
     try:
         asyncio.run(Engine(BuildPaths(Path(sys.argv[1]))).run())
-    except ContractError as err:  # of a damaged file, as the next engine will say again
+    except ContractError as err:  # about a damaged file; the next engine reports it again
         sys.exit(str(err))
 
 

@@ -1,4 +1,4 @@
-"""The steps of a build: what its specification says of each, and which of them the journal does not record yet.
+"""The steps of a build: what its specification says about each, and which of them the journal does not have yet.
 
 Unaware of how a step is run and of what its jobs do.
 """
@@ -36,7 +36,7 @@ class Roots:
 
 
 class StepChange(NamedTuple):
-    """An attempt that the journal does not know, and the one before it."""
+    """An attempt that the journal does not have, and the one before it."""
 
     before: Run | None
     now: Run
@@ -48,48 +48,48 @@ class StepChange(NamedTuple):
 
 
 class Steps:
-    """What spec.json says, by a step's number, from 1."""
+    """The contents of spec.json, by a step's number, from 1."""
 
     def __init__(self, spec: BuildSpec) -> None:
         self._spec = spec
 
     def limit(self, number: int) -> float:
-        """How many jobs may run at once while the level is automatic; infinity where nothing is said."""
+        """Return how many jobs may run at once while the level is automatic; infinity if nothing is specified."""
         level = self._spec.step(number).level
         return math.inf if level is None else float(level)
 
     def retries(self, number: int) -> int:
-        """How often the step runs again after deaths for memory."""
+        """Return how often the step runs again after deaths for memory."""
         retries = self._spec.step(number).retries
         return MAX_RERUNS if retries is None else retries
 
     def environment(self, number: int) -> Mapping[str, str]:
-        """What is added to the build's environment for the step."""
+        """Return the variables added to the build's environment for the step."""
         return self._spec.step(number).environment
 
     def alone(self, state: BuildState) -> frozenset[str]:
-        """Outputs to make first and alone from the start, as a person asked for; in the build's first step only."""
+        """Outputs to build first and alone from the start, as a person asked; in the build's first step only."""
         at_first = state.step is None or state.step.index == self._spec.first
         return frozenset(self._spec.alone) if at_first else frozenset()
 
     def roots(self, top: int, run: Run) -> Roots:
-        """Where to look for what an attempt runs; `top` is the process above all of it."""
+        """Return where to look for the processes of an attempt; `top` is the process above all of them."""
         step = self._spec.step(run.step)
         return Roots(top, run.pid, step.cwd, step.command, run.begun)
 
     def started(self, run: Run, oom_kills: int | None) -> ev.StepStarted:
-        """The event that announces an attempt."""
+        """Return the event that announces an attempt."""
         step, count = self._spec.step(run.step), len(self._spec.steps)
         return ev.StepStarted(run.step, count, step.name, step.words, run.pid, run.attempt, oom_kills, run.log_start)
 
     def ended(self, state: BuildState, exit_code: int | None) -> list[ev.Event]:
-        """The end of the step that the journal recorded last."""
+        """Return the end of the step that the journal recorded last."""
         number = state.step.index if state.step is not None else self._spec.first
         tools = state.step.tools if state.step is not None else ()
         return [*self.surprise(number, tools), ev.StepEnded(number, exit_code)]
 
     def swept(self, state: BuildState) -> list[ev.Event]:
-        """What earlier attempts had built in folders that are gone: pip has setup.py clean up behind it."""
+        """Report what earlier attempts had built in folders that are gone: pip makes setup.py clean up after itself."""
         step = state.step
         if step is None or step.attempt == 1:
             return []
@@ -102,7 +102,7 @@ class Steps:
         return [*events, ev.Noticed("warning", text)] if events else []
 
     def lost(self, state: BuildState, events: Iterable[ev.Event]) -> list[ev.Event]:
-        """A word on what these new schedulers build again, since the step was run again in another folder."""
+        """Report what these new schedulers build again, because the step runs again in another folder."""
         new = [e for e in events if isinstance(e, ev.SchedulerStarted)]
         redone = {s.sid: s for e in new for s in redone_by(e, state.schedulers, state.step)}
         count = sum(s.finished for s in redone.values())
@@ -110,7 +110,7 @@ class Steps:
         return [ev.Noticed("warning", text)] if count else []
 
     def surprise(self, number: int, tools: Sequence[str]) -> list[ev.Event]:
-        """A word on it if schedulers were seen in a step, and none that was expected."""
+        """Report it if other schedulers than the expected one were seen in a step."""
         step = self._spec.step(number)
         wanted = step.scheduler
         known = {"ninja": {"ninja", "samurai"}, "make": {"make"}, "none": set[str]()}.get(wanted)
@@ -126,16 +126,16 @@ def _built_again(count: int) -> str:
 
 
 def changes(runs: list[Run], state: BuildState) -> list[StepChange]:
-    """The attempts that come after the one which the journal recorded last."""
+    """Return the attempts after the one that the journal recorded last."""
     return [StepChange(runs[n - 1] if n else None, runs[n]) for n in range(_place_of(runs, state) + 1, len(runs))]
 
 
 def known_run(runs: list[Run], state: BuildState) -> Run:
-    """The attempt that the journal recorded last."""
+    """Return the attempt that the journal recorded last."""
     return runs[_place_of(runs, state)]
 
 
 def _place_of(runs: list[Run], state: BuildState) -> int:
-    """Its place in the list, -1 if it records none."""
+    """Its index in the list, -1 if the journal records none."""
     known = (state.step.index, state.step.attempt) if state.step is not None else None
     return next((n for n, run in enumerate(runs) if (run.step, run.attempt) == known), -1)

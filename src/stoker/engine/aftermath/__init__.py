@@ -1,1 +1,1 @@
-"""What follows a failure or the end: killed jobs, re-runs, causes, verification."""
+"""What happens after a failure or at the end: killed jobs, re-runs, causes, verification."""

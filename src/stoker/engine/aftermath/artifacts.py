@@ -1,6 +1,6 @@
-"""The binaries with device code that a build has just written, found from its journal. Unaware of how they are judged.
+"""Finds, from its journal, the binaries with device code that a build has just written. Unaware of how they are judged.
 
-Reads only what shows whether there is device code at all: section headers.
+Reads only what shows whether there is any device code: section headers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from stoker.verify.binary.elf import is_elf, read_elf
 from stoker.verify.binary.read_binary import LINKED, RELOCATABLE
 
 MAX_CANDIDATES = 200
-"""Files judged, largest first: what is left out of a larger build is its small change."""
+"""Files verified, largest first: what a larger build leaves out is small."""
 
 MAX_OUTPUTS = 20_000
-"""Outputs remembered while the journal is read: PyTorch has some 2,000 that might hold device code."""
+"""Outputs remembered while the journal is read: PyTorch has some 2,000 that may contain device code."""
 
 SEARCH_SECONDS = 5.0
-"""Time for looking into files; thousands of section headers are read in one."""
+"""Time limit for looking into files; one second is enough for thousands of section headers."""
 
 CLOCK_SLACK = 2.0
-"""Seconds by which a file may seem older than the build: file systems round, some to 2 s (FAT)."""
+"""Seconds by which a file may seem older than the build: file systems round times, some to 2 s (FAT)."""
 
 _MAX_LINE = 1 << 16
 _OBJECT = re.compile(r".*\.(?:o|obj|lo)$")
@@ -54,26 +54,26 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files to verify, largest first; whether nvcc ran at all; how many more there were."""
+    """The files to verify, largest first; whether nvcc ran at all; how many files were left out."""
 
     paths: tuple[Path, ...]
     nvcc: bool
     left_out: int = 0
     by_journal: bool = True
-    """Found by what the journal says, and looked into; else named by a profile."""
+    """Files that the journal names and that have device code; otherwise the files that a profile names."""
     unmatched: tuple[str, ...] = ()
-    """The profile's patterns, if they name nothing that the build wrote."""
+    """The profile's patterns, if they match nothing that the build wrote."""
 
 
 def find_written(journal: Path, since: float) -> Written:
-    """What the build of this journal wrote since Unix time `since` and is still there, and holds device code.
+    """Return the existing files with device code that the build of this journal wrote since Unix time `since`.
 
-    Objects count only where nothing was linked or archived from them, as they are not what runs.
+    Object files count only if nothing was linked or archived from them, because they are not what runs.
     """
     outputs, nvcc = _recorded(journal)
     files = _existing(outputs, since)
     deadline = Deadline(SEARCH_SECONDS, time.monotonic)
-    # Without nvcc, static libraries are left alone: looking into every member of LLVM's costs a second.
+    # Without nvcc, skip static libraries: looking into every member of LLVM's takes a second.
     whole = [p for p in files if not _OBJECT.fullmatch(p.name) and (nvcc or p.suffix != ".a")]
     found = [p for p in whole if _holds_device_code(p, deadline)]
     if not found and nvcc:
@@ -82,9 +82,9 @@ def find_written(journal: Path, since: float) -> Written:
 
 
 def what_to_verify(journal: Path, spec: BuildSpec, since: float) -> Written:
-    """The files that the build's profile names, where there are such; else what the journal names.
+    """Return the files that the build's profile names, if there are any; otherwise those that the journal names.
 
-    Of files named, those count too which the builds wrote that this one resumes.
+    Among named files, those also count that were written by the builds which this one resumes.
     """
     patterns = spec.verify
     named = find_matching(Path(spec.cwd), patterns, spec.since or since)
@@ -95,14 +95,14 @@ def what_to_verify(journal: Path, spec: BuildSpec, since: float) -> Written:
 
 
 def find_matching(folder: Path, patterns: Iterable[str], since: float) -> list[Path]:
-    """Files that match the patterns, from `folder`, and were written since Unix time `since`; largest first."""
+    """Return files below `folder` that match the patterns and were written since Unix time `since`, largest first."""
     names = itertools.chain.from_iterable(glob.iglob(pattern, root_dir=folder, recursive=True) for pattern in patterns)
     return _existing((Output(Path(folder, name), "other") for name in itertools.islice(names, MAX_OUTPUTS)), since)
 
 
 def _recorded(journal: Path) -> tuple[list[Output], bool]:
-    """Outputs of jobs that may hold device code, and whether nvcc was to run: of a job too short to be seen only the
-    plan knows."""
+    """Return job outputs that may contain device code, and whether nvcc was to run: only the plan knows jobs too short
+    to be seen."""
     folders: dict[int, str] = {}
     outputs: dict[Output, None] = {}
     nvcc, left = False, MAX_OUTPUTS
@@ -121,7 +121,7 @@ def _recorded(journal: Path) -> tuple[list[Output], bool]:
 
 
 def _events(journal: Path) -> Iterator[object]:
-    """Records that name outputs. Most of a journal is samples, which are passed over undecoded."""
+    """Yield records that name outputs. Most of a journal is samples, which are skipped without decoding."""
     try:
         file = journal.open("rb")
     except OSError:
@@ -143,12 +143,12 @@ def _event(line: bytes) -> object:
 
 
 def _existing(outputs: Iterable[Output], since: float) -> list[Path]:
-    """Regular files written since then, each once, largest first."""
+    """Return the regular files written since then, each once, largest first."""
     sizes: dict[tuple[int, int], tuple[int, Path]] = {}
     for output in outputs:
         try:
             status = output.path.stat()
-        except (OSError, ValueError):  # a name with a NUL
+        except (OSError, ValueError):  # a name that contains NUL
             continue
         if stat.S_ISREG(status.st_mode) and status.st_mtime >= since - CLOCK_SLACK:
             sizes.setdefault((status.st_dev, status.st_ino), (status.st_size, output.path))
@@ -156,7 +156,7 @@ def _existing(outputs: Iterable[Output], since: float) -> list[Path]:
 
 
 def _holds_device_code(path: Path, deadline: Deadline) -> bool:
-    """Whether some section is for device code. A file that cannot be read, or only in too much time, is passed over."""
+    """Say whether a section is for device code. Skips a file that cannot be read, or only in too much time."""
     try:
         deadline.check()
         with FileSource(path) as source:

@@ -1,4 +1,4 @@
-"""Whether a process's arguments are those of a command as its scheduler prints it.
+"""Compares a process's arguments with a command as its scheduler prints it.
 
 Unaware of jobs and of what became of them.
 """
@@ -12,12 +12,12 @@ Words = tuple[str, ...]
 
 
 def said(argv: Words) -> Words:
-    """A job's arguments in the scheduler's own words: of `sh -c TEXT` the text alone."""
+    """Return a job's arguments in the scheduler's own form: for `sh -c TEXT` the text alone."""
     return (argv[2],) if argv[1:2] == ("-c",) and len(argv) == 3 else argv
 
 
 def forms(command: str) -> Collection[Words]:
-    """What `said` may give for a printed command: itself, or the arguments of a program its shell has made way for."""
+    """Return what a printed command may run as: itself, or the arguments of the program that its shell has exec'ed."""
     if not command:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""How a build ended, from what its supervisor wrote down. Unaware of processes."""
+"""How a build ended, according to its supervisor's files. Unaware of processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KILLED = 128 + signal.SIGKILL
 
 
 def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) -> BuildEnded:
-    """The last event of a journal; `written` are the bytes that went to disks."""
+    """Return the last event of a journal; `written` is how many bytes went to disks."""
     size: int | None = None
     with contextlib.suppress(OSError):
         size = paths.output.stat().st_size
@@ -27,7 +27,7 @@ def ending_of(paths: BuildPaths, state: BuildState, written: int | None = None) 
 
 
 def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
-    """Without an exit file the supervisor was killed and the status is lost."""
+    """Without an exit file the supervisor was killed, and the status is lost."""
     record = load_or_none(ExitRecord, paths.exit)
     if record is None:
         if state.phase == "stopping":
@@ -35,7 +35,7 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
         return BuildEnded("failed", None, "the supervisor was killed; the build's exit status is lost")
     code = record.exit_code
     if record.stopped:
-        # Also with status 0: a script may catch SIGTERM and end well, with half of its work undone.
+        # Also with status 0: a script may catch SIGTERM and exit with 0 although half of its work is undone.
         return BuildEnded("stopped", code, _who_stopped(state))
     if code == 0:
         return BuildEnded("done", 0, "")
@@ -45,10 +45,10 @@ def _outcome(paths: BuildPaths, state: BuildState) -> BuildEnded:
 
 
 def true_status(failed: FailedAttempt, state: BuildState) -> int | None:
-    """The status that ninja would have ended with, had stoker not killed or dropped any of its jobs; None: its own.
+    """Return the status that ninja would have given if stoker had not killed or dropped any job; None: its own.
 
-    From 1.12 on ninja ends with the status of the job that failed last, which such a one is (128 + SIGKILL). A
-    script around it that hands its status on is known by that status, where nothing of the build's own ended with it.
+    From 1.12 on ninja exits with the status of the last failed job, which may be a dropped one (128 + SIGKILL). A
+    script that passes ninja's status on is recognised by that status, if no job of the build itself ended with it.
     """
     ours = [s for s in _schedulers_of_attempt(state) if s.tool == "ninja" and (s.dropped or s.killed)]
     failures = failed_steps(state)
@@ -61,13 +61,14 @@ def true_status(failed: FailedAttempt, state: BuildState) -> int | None:
 
 
 def _schedulers_of_attempt(state: BuildState) -> list[Scheduler]:
-    """Those found last, as many as this attempt at its step has had: numbers only grow."""
+    """Return the last ones found, as many as this attempt at its step has had: the numbers only grow."""
     found = sorted(state.schedulers)[-state.step.schedulers :] if state.step and state.step.schedulers else []
     return [state.schedulers[sid] for sid in found]
 
 
 def _who_stopped(state: BuildState) -> str:
-    """A person through stoker, or whoever sent the supervisor a signal: a logout, a shutdown, systemd."""
+    """Return a person who used stoker, or an unknown sender of a signal to the supervisor: a logout, a shutdown,
+    systemd."""
     asked = state.phase == "stopping" and state.decisions
     return f"stopped by {state.decisions[-1].who}" if asked else "stopped: the supervisor was sent a signal"
 

@@ -1,7 +1,7 @@
-"""What has failed, as soon as that is sure, and what is dropped for it: ninja starts nothing more after a failure.
+"""Detects failures as soon as they are certain, and drops the jobs on deck, since ninja then starts nothing more.
 
-No text alone ends a job: a test may print FAILED, and two ninjas may make outputs of one name. Unaware of how jobs are
-found and of how a build runs again.
+Text alone never ends a job: a test may print FAILED, and two ninjas may have outputs of the same name. Unaware of how
+jobs are found and of how a build runs again.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from stoker.sense.commands.classify import describe
 from stoker.sense.proc.processes import Process
 
 RECORD_SECONDS = 0.1
-"""How long after its words a job that ended well may lack ninja's record: it prints first, and writes then."""
+"""How long a successful job may lack ninja's record after its output appears: ninja prints first, then writes."""
 
 HEARD_SECONDS = 2.0
 """Give up on a reported failure if no job of that name has exited within this time."""
 
 SURE_SECONDS = 3.0
-"""For how long a ninja must have slept and started nothing before a job that is gone without a record, while one that
-ended later has its own, counts as failed although no output reports it. What follows cannot be taken back."""
+"""How long a ninja must have slept without starting anything before a job counts as failed although no output reports
+it. Such a job is gone without a record, while one that ended later has its own. Dropping jobs cannot be undone."""
 
 MAX_HEARD = 1000
-"""Failures by name that are remembered: so many with -k only, where nothing is dropped."""
+"""Failures remembered by name: only -k has so many, and then nothing is dropped."""
 
 KILLED = 137
-"""What a scheduler says of a dropped job, 128 + SIGKILL; ninja before 1.12 says nothing."""
+"""What a scheduler reports for a dropped job: 128 + SIGKILL; ninja before 1.12 reports nothing."""
 
 Hear = Callable[[ev.FailureFound], tuple[bool, list[ev.Event]]]
-"""Says whether a failure is a real error, rather than a compiler that was killed, and gives what to announce of it."""
+"""Says whether a failure is a real error, rather than a killed compiler, and returns the events to announce."""
 
 IsRecorded = Callable[[int, str], bool]
-"""Says whether that scheduler's log, read anew, has a record of that output after all."""
+"""Says whether that scheduler's log, read again, has a record of that output after all."""
 
 
 @dataclass(slots=True)
 class _Silent:
-    """A job that has failed without a word, seen so since `since` (Unix seconds).
+    """A job that seems to have failed without output, first seen so at `since` (Unix seconds).
 
-    `recorded` is how many jobs its ninja had recorded when that was first seen: a log that cannot be read, as that of a
-    ninja in a container, has none.
+    `recorded` is how many jobs its ninja had recorded then. A log that cannot be read, such as that of a ninja in a
+    container, has none.
     """
 
     sid: int
@@ -55,19 +55,20 @@ class _Silent:
 
 
 class Dropped:
-    """Known by output, and by command line: what a job makes may not have been learnt when it is dropped."""
+    """Dropped jobs are known by output and by command line, because a job's output may still be unknown when it is
+    dropped."""
 
     def __init__(self) -> None:
         self._outputs: set[str] = set()
         self._commands: set[Words] = set()
 
     def add(self, outputs: Iterable[str], commands: Iterable[Words]) -> None:
-        """Jobs that were dropped: what they make, and their arguments as the kernel shows them."""
+        """Jobs that were dropped: their outputs, and their arguments as the kernel shows them."""
         self._outputs.update(outputs)
         self._commands.update(map(said, commands))
 
     def explains(self, failure: ev.FailureFound) -> bool:
-        """Whether this failure is only that of a dropped job."""
+        """Say whether this is only the failure of a dropped job."""
         if failure.output in self._outputs:
             return True
         if failure.exit_code not in (None, KILLED):
@@ -76,7 +77,7 @@ class Dropped:
 
 
 class Failures:
-    """Hears of failures by the output, and by jobs that are gone without a record."""
+    """Detects failures from the output, and from jobs that are gone without a record."""
 
     def __init__(self, output: OutputWatch, governor: Governor, hear: Hear, is_recorded: IsRecorded) -> None:
         self._output = output
@@ -91,11 +92,11 @@ class Failures:
 
     @property
     def waits(self) -> bool:
-        """Whether an error was heard that a look has to confirm: the sooner, the less is built in vain."""
+        """Whether the output reported an error that still needs confirmation: the sooner, the less is built in vain."""
         return bool(self._errors)
 
     def begin_command(self) -> None:
-        """Another command runs: nothing that failed before is waited for, and what was dropped may fail of itself."""
+        """Another command runs: forget pending failures; a job that was dropped before may now fail by itself."""
         self._dropped = Dropped()
         self._heard.clear()
         self._reported.clear()
@@ -103,13 +104,13 @@ class Failures:
         self._silent.clear()
 
     def read(self, books: Sequence[SchedulerBook], now: float, *, to_the_end: bool = False) -> list[ev.Event]:
-        """What the build has written until Unix time `now`; a failure that only ended what was dropped is none."""
+        """Take in the output that the build has written by Unix time `now`, without failures of dropped jobs."""
         events = self._output.read_all(books) if to_the_end else self._output.read(books)
         kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
         return [known for event in kept for known in self._heard_of(event, now)]
 
     def _heard_of(self, event: ev.Event, now: float) -> list[ev.Event]:
-        """The event, and before a failure what is known of it: that it was a kill, or nothing."""
+        """Return the event, preceded by what is known about a failure: that it was a kill, or nothing."""
         if not isinstance(event, ev.FailureFound):
             return [event]
         is_error, known = self._hear(event)
@@ -121,7 +122,7 @@ class Failures:
         return [*known, event]
 
     def name_lost(self, books: Sequence[SchedulerBook]) -> None:
-        """Name jobs that ended between two engines by the failures that the output has reported."""
+        """Name jobs that ended between two engines after the failures that the output reported."""
         for book in books if self._reported else ():
             book.name_lost(self._reported)
 
@@ -132,12 +133,13 @@ class Failures:
         processes: Mapping[int, Process],
         now: float,
     ) -> list[ev.Event]:
-        """What follows from failures, after a scan and the logs of Unix time `now`; `events` are those of this look."""
+        """Return the consequences of failures, after a scan and a reading of the logs at Unix time `now`; `events` are
+        new."""
         self.note(events, now)
         return [*self._confirmed(books, now), *self._sure(books, processes, now)]
 
     def _confirmed(self, books: Sequence[SchedulerBook], now: float) -> list[ev.Event]:
-        """Errors that the output reported, whose job has exited without a record."""
+        """Handle errors that the output reported and whose job has exited without a record."""
         found: list[ev.Event] = []
         for output, since in list(self._errors.items()):
             if 0 <= now - since < RECORD_SECONDS:
@@ -150,10 +152,10 @@ class Failures:
         return found
 
     def _sure(self, books: Sequence[SchedulerBook], processes: Mapping[int, Process], now: float) -> list[ev.Event]:
-        """Failures that no output reports, as below pip.
+        """Handle failures that no output reports, as below pip.
 
-        Whether it was an error or a killed compiler is not known then. Neither way will ninja start more, and what it
-        says is heard once it has ended.
+        It is not known yet whether it was an error or a killed compiler. Either way ninja starts nothing more, and its
+        output arrives once it has ended.
         """
         found: list[ev.Event] = []
         for jid, silent in list(self._silent.items()):
@@ -172,7 +174,7 @@ class Failures:
         return found
 
     def note(self, events: Iterable[ev.Event], now: float) -> None:
-        """Which jobs have failed without a word by these events, and which have not, after all."""
+        """Track which jobs have failed without output according to these events, and which have not after all."""
         for e in events:
             if isinstance(e, ev.JobStarted):
                 self._silent = {jid: s for jid, s in self._silent.items() if s.sid != e.sid}
@@ -182,9 +184,9 @@ class Failures:
                 self._silent[e.jid] = _Silent(e.sid, e.output, now)
 
     def _drop(self, book: SchedulerBook, output: str) -> list[ev.Event]:
-        """One more failure of a scheduler, after which it starts nothing unless it keeps going (-k).
+        """Count one more failure of a scheduler, after which it starts nothing unless it keeps going (-k).
 
-        Not of make: it keeps no log, so that only its words would show it.
+        Not for make: it keeps no log, so only its output would show it.
         """
         if book.scheduler.failures is None or not book.keeps_log:
             return []

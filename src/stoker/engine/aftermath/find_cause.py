@@ -1,7 +1,7 @@
-"""Why a build has failed: looks for known failures in what its last attempt printed, within bounds of time and size.
+"""Finds out why a build failed: looks for known failures in its last attempt's output, within bounds of time and size.
 
-What killed jobs counts too, and goes before what they printed. Unaware of how the journal is written and of what is
-done about it.
+Killed jobs count too, and take precedence over what they printed. Unaware of how the journal is written and of what is
+done about the cause.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
 MAX_SECONDS = 10.0
-"""Time for looking through the output, which the build's exit waits at most: most builds' takes less than one."""
+"""Time limit for reading the output; the build's exit waits this long at most. Most builds need less than one
+second."""
 
 MAX_BYTES = 64 * 2**20
-"""Output that is looked at; a scan makes some 10 MB a second."""
+"""Bytes of output that are scanned; a scan covers some 10 MB a second."""
 
 MAX_SKIPPED = 8 * 2**30
-"""Output before that part whose lines are counted, at a GB or so a second; beyond it nothing is looked at."""
+"""Bytes of output before that part whose lines are counted, at about a GB a second; anything earlier is ignored."""
 
 MARGIN = 2**20
-"""Of a larger output, how much before the first step that failed: a full disk is reported somewhat earlier."""
+"""In a larger output, how much to read before the first failed step: a full disk is reported somewhat earlier."""
 
 MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refused", "kernel-oom")
-"""Rules that a death for memory matches, the one that says most first."""
+"""Rules that match a death for memory, the most specific first."""
 
 MAX_KILLED_NAMED = 4
 MAX_NAME = 200
@@ -63,15 +64,15 @@ STRANGER_WHY = (
 
 
 async def diagnose_build(output: Path, state: BuildState, folder: str, alone: frozenset[str]) -> Diagnosis:
-    """Why the build of this state has failed. Takes a thread, and some seconds at most.
+    """Find out why the build of this state failed, in a thread, within some seconds.
 
-    `folder` is where its last step ran; `alone` are the outputs that were made alone in the last attempt.
+    `folder` is where its last step ran; `alone` are the outputs that ran alone in the last attempt.
     """
     return await asyncio.to_thread(find_causes, output, state, folder, alone)
 
 
 def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
-    """The same, waiting for it. An output that cannot be read says nothing."""
+    """The same, blocking. An output that cannot be read yields nothing."""
     rules = usable_rules()
     try:
         with output.open("rb") as file:
@@ -91,7 +92,7 @@ def _rule(rules: Sequence[Rule], name: str) -> Rule:
 
 
 def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[list[Cause], bool]:
-    """What the last attempt's output says, and whether all of it was looked at."""
+    """Return the causes in the last attempt's output, and whether all of it was read."""
     size = file.seek(0, 2)
     start = state.step.log_start if state.step is not None else 0
     begin = start if size - start <= MAX_BYTES else max(start, _nearer(state.failures, size))
@@ -110,12 +111,12 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
 
 
 def _nearer(failures: Sequence[Failure], size: int) -> int:
-    """Where to begin in too large an output: before the first failed step, else near the end."""
+    """Return where to start in an output that is too large: before the first failed step, otherwise near the end."""
     return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
 
 
 def _placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
-    """The same with the byte where it stands, and the job that said so."""
+    """Return the cause with its byte offset, and the job that printed it."""
     offset = place_of(file, begin, cause.line or begin.line).offset
     job = next((f.output for f in failures if f.log_start <= offset < f.log_end), "")
     return replace(cause, offset=offset, job=job)
@@ -125,7 +126,8 @@ def _placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[F
 
 
 def _killed_at_last(state: BuildState) -> list[KilledJob]:
-    """The jobs whose death ended the build: nothing else failed in the last attempt. Empty for any other end."""
+    """Return the jobs whose death ended the build, if nothing else failed in the last attempt; empty for any other
+    end."""
     attempt = state.step.attempt if state.step is not None else 1
     dead = [k for k in state.killed if k.attempt == attempt and k.by != "person"]
     outputs = {k.output for k in dead}
@@ -134,7 +136,7 @@ def _killed_at_last(state: BuildState) -> list[KilledJob]:
 
 
 def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules: Sequence[Rule]) -> list[Cause]:
-    """The cause that explains the deaths before all others, made up where the output is silent on them."""
+    """Return the cause that explains the deaths, before all others; made up if the output does not mention them."""
     named = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
     first = named[0] if named else _silent(deaths.jobs, state, rules)
     killers = {k.by for k in deaths.jobs}
@@ -148,7 +150,7 @@ def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules:
 
 
 def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule]) -> Cause:
-    """Deaths of which the output has no known word."""
+    """Deaths that no known message in the output reports."""
     rule = _rule(rules, "compiler-killed" if any(k.by in ("memory", "shed") for k in dead) else "step-killed")
     failure = next((f for f in state.failures if f.output == dead[0].output), None)
     offset = failure.log_start if failure is not None else None
@@ -160,9 +162,9 @@ _BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown se
 
 
 def _facts(state: BuildState, deaths: Deaths) -> list[str]:
-    """Who was killed at what size, of how much, and why it was not tried again."""
+    """Describe who was killed at what size, out of how much, and why there was no further attempt."""
     facts = []
-    if not deaths.were_alone:  # else the reason has the figures
+    if not deaths.were_alone:  # otherwise the reason has the figures
         facts = [f"killed {how}: {_sizes(some)}" for by, how in _BY.items() if (some := _by(deaths.jobs, by))]
     if deaths.jobs and state.machine is not None:
         limit = state.machine.memory_limit_source
@@ -176,7 +178,7 @@ def _by(jobs: Sequence[KilledJob], who: str) -> list[KilledJob]:
 
 
 def _sizes(jobs: Sequence[KilledJob]) -> str:
-    """Names without folders, each with the most that it was seen to hold."""
+    """Return names without folders, each with the most memory that it was seen to hold."""
     names = [clean(job.output.rpartition("/")[2], MAX_NAME) for job in jobs]
     names = [f"{name} at {format_bytes(job.rss)}" if job.rss else name for name, job in zip(names, jobs, strict=True)]
     more = f" and {len(names) - MAX_KILLED_NAMED} more" if len(names) > MAX_KILLED_NAMED else ""

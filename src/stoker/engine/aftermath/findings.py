@@ -1,7 +1,8 @@
-"""What is found out about a build when it is over and before it says so: what it is good for, or why it failed.
+"""What is found out about a build after it is over and before its end is reported: the verdict, or the cause of
+failure.
 
-A fault in here costs the build nothing but the answer; what it takes is loaded only then, as a build waits for its
-engine to start. Unaware of the journal's writing.
+An error in here costs only the answer. Imports what it needs only then, because a build waits for its engine to start.
+Unaware of how the journal is written.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ async def findings(
     alone: frozenset[str],
     enough: asyncio.Event,
 ) -> AsyncIterator[list[Event]]:
-    """Events as there is something to report; nothing that an engine before this one has found out already.
+    """Yield events as there is something to report; nothing that an earlier engine has already found.
 
-    `alone` are the outputs that were made alone in the last attempt. No more is verified once `enough` is set.
+    `alone` are the outputs that ran alone in the last attempt. Verification stops once `enough` is set.
     """
     what = "verification" if ending.outcome == "done" else "diagnosis"
     yield _remove_ramdisk(spec)
@@ -46,12 +47,12 @@ async def findings(
 
 
 def _folder(spec: BuildSpec, state: BuildState) -> str:
-    """Where the last step ran."""
+    """Return the folder in which the last step ran."""
     return spec.step(state.step.index).cwd if state.step is not None else spec.cwd
 
 
 def _remove_ramdisk(spec: BuildSpec) -> list[Event]:
-    """Remove the folder of a build that is over, as the supervisor did if it was alive; say so if it must stay."""
+    """Remove the RAM disk of a build that is over, as the supervisor does if it is alive; say so if it must stay."""
     if spec.ramdisk is None:
         return []
     folder = spec.ramdisk.folder

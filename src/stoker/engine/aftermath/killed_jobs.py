@@ -1,7 +1,7 @@
-"""The jobs of an attempt that were killed, as far as their processes show: by stoker, by a person, or by the kernel.
+"""The jobs of an attempt that were killed, as far as their processes show it: by stoker, by a person, or by the kernel.
 
-A job may be killed before anybody knows what it makes. Then its command identifies it, until its name is learnt.
-Unaware of what the build says, and of what follows from a death.
+A job may be killed before its output is known. Until then its command identifies it. Unaware of the build's output, and
+of the consequences of a death.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from stoker.model.killed import same_output
 
 @dataclass(slots=True)
 class KnownKill:
-    """One of them. `output` is empty until it is known; `rss` is the most it was seen to hold, bytes, None if nobody
-    saw it."""
+    """A killed job. `output` is empty until it is known; `rss` is the most it was seen to hold, in bytes (None if
+    nobody saw it)."""
 
     jid: int | None
     output: str
@@ -27,7 +27,7 @@ class KnownKill:
 
 
 class KilledJobs:
-    """All of one attempt."""
+    """The killed jobs of one attempt."""
 
     def __init__(self) -> None:
         self._all: list[KnownKill] = []
@@ -37,22 +37,23 @@ class KilledJobs:
         return iter(self._all)
 
     def add(self, killed: KnownKill) -> None:
-        """One more. A job that stoker kills may have lost a process to the kernel before: that counts then."""
+        """Add a job. If the kernel had killed one of its processes before stoker killed the job, the kernel's kill
+        counts."""
         self._all.append(killed)
 
     def clear(self) -> None:
-        """Another attempt begins."""
+        """Start another attempt."""
         self._all.clear()
         self._named.clear()
 
     def name(self, jid: int, output: str) -> None:
-        """What that job makes has been learnt."""
+        """Note that the output of a job has become known."""
         for killed in self._all:
             if killed.jid == jid and not killed.output:
                 killed.output = output
 
     def find(self, output: str, command: str = "") -> KnownKill | None:
-        """The one that made this, or ran this command. A nameless one that did has got its name then."""
+        """Return the killed job with this output or this command, and give it this name if it has none."""
         for killed in self._all:
             if same_output(killed.output, output):
                 return killed
@@ -66,6 +67,6 @@ class KilledJobs:
         return None
 
     def take_named(self) -> list[KnownKill]:
-        """Those that got their name from their command since the last call."""
+        """Return the jobs that were named by their command since the last call."""
         named, self._named = self._named, []
         return named

@@ -1,6 +1,6 @@
-"""Has a person's own command called at the occasions of a build, each once, whichever engine is there for it.
+"""Calls the notify command at the occasions of a build, each once, whichever engine is running.
 
-Unaware of terminals, which their viewers notify, and of how the command is run.
+Unaware of terminals, which viewers notify, and of how the command is run.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from stoker.model.status import status_of
 from stoker.model.text import clean
 
 _BY_LIMIT = (124, 137)
-"""How timeout(1) ends where the limit was reached: after SIGTERM, and after SIGKILL."""
+"""The exit statuses of timeout(1) at the limit: after SIGTERM, and after SIGKILL."""
 
 
 class NotifyHook:
-    """One build's. What was called stands in the journal, so that no engine calls it again."""
+    """The notifications of one build. Calls are in the journal, so that no engine repeats one."""
 
     def __init__(self, paths: BuildPaths, spec: BuildSpec) -> None:
         self._paths, self._command, self._cwd = paths, spec.notify, spec.cwd
@@ -33,11 +33,11 @@ class NotifyHook:
 
     @property
     def runs(self) -> bool:
-        """Whether a command that was called has not ended."""
+        """Whether a call has not ended yet."""
         return bool(self._running)
 
     def look(self, state: BuildState, now: float) -> list[ev.Event]:
-        """Call what is due at Unix time `now`, and say which calls have ended."""
+        """Make the calls that are due at Unix time `now`, and report the calls that have ended."""
         if not self._command:
             return []
         due = [occasion for occasion in occasions_of(state) if occasion not in state.announced]

@@ -1,4 +1,4 @@
-"""Finds out what died in an attempt of the step, and whether that is a reason to run the step again.
+"""Finds out what died in an attempt of the step, and whether that justifies running the step again.
 
 What must outlive this engine is in the journal. Unaware of processes, and of how a step is run again.
 """
@@ -33,28 +33,28 @@ from stoker.sense.machine.cgroup import find_cgroups, memory_group
 from stoker.sense.machine.oom import KernelLog, OomCounter, Victim, pids_are_ours
 
 PART = 32 * 1024
-"""Bytes looked at of a failed step's output, from its start and from its end: a make inside a step says in its last
-lines what has failed, hundreds of lines after its first."""
+"""Bytes read of a failed step's output, from its start and from its end: a make inside a step reports the failure in
+its last lines, hundreds of lines after its first."""
 
 MAX_VICTIMS = 20
 
 RUN_AGAIN_LATER = "run the step again, later"
-"""The decision at the death of a compiler, when others still run."""
+"""The decision at the death of a compiler while others still run."""
 
 GIVEN_UP = "do not run the step again"
-"""The decision whose reason is why the build has failed."""
+"""The decision whose reason says why the build has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """How what was killed in the attempts before is made in this one: alone, or, beside what fits, with room for what
-    it was `seen` to hold (bytes)."""
+    """How jobs that were killed in earlier attempts run in this one: alone, or next to what fits, with room for the
+    memory (bytes) that they were `seen` to hold."""
 
     alone: frozenset[str] = frozenset()
     seen: Mapping[str, int] = field(default_factory=dict)
 
     def after(self, found: Again, peaks: Mapping[str, int]) -> Demands:
-        """The same after one more attempt."""
+        """Return the demands after one more attempt."""
         alone = self.alone | frozenset(found.alone)
         new = {output: peaks[output] for output in found.first if output not in alone}
         seen = {output: size for output, size in {**self.seen, **new}.items() if output not in alone}
@@ -62,7 +62,7 @@ class Demands:
 
 
 def _demands(state: BuildState, attempt: int) -> Demands:
-    """What earlier attempts have left, as the journal records it: an engine that takes over knows no more."""
+    """Return what earlier attempts have left according to the journal, which is all that a successor engine knows."""
     found = Demands()
     for number in range(1, attempt):
         dead = {k.output: k for k in state.killed if k.attempt == number and k.output}
@@ -72,12 +72,12 @@ def _demands(state: BuildState, attempt: int) -> Demands:
 
 
 def _spent(state: BuildState, attempt: int) -> int:
-    """How many attempts before this one lost jobs for the build's own want."""
+    """How many earlier attempts lost jobs because the build itself ran out of memory."""
     return len({k.attempt for k in state.killed if k.attempt < attempt and k.by in OWN_WANT})
 
 
 class Recovery:
-    """The deaths of this attempt, and the outputs that are made alone since those before."""
+    """The deaths of this attempt, and the outputs that run alone because of earlier ones."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class Recovery:
         alone: frozenset[str] = frozenset(),
         kernel_log: KernelLog | None = None,
     ) -> None:
-        """`pid` is in the build's memory group; `output` is the build's output log; `owner` finds the job that was
-        seen to have a process; `alone` are made alone at first."""
+        """`pid` is in the build's memory group; `output` is the build's output log; `owner` finds the job that a
+        process was seen to belong to; the outputs in `alone` run alone from the start."""
         self._output = output
         self._counter = OomCounter(find_cgroups(pid))
         self._log = kernel_log or KernelLog(group=memory_group(pid))
@@ -112,11 +112,11 @@ class Recovery:
         self._retries = MAX_RERUNS
 
     def allow(self, retries: int) -> None:
-        """Run this step again that often at most."""
+        """Run this step again at most this often."""
         self._retries = retries
 
     def watch(self, containers: Iterable[tuple[int, float]]) -> None:
-        """Count what the kernel kills in the containers of these processes too, of attempts begun at a Unix time."""
+        """Also count the kernel's kills in the containers of these processes, for attempts begun at a Unix time."""
         for pid, begun in containers:
             if pid not in self._containers:
                 self._containers.add(pid)
@@ -125,13 +125,13 @@ class Recovery:
                     self._log.include(group)
 
     def begin_step(self) -> None:
-        """Another step runs: what died before is no matter any more."""
+        """Another step runs: earlier deaths no longer matter."""
         self._begin_attempt()
         self._asked_alone, self._before_now = frozenset(), Demands()
         self._number, self._spent = 1, 0
 
     def begin_attempt(self, number: int, state: BuildState) -> None:
-        """That attempt at the step runs. The engine that asked for it may be gone: the journal has what it found."""
+        """Start that attempt at the step. The engine that requested it may be gone: the journal has its findings."""
         if number == self._number:
             return
         self._begin_attempt()
@@ -139,20 +139,20 @@ class Recovery:
         self._before_now = _demands(state, number)
 
     def oom_kills(self) -> int | None:
-        """The kernel's count now, for the journal's StepStarted."""
+        """Return the kernel's current count, for the journal's StepStarted."""
         return self._counter.read()
 
     def must_run_alone(self) -> frozenset[str]:
-        """Outputs whose jobs run first in this attempt, and with nothing beside them."""
+        """Outputs whose jobs run first in this attempt, with nothing next to them."""
         return self._asked_alone | self._before_now.alone
 
     def needs(self) -> Mapping[str, float]:
-        """Outputs whose jobs run first in this attempt, and the bytes that they are taken to need at their peak."""
+        """Outputs whose jobs run first in this attempt, and their assumed peak in bytes."""
         return {output: MORE * seen for output, seen in self._before_now.seen.items()}
 
     @property
     def one_by_one(self) -> bool:
-        """Whether this attempt is the last: one job at a time, as plain as a build can be."""
+        """Whether this attempt is the last, which runs one job at a time."""
         return self._spent >= MAX_RERUNS
 
     def _begin_attempt(self) -> None:
@@ -162,17 +162,17 @@ class Recovery:
         self._explained.clear()
 
     def killed_by_stoker(self, job: ManagedJob, by: ev.KilledBy = "shed") -> None:
-        """A job is about to be killed on purpose."""
+        """Note that a job is about to be killed on purpose."""
         self._killed.add(KnownKill(job.jid, job.job.output, job.job.argv, by, job.peak_rss))
 
     def heard(self, events: Iterable[ev.Event]) -> None:
-        """What has been announced: it may name jobs that were killed before anybody knew what they make."""
+        """Take in announced events: they may name jobs that were killed before their output was known."""
         for event in events:
             if isinstance(event, ev.JobStarted | ev.JobFinished) and event.jid is not None:
                 self._killed.name(event.jid, event.output)
 
     def look(self) -> list[ev.Event]:
-        """What has happened since the last look: two small reads."""
+        """Return what has happened since the last look: two small reads."""
         events: list[ev.Event] = []
         count, victims = self._counter.read() or 0, self._log.victims()
         for victim in victims:
@@ -184,29 +184,30 @@ class Recovery:
         return events
 
     def _named(self) -> list[ev.Event]:
-        """The names of jobs that stoker or a person killed, where only what the build has said since names them."""
+        """Name jobs that stoker or a person killed, if only the build's output since then names them."""
         named = self._killed.take_named()
         return [ev.JobKilled(c.output, c.by, c.rss, c.jid) for c in named if c.by != "memory"]
 
     def _place(self, victim: Victim) -> None:
-        """Whose process the kernel has killed. The job may get over that: its death is announced if it fails."""
+        """Return the jobs of processes that the kernel killed. A job may survive that: its death is announced if it
+        fails."""
         job = self._owner(victim.pid) if self._pids_are_ours else None
         if job is not None:
             held = max(victim.rss, job.peak_rss)
             self._killed.add(KnownKill(job.jid, job.job.output, job.job.argv, "memory", held))
 
     def _evidence(self, steps: Iterable[FailedStep], *, unplaced: int = 0) -> Evidence:
-        """What is known of these steps beside what they said."""
+        """Return what is known about these steps beyond their output."""
         killed = {step.output: c.by for step in steps if (c := self._killed.find(step.output, step.command))}
         return Evidence(max(0, self._counted - self._before), killed, unplaced)
 
     def _unplaced(self) -> int:
-        """How many of the kernel's kills nothing accounts for."""
+        """Return how many of the kernel's kills nothing accounts for."""
         placed = sum(c.by == "memory" for c in self._killed)
         return max(0, self._counted - self._before - placed - len(self._explained))
 
     def _judge(self, step: FailedStep) -> Death:
-        """Why a step failed. What the kernel is known to have killed explains it where it says nothing of the kind."""
+        """Say why a step failed. The kernel's known kills explain it if its output does not."""
         death = judge(step, self._evidence([step]))
         if death.is_error and (unplaced := self._unplaced()):
             death = judge(step, self._evidence([step], unplaced=unplaced))
@@ -215,9 +216,11 @@ class Recovery:
         return death
 
     def hear(self, failure: ev.FailureFound | Failure, state: BuildState) -> tuple[bool, list[ev.Event]]:
-        """Whether a failed step would fail again: it has an error of its own, or it was killed even alone.
+        """Say whether a failed step would fail again: it has an error of its own, or it was killed even though it ran
+        alone.
 
-        And what a person should know at once of one that was killed, since it may be long before the step runs again.
+        Also return what a person should know at once about a killed one, since it may be long before the step runs
+        again.
         """
         events = self.look()
         death = self._judge(self._step(failure))
@@ -233,9 +236,9 @@ class Recovery:
         return False, events
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
-        """Whether the step, which has failed, runs again, and what is to be announced of that.
+        """Decide whether the failed step runs again, and return what to announce about that.
 
-        `state` must hold everything that the output says.
+        `state` must include everything in the output.
         """
         events = self.look()
         deaths = self._deaths(self._steps(state))
@@ -245,7 +248,7 @@ class Recovery:
         if len(state.failures) >= MAX_FAILURES:
             found = GiveUp(f"at least {MAX_FAILURES} steps failed")
         if isinstance(found, Again) and attempt.spent >= self._retries:
-            # Without the end of the reason, which says how it would have run.
+            # Without the end of the reason, which would describe the next run.
             cause = found.why.rpartition("; ")[0]
             found = GiveUp(f"{cause}; the profile allows no further attempt at this step")
         known = {(k.output, k.attempt) for k in state.killed}
@@ -268,7 +271,7 @@ class Recovery:
         return found, events
 
     def _deaths(self, steps: Sequence[FailedStep]) -> list[Death]:
-        """Why these steps failed. What those that say so leave of the kernel's kills may explain the others."""
+        """Say why these steps failed. Kernel kills that their own output does not explain may explain the others."""
         self._explained.clear()
         for step in steps:
             if judge(step, self._evidence([step])).by == "memory" and not self._killed.find(step.output, step.command):
@@ -276,11 +279,11 @@ class Recovery:
         return [self._judge(step) for step in steps]
 
     def close(self) -> None:
-        """Let go of the kernel's log."""
+        """Close the kernel's log."""
         self._log.close()
 
     def _steps(self, state: BuildState) -> list[FailedStep]:
-        """What failed in this attempt. Where the output is silent, the jobs that did: stoker may have killed them."""
+        """Return what failed in this attempt. If the output is silent, the failed jobs: stoker may have killed them."""
         if state.failures:
             return [self._step(failure) for failure in state.failures]
         count = state.retired.failed + state.retired.killed
@@ -293,7 +296,7 @@ class Recovery:
     def _attempt(self, state: BuildState, deaths: Sequence[Death]) -> Attempt:
         wanted = {output for death in deaths for output in (death.output, *death.outputs)}
         peaks = self._peaks(wanted, state)
-        if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a look each second
+        if len(self._victims) == 1 and len(wanted) == 1:  # the kernel knows better than a sample every second
             peaks = {output: max(self._victims[0].rss, peaks.get(output, 0)) for output in wanted}
         for c in self._killed:
             if c.output in wanted and c.rss:
@@ -302,7 +305,8 @@ class Recovery:
         return Attempt(self._spent, self.must_run_alone(), peaks, budget, frozenset(self._before_now.seen))
 
     def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
-        """The most that the jobs of these outputs were seen to hold, bytes; of those that have ended, if any has."""
+        """Return the most bytes that the jobs of these outputs were seen to hold; only of ended ones, if any has
+        ended."""
         living = (*state.leaving.values(), *state.jobs.values())
         known = {job.output: job.peak_rss for job in living if job.output in outputs}
         seen = [job for job in (*state.history.heaviest, *state.history.recent) if job.output in outputs]
@@ -313,7 +317,7 @@ class Recovery:
         return FailedStep(failure.output, failure.command, failure.exit_code, lines or failure.excerpt)
 
     def _lines(self, start: int, end: int, *, header: int) -> tuple[str, ...]:
-        """What a failed step said, first and last; `header` lines are the scheduler's own."""
+        """Return the first and last output of a failed step; `header` lines are the scheduler's own."""
         try:
             with self._output.open("rb") as file:
                 file.seek(start)

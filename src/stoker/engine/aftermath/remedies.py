@@ -1,6 +1,7 @@
 """Turns what a failure rule allows into an action for this build: at which level, with which names. Or finds none.
 
-Nothing of it comes from the output: names come from the journal's own jobs and from git. Unaware of how it is done.
+Nothing in the action comes from the output: names come from the journal's jobs and from git. Unaware of how the action
+is carried out.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from stoker.sense.submodules import missing_submodules
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """The jobs whose death ended the build, and the outputs that were made alone in its last attempt."""
+    """The jobs whose death ended the build, and the outputs that ran alone in its last attempt."""
 
     jobs: tuple[KilledJob, ...] = ()
     alone: frozenset[str] = frozenset()
 
     @property
     def were_alone(self) -> bool:
-        """Whether one died although nothing ran beside it."""
+        """Whether one of them died although it ran alone."""
         return any(job.output in self.alone for job in self.jobs)
 
 
 def action_for(rule: Rule, state: BuildState, folder: str, deaths: Deaths) -> Action | None:
-    """What is safe to do about a failure that `rule` found, None if nothing is. Asks git where that is needed.
+    """Return a safe action for a failure that `rule` found, or None. Asks git if necessary.
 
     `folder` is where the failed step ran.
     """
@@ -47,7 +48,7 @@ def action_for(rule: Rule, state: BuildState, folder: str, deaths: Deaths) -> Ac
 
 
 def _smaller(rule: Rule, state: BuildState, deaths: Deaths) -> Action | None:
-    """What died first and alone, or fewer jobs at a time; nothing where what died had been alone."""
+    """Return: run the dead jobs first and alone, or fewer jobs at a time; nothing if they had already run alone."""
     if deaths.were_alone:
         return None
     if rule.action == "retry-alone" and deaths.jobs:
@@ -56,10 +57,10 @@ def _smaller(rule: Rule, state: BuildState, deaths: Deaths) -> Action | None:
 
 
 def _lower(state: BuildState) -> Action | None:
-    """Half as many jobs as ran together; None where one ran at a time.
+    """Return half as many jobs as ran together; None if one ran at a time.
 
-    Jobs that crash as they start are over before a look: those that failed, which ninja and make wait for when the
-    first one does, count as well.
+    Jobs that crash at the start are over before a scan sees them. So the failed jobs, which ninja and make wait for
+    after the first failure, count as well.
     """
     seen = max((point.running for point in state.timeline.points), default=0)
     ran = max(seen, len(state.failures))

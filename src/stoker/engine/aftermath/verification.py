@@ -1,6 +1,6 @@
-"""Verifies what a build has written, in a process of its own: a strange binary must not cost the engine anything.
+"""Verifies what a build has written, in a separate process: an unknown binary must not harm the engine.
 
-Whatever goes wrong here becomes a notice. Unaware of the journal's writing, and of how binaries are judged.
+Every problem in here becomes a notice. Unaware of how the journal is written, and of how binaries are judged.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from stoker.model.report import Report, bounded
 from stoker.verify.archs import ArchError, parse_arch_list, with_dots
 
 VERIFY_SECONDS = 15.0
-"""For what was found by the journal. With the search for files less than 20 s, which the build's exit waits at most: a
-library of 1 GB takes 50 ms."""
+"""Time limit for files found through the journal. With the search for files less than 20 s, which the build's exit
+waits at most: a library of 1 GB takes 50 ms."""
 
 NAMED_SECONDS = 120.0
-"""For what a profile names, which somebody wants to know: each member of a wheel is inflated and hashed, and torch's
-takes 19 s on two busy cores."""
+"""Time limit for files that a profile names, where somebody wants the result: each member of a wheel is inflated and
+hashed; torch's takes 19 s on two busy cores."""
 
 DRIVER_SHARE = 1 / 3
-"""Of that time, what the driver may take to list this machine's GPUs: 5 s wake one or two (1 to 3 s each, where
-persistence mode is off). A verdict without them, which says so, is more than none."""
+"""The part of that time in which the driver may list this machine's GPUs. One or two wake up in 5 s (1 to 3 s each, if
+persistence mode is off). A verdict without them, which says so, is better than none."""
 
 NICENESS = 10
-"""Behind whatever else the machine has to do, as `nice` without a number (nice(1))."""
+"""Niceness: after everything else on the machine, like `nice` without a number (nice(1))."""
 
 ARCH_LIST = "TORCH_CUDA_ARCH_LIST"
-"""The variable that `stoker verify` speaks of; most projects go by it."""
+"""The variable that `stoker verify` names; most projects use it."""
 
 MAX_REPORT = 2 << 20
-"""Bytes of JSON that are read: 200 files take half of it."""
+"""Bytes of JSON that are read: 200 files need half of it."""
 
 MAX_COMPLAINT = 1 << 16
 _CHUNK = 1 << 16
@@ -52,7 +52,8 @@ _CHUNK = 1 << 16
 async def verify_build(
     journal: Path, spec: BuildSpec, since: float, enough: asyncio.Event
 ) -> AsyncIterator[list[Event]]:
-    """What the build of this journal wrote since Unix time `since`, verified; events as there is something to report.
+    """Verify what the build of this journal wrote since Unix time `since`; yield events when there is something to
+    report.
 
     Ends early when `enough` is set.
     """
@@ -64,7 +65,8 @@ async def verify_build(
 
 
 def announcement(written: Written) -> list[Event]:
-    """A word before the wait, or on why there is nothing to wait for. Empty for a build without device code."""
+    """Return a message before the wait, or a reason why there is nothing to wait for. Empty for a build without device
+    code."""
     count = len(written.paths)
     events: list[Event] = []
     if written.unmatched:
@@ -81,8 +83,8 @@ def announcement(written: Written) -> list[Event]:
 
 
 async def verify_written(written: Written, variable: str, wanted: str, enough: asyncio.Event) -> list[Event]:
-    """The verdict, or why there is none. `wanted` are the architectures that the build was to make, as `variable` has
-    them."""
+    """Return the verdict, or why there is none. `wanted` are the architectures that the build should contain, in
+    `variable`'s form."""
     events: list[Event] = []
     try:
         wanted = with_dots(wanted)
@@ -103,7 +105,7 @@ async def verify_written(written: Written, variable: str, wanted: str, enough: a
 
 
 def _in_its_words(found: Report, variable: str) -> Report:
-    """Remedies that name the variable which this build goes by."""
+    """Return remedies that name the variable which this build uses."""
     problems = (
         replace(p, what=p.what.replace(ARCH_LIST, variable), remedy=p.remedy.replace(ARCH_LIST, variable))
         for p in found.problems
@@ -112,11 +114,11 @@ def _in_its_words(found: Report, variable: str) -> Report:
 
 
 class _NoReportError(Exception):
-    """Why there is no report, in a few words."""
+    """Say in a few words why there is no report."""
 
 
 async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> Report:
-    # -P: as for the engine itself, the working folder must not shadow our modules.
+    # -P: as for the engine itself, the working folder must not shadow stoker's modules.
     command = [sys.executable, "-P", "-m", "stoker", "verify", *words]
     try:
         process = await asyncio.create_subprocess_exec(
@@ -142,7 +144,7 @@ async def _ask(words: Sequence[str], seconds: float, enough: asyncio.Event) -> R
 
 
 async def _read(process: Process) -> tuple[bytes, bytes]:
-    """Everything it says, within bounds."""
+    """Read everything that it prints, within bounds."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
     out, complaint = await asyncio.gather(_bounded(process.stdout, MAX_REPORT), _bounded(process.stderr, MAX_COMPLAINT))
@@ -153,7 +155,8 @@ async def _read(process: Process) -> tuple[bytes, bytes]:
 
 
 async def _bounded(stream: StreamReader | None, limit: int) -> bytes:
-    """Up to `limit` bytes, and one more if there is more. The rest is read too, lest the writer wait for ever."""
+    """Return up to `limit` bytes, and one more if there is more. Reads the rest too, so that the writer does not
+    block."""
     data = bytearray()
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         data += chunk[: limit + 1 - len(data)]
@@ -161,7 +164,7 @@ async def _bounded(stream: StreamReader | None, limit: int) -> bytes:
 
 
 async def _end(process: Process) -> None:
-    """Leave nothing behind: torch may have been asked, in a process below."""
+    """Kill the whole process group: torch may be running in a child process."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

@@ -1,1 +1,1 @@
-"""Which jobs run: the level, the policy's decisions carried out, and what a person asks for."""
+"""Which jobs run: the level, carrying out the policy's decisions, and user commands."""

@@ -1,4 +1,4 @@
-"""The live jobs as a decision sees them: candidates on deck, and those that run or are frozen.
+"""The live jobs as a decision sees them: candidates on deck, and jobs that run or are frozen.
 
 Sends no signal; unaware of how jobs are found, and of the journal.
 """
@@ -14,24 +14,24 @@ from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
 
 SHOWN_JOBS = 64
-"""The oldest jobs, whose peak is announced again when another one is expected: more than a screen shows."""
+"""The oldest jobs, whose peak is announced again when the expectation changes: more than a screen shows."""
 
 BEGUN = 4 * 2**20
-"""Bytes that a job on deck holds if it was stopped only after its compiler had begun; a shell holds far less."""
+"""Bytes that a job on deck holds if its compiler had already started when it was stopped; a shell holds far less."""
 
 
 class Chains(Protocol):
-    """Says what waits for a job."""
+    """Knows what waits for a job."""
 
     chains_version: int
-    """Raised whenever `chain` may say something else."""
+    """Increases whenever the results of `chain` may have changed."""
 
     def chain(self, sid: int, output: str) -> float | None:
         """Return the seconds from the job's start to the end of the longest chain of jobs that begins with it."""
 
 
 class DeckView:
-    """What the policy is asked about."""
+    """The input of the policy."""
 
     def __init__(self, jobs: JobTable, expected: JobExpectations, chains: Chains, remote: RemoteWatch) -> None:
         self._jobs = jobs
@@ -41,11 +41,11 @@ class DeckView:
         self._chains_version = chains.chains_version
 
     def outdated(self) -> list[ManagedJob]:
-        """Of the oldest jobs those of which clearly another peak is expected than was announced."""
+        """Return those of the oldest jobs whose expected peak differs clearly from the announced one."""
         return [job for job in islice(self._jobs, SHOWN_JOBS) if job.counts and self._jobs.has_news(job)]
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Who waits on deck."""
+        """Return the candidates on deck."""
         version = self._expected.version
         if self._chains_version != self._chains.chains_version:
             self._chains_version = self._chains.chains_version
@@ -84,7 +84,7 @@ class DeckView:
         return job.candidate
 
     def remote_jobs(self) -> int:
-        """How many jobs other machines compile, or are about to."""
+        """Return how many jobs other machines compile, or are about to."""
         leaving = sum([self._remote.may_leave(job) for job in self._jobs.having(Life.RUNNING)])
         return len(self._jobs.away()) + leaving
 
@@ -114,7 +114,8 @@ class DeckView:
         )
 
     def pass_over(self, admitted: ManagedJob) -> None:
-        """Count for those that wait longer that a younger one has gone before them; not one that more waits for."""
+        """Count, for the jobs that waited longer, that a younger one was admitted first; not one that more jobs wait
+        for."""
         for job in self._jobs.on_deck():
             if (job.arrived, job.jid) > (admitted.arrived, admitted.jid):
                 return
@@ -123,8 +124,8 @@ class DeckView:
                 job.candidate = None
 
     def too_many(self, sid: int, failed: str) -> list[ManagedJob]:
-        """A scheduler's jobs that it would not have started once `failed` had failed: those on deck, and those let go
-        after that job's exit, before it was known for a failure."""
+        """Return a scheduler's jobs that it would not have started after the failure of `failed`: those on deck, and
+        those released between that job's exit and the detection of its failure."""
         exits = [job.exited_at for job in self._jobs.exited(sid) if job.job.output == failed]
         exited_at = min(exits, default=None)
         jobs = [job for job in self._jobs.open_jobs(sid) if job.counts]

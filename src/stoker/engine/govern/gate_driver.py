@@ -1,6 +1,6 @@
-"""Stops jobs and lets them go: each signal with the move of the job that it stands for.
+"""Stops jobs and releases them: each signal together with the job's change of state.
 
-Also sets right what others have stopped or let go. Does not decide who; unaware of the journal.
+Also corrects jobs that others have stopped or continued. Does not decide which jobs; unaware of the journal.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from stoker.model import events as ev
 from stoker.sense.proc.jobs import JobUse
 
 STUCK_TICKS = 3
-"""Ticks for which a job that should run is stopped, until it is set going."""
+"""Ticks for which a job that should run may be stopped before it is continued."""
 
 GREW = 0.1
-"""CPU seconds after which a job that should be stopped was let go by somebody else, and is taken to run."""
+"""CPU seconds after which a job that should be stopped must have been continued by somebody else, and counts as
+running."""
 
 NoteKill = Callable[[ManagedJob, ev.KilledBy], None]
 
 
 class GateDriver:
-    """The signals of one build's jobs. `note_kill` hears of each job that is killed on purpose, before it is."""
+    """The signals of one build's jobs. `note_kill` is called before each job that is killed on purpose."""
 
     def __init__(self, jobs: JobTable, note_kill: NoteKill, clock: Callable[[], float]) -> None:
         self._jobs = jobs
@@ -38,22 +39,22 @@ class GateDriver:
         """Whether the build is being stopped: nothing is held any more."""
 
     def let_go(self) -> None:
-        """The build is being stopped, by whomever: nothing is held any more, and what a server does for it ends too."""
+        """The build is being stopped, by anybody: hold nothing any more, and end what a server does for it."""
         self.open = True
         gate.end_hosted([job.target for job in self._jobs])
 
     # -- who stands where --------------------------------------------------------------------------------------
 
     def prefer(self, job: ManagedJob) -> None:
-        """Have the kernel, if it must kill, take the job rather than what is no job."""
+        """Make the kernel prefer the job over other processes if it must kill."""
         if not job.fixed:
             job.pids.update(gate.raise_oom_score([job.job.pid]))
 
     def hold(self, jobs: Iterable[ManagedJob]) -> None:
-        """Stop those newborn jobs that have not been let go."""
+        """Stop those newborn jobs that have not been released."""
         for job in jobs:
             if job.life is Life.NEWBORN and job.lives:
-                # Only ninja's jobs have a group that holds all they may have forked by now.
+                # Only ninja's jobs have a process group that contains everything they may have forked by now.
                 job.whole = not job.target.leads
                 was_there = all(gate.freeze([job.target])) if job.whole else gate.hold(job.target)
                 self._jobs.place(job, Life.ON_DECK, self._clock())
@@ -71,20 +72,20 @@ class GateDriver:
         return [self.moved(job, Life.RUNNING)] if self._doom_unless(was_there, job) else []
 
     def freeze(self, jobs: Sequence[ManagedJob]) -> None:
-        """Stop whole trees at one stroke; their moves follow one by one."""
+        """Stop whole process trees in one go; then change the state of each job."""
         self._each(jobs, gate.freeze)
 
     def thaw(self, jobs: Sequence[ManagedJob]) -> None:
-        """Set whole trees going at one stroke; their moves follow one by one."""
+        """Continue whole process trees in one go; then change the state of each job."""
         self._each(jobs, gate.thaw)
 
     def freeze_one(self, job: ManagedJob) -> list[ev.Event]:
-        """Stop one job; nothing to announce where it has gone."""
+        """Stop one job; returns nothing to announce if it has gone."""
         self.freeze([job])
         return [self.moved(job, Life.FROZEN)] if job.lives else []
 
     def thaw_one(self, job: ManagedJob) -> list[ev.Event]:
-        """Set one job going; nothing to announce where it has gone."""
+        """Continue one job; returns nothing to announce if it has gone."""
         self.thaw([job])
         return [self.moved(job, Life.RUNNING)] if job.lives else []
 
@@ -98,39 +99,40 @@ class GateDriver:
         return was_there
 
     def moved(self, job: ManagedJob, life: Life) -> ev.JobMoved:
-        """Note where a job is now that its signal has been sent."""
+        """Record a job's new state after its signal was sent."""
         return self._jobs.move(job, life, self._clock())
 
     def kill(self, job: ManagedJob, by: ev.KilledBy, *, who: str = "", why: str = "") -> ev.JobKilled:
-        """Kill a job on purpose. The event names it by its number, since what it makes may not be known yet."""
+        """Kill a job on purpose. The event identifies it by number, because its output may still be unknown."""
         self._note_kill(job, by)
         gate.kill(job.target)
         self._jobs.doom(job, "killed")
         return ev.JobKilled(job.job.output, by, job.peak_rss, job.jid, who, why)
 
     def drop(self, jobs: Iterable[ManagedJob]) -> None:
-        """End jobs that only stoker has held back: they will never run."""
+        """End jobs that never ran because only stoker held them back."""
         for job in jobs:
             gate.kill(job.target)
             self._jobs.doom(job, "dropped")
 
     def exited(self, job: ManagedJob) -> None:
-        """A job's first process has ended: leave nobody of it stopped."""
+        """A job's first process has ended: leave none of its processes stopped."""
         gate.leave(job.target, job.pids)
 
     # -- what others did ---------------------------------------------------------------------------------------
 
     def carry(self, nested: Mapping[Key, Key]) -> list[ev.Event]:
-        """The jobs in which schedulers run now, by those. One that was stopped goes on: its own jobs can be held."""
+        """Note the jobs in which schedulers run now, with those schedulers. One that is stopped continues: its own jobs
+        can be held."""
         stopped = self._jobs.set_carriers(frozenset(nested.values()))
         if stopped:
             gate.thaw([job.target for job in stopped])
         return [self.moved(job, Life.RUNNING) for job in stopped]
 
     def take_back(self, jobs: Mapping[ManagedJob, tuple[Key, ...]]) -> list[ev.Event]:
-        """Jobs that were away work here again: they are stopped as newborns are, until it is decided about them.
+        """Jobs that were remote work here again: stop them like newborns, until a decision about them.
 
-        Their launchers, given with them, go on: they may have something to say to another machine yet.
+        Their launchers, given with them, continue: they may still have to talk to another machine.
         """
         events: list[ev.Event] = []
         for job, launchers in jobs.items():
@@ -148,14 +150,14 @@ class GateDriver:
         return events
 
     def spare(self, job: ManagedJob, launchers: tuple[Key, ...]) -> None:
-        """Never stop these processes of a job that has begun."""
+        """Never stop these processes of a job that has already started."""
         if job.life in (Life.RUNNING, Life.FROZEN) and job.target.spared != launchers:
             job.target = replace(job.target, spared=launchers)
 
     def correct(self, uses: Mapping[ManagedJob, JobUse]) -> list[ev.Event]:
-        """Take up what the jobs use now, and see to each that is not in the state it was put into.
+        """Take in what the jobs use now, and correct each job that is not in its intended state.
 
-        The same object as before says that nothing of a stopped job was read anew.
+        If a stopped job has the same object as before, nothing about it was read again.
         """
         events: list[ev.Event] = []
         for job, use in uses.items():
@@ -176,16 +178,16 @@ class GateDriver:
         if job.life is Life.RUNNING and use.state == "frozen":
             return self._stuck(job)
         if job.life is Life.ON_DECK and (use.starting or use.hosted):
-            # Before it was stopped it asked a cache's server for its compilation, which runs; or begun to start one.
+            # Before it was stopped it had asked a cache's server to compile, which now does, or had begun to start one.
             return self.thaw_one(job)
         return []
 
     def _escaped(self, job: ManagedJob, grew: float) -> list[ev.Event]:
-        """Something of it forked while it was being stopped, or the supervisor let it go while we were away.
+        """Something of it forked while it was being stopped, or the supervisor released it while no engine ran.
 
         Or it was measured before it was stopped: then there is nothing to do.
         """
-        if self.open:  # whoever ends the build has set it going, or it could not act on the signal
+        if self.open:  # whoever ends the build has continued it, or it could not act on the signal
             return [self.moved(job, Life.RUNNING)]
         key, lives = job.job.key, job.target.lives
         if not lives or shows_stop(key) or Processes().is_stopped(key):
@@ -197,7 +199,8 @@ class GateDriver:
         return [self.moved(job, Life.RUNNING)]
 
     def _stuck(self, job: ManagedJob) -> list[ev.Event]:
-        """It should run and is stopped, tick after tick: set it going, once. Whoever stops it again has a reason."""
+        """It should run but has been stopped for several ticks: continue it, once. If somebody stops it again, they
+        have a reason."""
         job.stuck += 1
         if job.stuck != STUCK_TICKS:
             return []

@@ -1,6 +1,6 @@
-"""Asks the policy who may run, at every birth, exit and tick, and has the gate carry out what it says.
+"""Asks the policy who may run, at every birth, exit and tick, and makes the gate carry out its decisions.
 
-Unaware of how jobs are found, of the journal's file and of who watches.
+Unaware of how jobs are found, of the journal's file and of viewers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from stoker.engine.jobs.table import JobExpectations, JobTable
 from stoker.model import events as ev
 
 MAX_ROUNDS = 200
-"""Rounds of asking and acting at one tick; more than any machine has jobs to freeze one by one."""
+"""Rounds of asking and acting per tick; more than any machine has jobs to freeze one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precautions:
-    """How outputs are made whose jobs were killed before. `alone`: first and alone, since nobody knows what they need.
+    """How jobs of these outputs run after they were killed. `alone`: first and alone, since nobody knows what they
+    need.
 
-    `first`: first, beside what fits, since that is known. `one_by_one`: one job at a time, whatever it is.
+    `first`: first, next to what fits, since their need is known. `one_by_one`: one job at a time, whatever it is.
     """
 
     alone: frozenset[str] = frozenset()
@@ -70,21 +71,22 @@ class Governor:
     # -- what counts -------------------------------------------------------------------------------------------
 
     def take_precautions(self, precautions: Precautions) -> None:
-        """From now on these outputs are made so."""
+        """Apply these precautions from now on."""
         self._precautions = precautions
         self._level.serialise(one_by_one=precautions.one_by_one)
 
     def set_costly(self, *, costly: bool) -> None:
-        """Whether a package builder such as pip runs above a scheduler: it starts anew when a job has been ended."""
+        """Note whether a package builder such as pip runs above a scheduler: it starts all over when a job has been
+        ended."""
         self._costly = costly
 
     def name(self, job: ManagedJob) -> None:
-        """What the job makes has been learnt: precautions may be for it."""
+        """The output of the job has become known: precautions may apply to it."""
         job.alone = job.alone or job.job.output in self._precautions.alone
         job.first = job.first or job.job.output in self._precautions.first
 
     def receive(self, jobs: Sequence[ManagedJob]) -> list[ev.Event]:
-        """Jobs that were not known, the oldest first: decide about them, and hold those that may not run."""
+        """Decide about new jobs, oldest first, and hold those that may not run."""
         if not jobs:
             return []
         for job in jobs:
@@ -104,7 +106,7 @@ class Governor:
     # -- deciding ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> View:
-        """The world as a decision sees it."""
+        """Return the state of the world for a decision."""
         memory, level = self._memory.renew(), self._level
         orders, thresholds, sample = level.orders, level.limits.thresholds, self._memory.sample
         stall = sample.pressure_memory if sample is not None else None
@@ -136,7 +138,7 @@ class Governor:
         )
 
     def step(self) -> list[ev.Event]:
-        """Ask and act until nothing more is decided, reading memory anew each time."""
+        """Ask and act until there are no more decisions, reading memory again each time."""
         if self._gate.open:
             self._gate.hosted.settle(())
             return []
@@ -155,7 +157,7 @@ class Governor:
         return events
 
     def _offer_slots(self) -> None:
-        """Slots are spare only while nobody on deck wants them."""
+        """Offer slots as spare only while nobody on deck wants them."""
         if self._jobserver is not None:
             spare = self._level.level - len(self._jobs.having(Life.RUNNING)) - self._jobserver.used
             wanted = self._level.paused != "no" or self._jobs.on_deck() or self._jobs.having(Life.FROZEN)
@@ -164,7 +166,7 @@ class Governor:
     # -- carrying out ------------------------------------------------------------------------------------------
 
     def _signal(self, decisions: Iterable[Decision]) -> None:
-        """Stop, or set going, all at once whom the decisions name: a pause must not take one scan for each job."""
+        """Stop or continue all jobs of these decisions at once: a pause must not take one scan per job."""
         for action, act in (("freeze", self._gate.freeze), ("thaw", self._gate.thaw)):
             act([job for d in decisions if d.action == action and (job := self._jobs.get(d.jid))])
 
@@ -205,7 +207,8 @@ class Governor:
         return [self._gate.kill(job, "shed", why=decision.why), _decided(job, decision)]
 
     def drop(self, sid: int, failed: str, why: str) -> tuple[list[ManagedJob], list[ev.Event]]:
-        """The scheduler will start nothing more, since `failed` has: end what it has started only for our sake."""
+        """The scheduler will start nothing more, since `failed` has: end the jobs that it started only because of the
+        window."""
         waiting = self.deck.too_many(sid, failed)
         self._gate.drop(waiting)
         return waiting, [ev.Decided("governor", f"drop {len(waiting)} jobs on deck", why)] if waiting else []
@@ -213,17 +216,17 @@ class Governor:
     # -- what to announce --------------------------------------------------------------------------------------
 
     def news(self) -> list[ev.Event]:
-        """Of jobs, that clearly another peak is expected of them; and why those wait that do, if the reason is new."""
+        """Announce jobs whose expected peak has clearly changed, and why jobs wait, if the reason is new."""
         moved = [self._jobs.describe(job) for job in self.deck.outdated()]
         return [*moved, *self.reasons()]
 
     def reasons(self) -> list[ev.Event]:
-        """Why those wait that are on deck or frozen, by the last decision, as far as that is news."""
+        """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""
         return [] if self._gate.open else [*new_reasons(self._jobs, self._waits)]
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:
-    """Whether asking again could bring nothing: only admissions, and no place or nobody left."""
+    """Say whether asking again would change nothing: only admissions, and no place or no candidate left."""
     if any(d.action not in ("admit", "hold") for d in decisions):
         return False
     admitted = sum(d.action == "admit" for d in decisions)

@@ -1,8 +1,9 @@
-"""Has what a compiler cache's server runs for jobs stop and go on with them, as far as that is harmless to others.
+"""Stops and continues what a compiler cache's server runs for jobs together with them, as far as that harms nobody
+else.
 
-sccache's server starts no more compilers at a time than the machine has CPUs (its own jobserver), those of other builds
-included, and one that is stopped keeps its place. So one place is always left: else jobs that may run, of this build or
-another, would wait for ever. Unaware of how they are found.
+sccache's server runs at most as many compilers as the machine has CPUs (its own jobserver), including those of other
+builds, and a stopped one keeps its place. So one place is always left: otherwise jobs that may run, of this or another
+build, would wait forever. Unaware of how they are found.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class HostedGate:
         self._places = (os.cpu_count() or 1) - 1 if places is None else places
         self._held: dict[Key, Key] = {}
         self.version = 0
-        """Grows when somebody who stands in for the engine must know of it."""
+        """Increases when a process that acts in the engine's place must know about a change."""
 
     def see(self, member: ManagedJob, use: JobUse) -> None:
-        """Note a job's hosted compilers. One that an engine before this one had stopped goes on if its job does."""
+        """Note a job's hosted compilers. One that an earlier engine stopped continues if its job does."""
         roots = tuple(tree[0] for tree in use.hosted)
         if roots == member.target.hosted:
             return
@@ -44,7 +45,7 @@ class HostedGate:
             member.target = replace(member.target, hosted=(*member.target.hosted, hosted))
 
     def settle(self, members: Iterable[ManagedJob]) -> None:
-        """After jobs were frozen or thawed, or have ended: so are the compilers hosted for them."""
+        """Freeze or thaw hosted compilers after their jobs were frozen or thawed, or have ended."""
         frozen = [m for m in members if m.life is Life.FROZEN and m.target.hosted and m.lives]
         wanted = {hosted: m.job.key for m in frozen for hosted in m.target.hosted}
         free = [hosted for hosted in self._held if hosted not in wanted]
@@ -60,10 +61,10 @@ class HostedGate:
 
     @property
     def held(self) -> Mapping[Key, Key]:
-        """Those that are stopped, and the job that each of them works for."""
+        """The stopped compilers, each with its job."""
         return self._held
 
 
 def without_starting(decisions: Iterable[Decision], jobs: JobTable) -> tuple[Decision, ...]:
-    """Leave alone whoever starts a server: a client that is stopped while it waits for that fails, and so its job."""
+    """Never stop a client that starts a server: it would fail while it waits for the server, and so would its job."""
     return tuple(d for d in decisions if d.action != "freeze" or (m := jobs.get(d.jid)) is None or not m.seen.starting)

@@ -1,7 +1,8 @@
-"""Offers slots that no candidate wants to tools inside jobs, and counts how many of them are used beside the deck.
+"""Offers slots that no candidate wants to tools inside jobs, and counts how many of them are used in addition to the
+deck.
 
-A slot may be one of the deck's jobs already: a ninja or make without a number of its own, as a script calls it, takes
-one for each of its jobs but the first. And a tool that is killed gives none back. Unaware of why a slot is spare.
+A slot may be one of the deck's jobs already: a ninja or make without its own -j, called by a script, takes one for each
+of its jobs except the first. And a killed tool does not return its slots. Unaware of why a slot is spare.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from stoker.sense.proc.processes import PROC, parse_stat
 from stoker.sense.proc.procfs import read_link, read_once
 
 CHECK_SECONDS = 5.0
-"""How often those who may hold slots are looked for, while some are used: a read of every process's descriptors."""
+"""How often to look for processes that may hold slots, while some are used: it reads every process's descriptors."""
 
 
 class Jobserver:
-    """The slots of one build's pool. `living` counts how many of the deck's jobs live, by scheduler.
+    """The slots of one build's pool. `living` counts the deck's live jobs by scheduler.
 
-    Raises OSError where the pool cannot be opened.
+    Raises OSError if the pool cannot be opened.
     """
 
     def __init__(self, path: Path, living: Callable[[], Mapping[Key, int]], proc_root: Path = PROC) -> None:
@@ -37,12 +38,12 @@ class Jobserver:
 
     @property
     def used(self) -> int:
-        """Slots that tools use beside the deck's jobs."""
+        """Slots that tools use in addition to the deck's jobs."""
         taken = self._pool.taken
         return max(0, taken - self._on_deck(self._living())) if taken else 0
 
     def offer(self, spare: int) -> None:
-        """Let `spare` slots be taken. What nobody can hold any more comes back."""
+        """Offer `spare` slots. Slots that no process can hold any more come back."""
         self._pool.offer(spare)
         used = self.used
         if used and time.monotonic() - self._checked >= CHECK_SECONDS:
@@ -51,15 +52,15 @@ class Jobserver:
             self._pool.lose(max(0, used - self._most_held({*schedulers, os.getpid()})))
 
     def _on_deck(self, living: Mapping[Key, int]) -> int:
-        """Each scheduler has its first job for nothing, as every tool has."""
+        """Each scheduler has its first job for free, like every tool."""
         known = self._clients
         self._clients = {key: known[key] if key in known else self._holds(key[0]) for key in living}
         return sum(jobs - 1 for key, jobs in living.items() if jobs and self._clients[key])
 
     def _most_held(self, others: Container[int]) -> int:
-        """How many slots all who have the pool open, but for those others, can hold at most.
+        """Return how many slots all processes that have the pool open, except those `others`, can hold at most.
 
-        A slot stands for a job, and a job is a child or a thread; each tool has its first one for nothing.
+        A slot stands for a job, and a job is a child or a thread; each tool has its first one for free.
         """
         names = (name for name in os.listdir(self._proc) if name.isdigit())
         stats = (parse_stat(read_once(f"{self._proc}/{name}/stat") or b"") for name in names)
@@ -69,7 +70,7 @@ class Jobserver:
         return sum(children[tool.pid] + tool.nthreads - 1 for tool in tools)
 
     def _holds(self, pid: int) -> bool:
-        """Whether a process has the pool open. One that we may not look into has not."""
+        """Say whether a process has the pool open; not if we may not look into it."""
         folder = f"{self._proc}/{pid}/fd"
         try:
             names = os.listdir(folder)

@@ -1,4 +1,4 @@
-"""How many jobs may run: a person's level and pause, the automatic level, and what a person's files allow.
+"""How many jobs may run: the user's level and pause, the automatic level, and the limits in configuration files.
 
 Unaware of jobs, of memory and of signals.
 """
@@ -16,7 +16,7 @@ from stoker.model.state import BuildState
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a person has ordered: a level, None for the automatic one; a pause; whether memory is cared for."""
+    """The user's orders: a level (None: automatic), a pause, whether memory is guarded."""
 
     level: int | None = None
     paused: ev.Paused = "no"
@@ -25,17 +25,17 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """What a person's files say of the step that runs: the most that the automatic level may be, and thresholds."""
+    """What configuration files say about the current step: the maximum of the automatic level, and thresholds."""
 
     level: float = math.inf
     thresholds: Thresholds = field(default_factory=Thresholds)
 
 
 class LevelControl:
-    """The level, by whoever has set it. `one_by_one`: one job runs at a time, since nothing else has helped."""
+    """The level, whoever set it. `one_by_one`: one job runs at a time, since nothing else has helped."""
 
     def __init__(self, state: BuildState, jobs: int | None = None) -> None:
-        """`jobs` is the level given at the start; what was set since then, by `state`, counts more."""
+        """`jobs` is the level given at the start; a level set since then, in `state`, takes precedence."""
         known = state.level
         adopted = known.target is not None
         ordered = known.target if known.mode == "manual" else None
@@ -46,11 +46,11 @@ class LevelControl:
         self._announced: ev.LevelSet | None = None
 
     def order(self, orders: Orders) -> None:
-        """Take a person's orders."""
+        """Apply the user's orders."""
         self.orders = orders
 
     def limit(self, limits: StepLimits) -> None:
-        """Take what a person's files say."""
+        """Apply the configuration files."""
         self.limits = limits
 
     def set_cores(self, cores: float) -> None:
@@ -68,7 +68,7 @@ class LevelControl:
 
     @property
     def ordered(self) -> int:
-        """The level that a person or the cores ask for, which counts again once jobs need not run one by one."""
+        """The level that the user or the number of cores asks for, without `one_by_one`."""
         return max(1, int(self.slots)) if self.orders.level is None else self.orders.level
 
     @property
@@ -79,24 +79,24 @@ class LevelControl:
 
     @property
     def spare(self) -> int:
-        """How many of these are beyond the cores."""
+        """How many of these exceed the number of cores."""
         return max(0, int(self.slots) - int(self.cores))
 
     @property
     def paused(self) -> ev.Paused:
-        """The pause that a person has ordered."""
+        """The pause that the user has ordered."""
         return self.orders.paused
 
     @property
     def pressure_line(self) -> float:
-        """The pressure in percent from which on nothing starts."""
+        """The pressure in percent above which nothing starts."""
         pressure = self.limits.thresholds.pressure
         return math.inf if pressure is None else pressure
 
     def news(self) -> list[ev.Event]:
-        """The level, if it is not what was announced last."""
+        """Announce the level if it has changed."""
         before = self._announced
-        # One at a time is no person's number: an engine that takes over would keep it for all that follows.
+        # One at a time is not the user's number: a successor engine would keep it for everything that follows.
         by_hand = self.orders.level is not None and not self.one_by_one
         orders = self.orders
         self._announced = ev.LevelSet("manual" if by_hand else "auto", self.level, orders.paused, orders.guarded)

@@ -1,4 +1,4 @@
-"""Says when others stall on memory beside a build that has enough: what looks like a sick machine is not the build's.
+"""Reports when others stall on memory although the build has enough, so that a busy machine is not blamed on the build.
 
 Unaware of where the figures come from; the time is an argument.
 """
@@ -15,7 +15,7 @@ SPACING = 600.0
 """Seconds until another such stall is reported: a neighbour may come and go all day."""
 
 OVER = 0.5
-"""Share of the line below which a stall is over."""
+"""Share of the threshold below which a stall is over."""
 
 
 class NeighbourWatch:
@@ -26,8 +26,8 @@ class NeighbourWatch:
         self._lasts = False
 
     def look(self, sample: MachineSample, reserve: float, line: float, now: float) -> list[ev.Noticed]:
-        """A notice where one is due at monotonic time `now`; `line` is the pressure in percent that counts as a stall,
-        `reserve` the bytes that the build keeps free of promises."""
+        """Return a notice if one is due at monotonic time `now`; `line` is the pressure in percent that counts as a
+        stall, `reserve` the bytes that no promise may use."""
         stall = sample.pressure_memory
         if stall is None or stall.some < OVER * line or not sample.stalls_by_others(reserve):
             self._lasts = False

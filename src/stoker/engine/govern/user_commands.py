@@ -1,6 +1,6 @@
-"""What a person asks of a governed build: the level, pauses, and single jobs.
+"""User commands to a governed build: the level, pauses, and single jobs.
 
-Checks what arrives, carries it out, and has the governor act on it at once. Unaware of sockets and of the journal.
+Checks each command, carries it out, and makes the governor act on it at once. Unaware of sockets and of the journal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERBS = ("level", "pause", "resume", "job", "stop")
 
 
 class UserCommands:
-    """Carries out what viewers send; `who` is a person's login name. Each gives events, or raises CommandRefused."""
+    """Carries out commands from viewers; `who` is a login name. Each returns events, or raises CommandRefused."""
 
     def __init__(self, jobs: JobTable, level: LevelControl, gate: GateDriver, governor: Governor) -> None:
         self._jobs = jobs
@@ -31,7 +31,7 @@ class UserCommands:
         self._governor = governor
 
     def carry_out(self, verb: str, arguments: Mapping[str, Any], who: str) -> list[ev.Event]:
-        """Do what is asked for, and what follows from it."""
+        """Carry out a command and its consequences."""
         if verb == "level":
             events = self._level(arguments, who)
         elif verb == "pause":
@@ -61,7 +61,7 @@ class UserCommands:
         return [ev.Decided(who, f"level {old} → {word}", why), *freed]
 
     def _wanted(self, arguments: Mapping[str, Any]) -> int | None:
-        """The level that is asked for. A change counts from the present one, so that a burst of keys adds up."""
+        """Return the requested level. A change is relative to the current level, so that a burst of keys adds up."""
         change = _whole(arguments, "change")
         if change is not None:
             return min(MAX_LEVEL, max(1, self._level_control.ordered + max(-MAX_LEVEL, min(MAX_LEVEL, change))))
@@ -118,7 +118,7 @@ class UserCommands:
         return [why, *self._gate.freeze_one(job)]
 
     def _thaw(self, job: ManagedJob, who: str) -> list[ev.Event]:
-        """Also a start from the deck, past all others."""
+        """Thaw a job, or start it from the deck ahead of all others."""
         if job.life is Life.RUNNING:
             raise CommandRefused(f"{job.job.label} runs already")
         if self._level_control.paused == "hard":
@@ -128,7 +128,7 @@ class UserCommands:
         return [ev.Decided(who, f"{what} {job.job.label}", "asked for"), *self._gate.thaw_one(job)]
 
     def _alone(self, job: ManagedJob, who: str) -> list[ev.Event]:
-        """Of two that a person wants alone, the one asked for last is meant."""
+        """Run a job alone; of two requests for that, the last one counts."""
         if job.alone:
             raise CommandRefused(f"{job.job.label} runs alone already")
         freed = self._jobs.let_join(self._wanted_alone())
@@ -149,7 +149,7 @@ class UserCommands:
         return [killed, ev.Decided(who, f"kill {job.job.label}", f"asked for; it held {held} MiB")]
 
     def _wanted_alone(self) -> list[ManagedJob]:
-        """The jobs that a person wants alone."""
+        """The jobs that a person wants to run alone."""
         return [job for job in self._jobs if job.alone_by]
 
     def _running(self) -> int:

@@ -1,6 +1,6 @@
-"""Announces why jobs wait: once for all that wait for the same, and again only when the reason is another one.
+"""Announces why jobs wait: once for all jobs that wait for the same reason, and again only when the reason changes.
 
-Unaware of how reasons come about.
+Unaware of where reasons come from.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stoker.model import events as ev
 
 
 def new_reasons(jobs: Iterable[ManagedJob], waits: Waits) -> list[ev.JobsWaiting]:
-    """What is news of why these wait; they keep what was announced of each."""
+    """Return what is new about why these jobs wait; each job keeps what was announced."""
     news: dict[Wait, list[int]] = {}
     for job in jobs:
         wait = _reason(job, waits)

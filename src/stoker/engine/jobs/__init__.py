@@ -1,1 +1,1 @@
-"""The jobs of the build: who they are, where they stand, how they end."""
+"""The jobs of the build: their identity, state and end."""

@@ -1,4 +1,4 @@
-"""Answers a viewer's question for the processes of one job. Changes nothing; unaware of sockets."""
+"""Answers a viewer's query for the processes of one job. Changes nothing; unaware of sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stoker.sense.proc.job_processes import processes_of
 
 
 def ask_processes(jobs: JobTable, arguments: Mapping[str, Any]) -> ProcessTree:
-    """The processes of job `jid`, read now; raises CommandRefused."""
+    """Return the processes of job `jid`, read now; raises CommandRefused."""
     jid = whole(arguments.get("jid"))
     if jid is None:
         raise CommandRefused("jid is a whole number")

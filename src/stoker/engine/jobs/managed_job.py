@@ -1,6 +1,6 @@
-"""One job of the build: who it is, where it stands in its life, and what it uses.
+"""One job of the build: its identity, its state, and what it uses.
 
-Only the `JobTable` moves it through its life. Sends no signal; unaware of the journal.
+Only the `JobTable` changes its state. Sends no signal; unaware of the journal.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from stoker.model.tool import Tool
 from stoker.sense.proc.jobs import JobProcess, JobUse
 
 MAX_PIDS = 512
-"""Processes of one job that are remembered after their end: the kernel names those that it killed by their pids."""
+"""Processes of a job that are remembered after their end: the kernel reports its kills by pid."""
 
 
 class Life(Enum):
-    """Where a job stands in its life; `docs/architecture.md` draws it."""
+    """The states of a job; `docs/architecture.md` has the diagram."""
 
     NEWBORN = "newborn"
-    """Met, and not decided about yet: nothing has stopped it."""
+    """Just found, without a decision yet: nothing has stopped it."""
     ON_DECK = "on deck"
     RUNNING = "running"
     FROZEN = "frozen"
     EXITED = "exited"
-    """Its process has ended; how it went is not known yet."""
+    """Its process has ended; the result is not known yet."""
     RECORDED = "recorded"
-    """Ninja says that it ended well."""
+    """Ninja recorded success."""
     UNRECORDED = "unrecorded"
     """Nothing says how it ended: make keeps no log, and a log can be lost."""
     FAILED = "failed"
@@ -54,26 +54,25 @@ NEXT: dict[Life, frozenset[Life]] = {
     Life.EXITED: ENDS,
     **dict.fromkeys(ENDS, frozenset()),
 }
-"""What may follow what. A record may come before the exit is noticed, but not of a job that has been stopped."""
+"""The allowed transitions. A record may come before the exit is noticed, but not for a job that is stopped."""
 
 Doom = Literal["", "dropped", "killed", "gone"]
-"""Why a job cannot go on: dropped or killed by stoker, or gone when a signal was sent to it. Its exit is not noticed
-yet."""
+"""Why a job cannot continue: dropped or killed by stoker, or gone when a signal was sent to it. Its exit has not been
+noticed yet."""
 
 
 @dataclass(slots=True, eq=False)
 class ManagedJob:
     """One job. `arrived`, `admitted`, `since`: seconds of the monotonic clock. Sizes are bytes, `age` CPU seconds.
 
-    `since` is when it came to where it stands, and `idle` for how many seconds before that it was stopped.
-    `edge` is what its scheduler's plan calls it, if the plan is newer than the job: an empty name means that several
-    edges have its command. `fixed`: it is never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers
-    run inside it, whose own jobs are counted for themselves. `whole`: its whole tree was stopped, not just the newborn.
-    `last_seen` and `noticed` are the Unix seconds between which its process ended, `exited_at` that moment by the
-    monotonic clock, `waited` how many readings of ninja's log have had no record of it since. `known_as` is the state
-    in the journal of an engine before this one; not `watched`: it ended before this one came. `announced_peak` and
-    `wait` are what viewers know of it. `host` is the other machine that compiles it now, and `was_away` the last one
-    that did; `returned`: it is compiled here after all.
+    `since` is when it entered its current state, and `idle` how many seconds it was stopped before that. `edge` is its
+    name in its scheduler's plan, if the plan is newer than the job; an empty name means that several edges have its
+    command. `fixed`: it is never stopped (a console-pool job, make's $(shell)). `carrier`: schedulers run inside it,
+    whose own jobs count instead. `whole`: its whole tree was stopped, not just the newborn. `last_seen` and `noticed`
+    are the Unix seconds between which its process ended, `exited_at` the same by the monotonic clock, `waited` how many
+    readings of ninja's log have had no record of it since. `known_as` is its state in the journal of an earlier engine;
+    not `watched`: it ended before this engine started. `announced_peak` and `wait` are what viewers know. `host` is the
+    other machine that compiles it now, and `was_away` the last one that did; `returned`: it compiles here after all.
     """
 
     jid: int
@@ -92,7 +91,7 @@ class ManagedJob:
     whole: bool = False
     watched: bool = True
     doom: Doom = ""
-    # What became of it by orders.
+    # Results of orders.
     idle: float = 0.0
     alone: bool = False
     alone_by: str = ""
@@ -104,7 +103,7 @@ class ManagedJob:
     host: str = ""
     was_away: str = ""
     returned: bool = False
-    # What it uses.
+    # Resource usage.
     width: float = 1.0
     rss: int = 0
     age: float = 0.0
@@ -118,7 +117,7 @@ class ManagedJob:
     last_seen: float = 0.0
     noticed: float = 0.0
     waited: int = 0
-    # Worked out before, or announced.
+    # Computed before, or announced.
     candidate: Candidate | None = field(default=None, repr=False)
     chain: float | None = None
     curve: Curve | None = field(default=None, repr=False)
@@ -128,12 +127,12 @@ class ManagedJob:
 
     @property
     def lives(self) -> bool:
-        """Whether its process has not ended, and is not about to."""
+        """Whether its process has not ended and is not about to."""
         return not self.doom and self.life in (Life.NEWBORN, Life.ON_DECK, Life.RUNNING, Life.FROZEN)
 
     @property
     def counts(self) -> bool:
-        """Whether it takes one of the level's places and may be decided about."""
+        """Whether it takes one of the level's places and decisions may concern it."""
         return self.lives and not (self.fixed or self.carrier or self.host)
 
     @property
@@ -148,27 +147,27 @@ class ManagedJob:
 
     @property
     def state(self) -> JobState:
-        """Where viewers see it."""
+        """Its state as viewers see it."""
         if self.life in (Life.NEWBORN, Life.ON_DECK):
             return "on_deck"
         return "frozen" if self.life is Life.FROZEN else "running"
 
     @property
     def name(self) -> str:
-        """What its scheduler's log calls it; empty where that is not known."""
+        """Its name in its scheduler's log; empty if unknown."""
         return self.edge[0] if self.edge is not None else self.job.output
 
     @property
     def tool(self) -> Tool:
-        """The tool that it runs, by the newest plan."""
+        """The tool that it runs, according to the newest plan."""
         return self.edge[1] if self.edge is not None else self.job.tool
 
     def stopped_for(self, clock: float) -> float:
-        """Seconds of its life, up to `clock`, in which it was held or frozen."""
+        """Return the seconds up to `clock` for which it was held or frozen."""
         return self.idle + (clock - self.since if self.is_stopped else 0.0)
 
     def begin_here(self) -> None:
-        """It is compiled here after all: what it held before says nothing of that."""
+        """It compiles here after all: the memory that it held before says nothing about that."""
         self.peak_rss, self.peak_age, self.growth = self.rss, self.age, GrowthRate()
 
     def measure(self, use: JobUse) -> None:
@@ -181,7 +180,7 @@ class ManagedJob:
             self.pids.clear()
         self.pids.update(use.pids)
         if self.life is Life.FROZEN:
-            self.growth.rest(use.cpu_seconds, use.rss)  # it had gone on for a moment after the tick before its stop
+            self.growth.rest(use.cpu_seconds, use.rss)  # it had continued for a moment between the tick and its stop
         else:
             self.growth.note(use.cpu_seconds, use.rss)
         if use.rss > self.peak_rss:

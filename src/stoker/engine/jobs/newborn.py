@@ -1,4 +1,4 @@
-"""What a job that has just been found is: held or running, free to be stopped or not.
+"""Classifies a job that has just been found: held or running, allowed to be stopped or not.
 
 Reads a little of /proc. Sends no signal.
 """
@@ -20,15 +20,15 @@ from stoker.sense.proc.procfs import read_link
 from stoker.sense.proc.schedulers import SchedulerProcess
 
 YOUNG = 3.0
-"""Seconds after its birth in which a job is still held when it is found late: below a ninja that was itself found by
-the look of a second ago, or after a stall of the machine. Later it has memory to lose, and runs."""
+"""Seconds after its birth within which a job that is found late is still held: below a ninja that was itself found only
+by the last scan, or after a stall of the machine. An older job has memory to lose, so it runs."""
 
 UNTOUCHED = 0.05
-"""CPU seconds that a job stopped at its birth may have used: a shell's start."""
+"""CPU seconds that a job stopped at birth may have used: the start of a shell."""
 
 
 class Birth(NamedTuple):
-    """A job that was not known before. `before` is what the journal says of it, if an earlier engine knew it."""
+    """A job that was not known before. `before` is its record in the journal, if an earlier engine knew it."""
 
     jid: int
     sid: int
@@ -44,9 +44,9 @@ class Birth(NamedTuple):
 
 
 class Clocks(NamedTuple):
-    """One instant by both clocks, in seconds: jobs born in one hundredth of a second must come out as of one age.
+    """One instant on both clocks, in seconds: jobs born in the same hundredth of a second must have the same age.
 
-    Read for each of them anew, the last one to be read would seem the oldest.
+    If the clock were read for each of them, the last one read would seem the oldest.
     """
 
     monotonic: float
@@ -58,19 +58,19 @@ class Clocks(NamedTuple):
         return cls(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def arrival(self, start_ticks: int) -> float:
-        """When a process began, by the monotonic clock."""
+        """Return when a process started, on the monotonic clock."""
         return self.monotonic - max(0.0, self.boottime - start_ticks / CLK_TCK)
 
 
 def by_age(births: Iterable[Birth]) -> list[Birth]:
-    """The oldest first."""
+    """Oldest first."""
     return sorted(births, key=lambda b: (b.job.start_ticks, b.job.pid))
 
 
 def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJob:
-    """The job as it begins its life here; `now` is Unix time. `held`: newborn jobs wait on deck.
+    """Return the job at the start of its life here; `now` is Unix time. `held`: newborn jobs wait on deck.
 
-    One that an earlier engine knew is where that one left it, by whose word it was left there.
+    A job that an earlier engine knew keeps its state, and the order that put it there.
     """
     before, fixed = birth.before, is_fixed(birth)
     state: JobState = "running" if fixed else arrival_state(birth, now, held=held)
@@ -102,7 +102,7 @@ def _life(state: JobState, *, newborn: bool) -> Life:
 
 
 def left_behind(before: state_of.Job, scheduler: SchedulerProcess) -> ManagedJob:
-    """A job that the journal knows, and that ended while no engine was looking, as far as the journal says."""
+    """Return a job of the journal that ended while no engine ran, as far as the journal knows it."""
     job = JobProcess(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
     use = JobUse(job, before.rss, before.peak_rss, before.cpu, 0.0, before.phase, "running")
     target = Target(job.pid, job.start_ticks, leads=False)
@@ -123,16 +123,16 @@ def left_behind(before: state_of.Job, scheduler: SchedulerProcess) -> ManagedJob
 
 
 def target_of(birth: Birth) -> Target:
-    """Whom to send signals to."""
+    """Return whom to send signals to."""
     return Target(birth.job.pid, birth.job.start_ticks, birth.process.pgrp == birth.job.pid)
 
 
 def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
-    """On deck if it is young and jobs are held at all; what an earlier engine stopped is where it left it."""
+    """Say whether it is on deck: it is young and jobs are held at all, or an earlier engine stopped it."""
     process, before = birth.process, birth.before
     if before is not None and before.state == "frozen" and birth.use.state == "frozen":
-        return "frozen"  # its launcher, which may be its first process, goes on
-    # A shell that vforked as it was stopped waits in the kernel (D) for its child, which shows the stop.
+        return "frozen"  # its launcher, which may be its first process, continues
+    # A shell that vforked as it was stopped waits in the kernel (D) for its child; the child shows the stop.
     if process.state in "Tt" or (process.state == "D" and shows_stop(birth.job.key)):
         used = (process.cpu_ticks + process.child_ticks) / CLK_TCK
         if birth.before is not None:
@@ -143,11 +143,11 @@ def arrival_state(birth: Birth, now: float, *, held: bool) -> JobState:
 
 
 def is_fixed(birth: Birth) -> bool:
-    """A job that must never be stopped.
+    """Say whether a job must never be stopped.
 
-    Ninja gives every job a process group but those of the console pool, which may own the terminal. Make and samurai
-    give none; there a job whose stdout is not the scheduler's (make) is a $(shell ...) that make waits for, and one
-    whose stdout is (samurai) is of the console pool.
+    Ninja gives every job a process group of its own, except jobs of the console pool, which may own the terminal. Make
+    and samurai create no groups. There, a job whose stdout is not the scheduler's (make) is a $(shell ...) that make
+    waits for, and one whose stdout is (samurai) is in the console pool.
     """
     process, tool = birth.process, birth.scheduler.tool
     if tool == "ninja":

@@ -1,6 +1,6 @@
-"""What the build's own output adds to what the processes show: totals, percentages, failed steps.
+"""Reads what the build's output adds to what the processes show: totals, percentages, failed steps.
 
-Only a help: below pip there is nothing to read until the end. Unaware of processes and of the journal.
+Only a supplement: below pip there is nothing to read until the end. Unaware of processes and of the journal.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from stoker.model.text import plain
 from stoker.sense.ninja.build_output import BuildOutput, PercentLine, ReportedFailure, StatusLine
 
 READ_SECONDS = 0.1
-"""How long a look may go on reading where a build writes faster than 2 MiB a look: some 20 MiB."""
+"""How many seconds a look may read if a build writes faster than 2 MiB per look: some 20 MiB."""
 
 MAX_AT_END = 256 * 2**20
-"""Bytes that are read when a command is over, the last ones: at worst ten seconds of work, after which the supervisor
-would take the engine for deaf. What ended the command stands at the end."""
+"""Bytes read when a command is over, the last ones: at worst ten seconds of work; after that the supervisor would give
+up on the engine. What ended the command is at the end."""
 
 PLAUSIBLE_DISTANCE = 8
-"""How far ninja's own count may be from ours, beyond its width, before a status line is taken for another ninja's."""
+"""How far ninja's count may differ from ours, beyond its width, before a status line is attributed to another ninja."""
 
 
 class OutputWatch:
-    """Follows one output log from where an engine before this one has read it."""
+    """Follows one output log from where an earlier engine has read it."""
 
     def __init__(self, path: Path, state: BuildState) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class OutputWatch:
 
     @property
     def size(self) -> int:
-        """Bytes of the log."""
+        """Size of the log in bytes."""
         try:
             return self._path.stat().st_size
         except OSError:
@@ -46,11 +46,11 @@ class OutputWatch:
 
     @property
     def settled(self) -> int:
-        """Up to which byte everything has been announced."""
+        """The byte up to which everything has been announced."""
         return self._reader.settled
 
     def read(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """What is new, given the schedulers at work; of a flood the part for which there is time."""
+        """Return what is new, given the running schedulers; of a flood the part for which there is time."""
         give_up_at = time.monotonic() + READ_SECONDS
         events = self._events(self._reader.read_new(), books)
         while self._reader.offset < self.size and time.monotonic() < give_up_at:
@@ -58,13 +58,13 @@ class OutputWatch:
         return events
 
     def read_all(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """What is left when nothing more will be written."""
+        """Return what is left when nothing more will be written."""
         end = self.size
         if end - self._reader.offset > MAX_AT_END:
             self._reader.skip_to(end - MAX_AT_END)
         events: list[ev.Event] = []
         before = -1
-        while before < self._reader.offset < end:  # a log that somebody has cut gives nothing more
+        while before < self._reader.offset < end:  # a truncated log yields nothing more
             before = self._reader.offset
             events += self._events(self._reader.read_new(), books)
         return events + self._events(self._reader.finish(), books)
@@ -83,11 +83,12 @@ class OutputWatch:
         return events
 
     def _total(self, line: StatusLine, ninjas: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """Ninja's own total: restat rules prune it, dyndep files add to it; only where it is clear which ninja said it.
+        """Take in ninja's own total: restat rules prune it, dyndep files add to it. Only if it is clear which ninja
+        printed it.
 
-        A nested ninja's lines come in the outer one's output. So beside a plan another total is believed when it is
-        heard again after another job has finished, by ninja's count and by ours. While ninja renews its manifest it
-        has a total for that alone: so the first plan, which separates the two, is waited for.
+        A nested ninja's lines appear in the outer one's output. So if there is a plan, another total counts only when
+        it appears again after another job has finished, by ninja's count and by ours. While ninja regenerates its
+        manifest it has a total for that alone: so the first plan, which separates the two, is awaited.
         """
         if len(ninjas) != 1:
             return []
@@ -112,8 +113,10 @@ class OutputWatch:
         return line.done > first.done and book.finished > finished
 
     def percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
-        """CMake's percentage, less what it counts as done of jobs that run or wait; where one make at the top is all
-        there is. To be asked after a scan and before the next reading: then every job announced so far is known.
+        """Return CMake's percentage, minus the jobs that it counts as done while they run or wait; only for a single
+        top-level make.
+
+        Call it after a scan and before the next reading: then every job announced so far is known.
         """
         tops = [b for b in books if b.scheduler.parent is None]
         if self._heard_percent is None or len(tops) != 1 or tops[0].scheduler.tool != "make":

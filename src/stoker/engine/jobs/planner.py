@@ -1,4 +1,4 @@
-"""Makes the plan of each ninja in the background, each in a process of its own.
+"""Makes the plan of each ninja in the background, each in its own process.
 
 Unaware of jobs, of what a plan is used for, and of the journal.
 """
@@ -16,7 +16,7 @@ from stoker.sense.ninja.plan_process import PlanRequest, make_plan
 
 
 class Planned(NamedTuple):
-    """What came of a plan: the plan, or a note why there is none, or both."""
+    """The outcome: the plan, or a note why there is none, or both."""
 
     book: SchedulerBook
     plan: Plan | None
@@ -24,7 +24,7 @@ class Planned(NamedTuple):
 
 
 class Planner:
-    """Plans that are being made; each writes into `scratch`."""
+    """Plans in progress; each writes into `scratch`."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -33,7 +33,7 @@ class Planner:
         self._planned: list[Planned] = []
 
     def make(self, books: Iterable[SchedulerBook]) -> None:
-        """Begin a plan for each ninja, and another when CMake has written its manifest anew in mid-build."""
+        """Start a plan for each ninja, and another one when CMake has regenerated its manifest during the build."""
         for book in books:
             scheduler = book.scheduler
             if scheduler.tool != "ninja" or book.sid in self._tasks:
@@ -57,12 +57,12 @@ class Planner:
         self._planned.append(Planned(book, plan, note))
 
     def take(self) -> list[Planned]:
-        """What has been made since the last call."""
+        """Return the plans made since the last call."""
         planned, self._planned = self._planned, []
         return planned
 
     def cancel(self, sids: Iterable[int]) -> None:
-        """Nobody needs the plans of these any more."""
+        """Cancel the plans of these schedulers."""
         for sid in sids:
             if sid in self._tasks:
                 self._tasks[sid].cancel()

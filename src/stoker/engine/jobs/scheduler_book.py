@@ -1,7 +1,7 @@
-"""One scheduler's book: what ninja has recorded, which of the jobs that were seen each record is, and the counts.
+"""One scheduler's book: ninja's records, the job that each record belongs to, and the counts.
 
-A job is finished when ninja says so in its log, and failed when it has exited and ninja never says so. Make keeps no
-log: there an exit is the end. Unaware of processes and of the journal; where a job stands is in the `JobTable`.
+A job is finished when ninja records it in its log, and failed when it has exited and ninja never records it. Make keeps
+no log: there an exit is the end. Unaware of processes and of the journal; a job's state is in the `JobTable`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from stoker.sense.ninja.plan import Plan
 from stoker.sense.proc.schedulers import SchedulerProcess
 
 PATIENCE_TICKS = 3
-"""For how many readings of the log of a ninja that sleeps an exited job waits for its record. Ninja writes it in the
-same loop in which it notices the exit, so one is enough. A ninja that is stopped, or waits for a disk, may yet do so.
-"""
+"""For how many readings of a sleeping ninja's log an exited job waits for its record. Ninja writes it in the same loop
+in which it notices the exit, so one is enough. A ninja that is stopped, or waits for a disk, may still write it."""
 
 MAX_SPARE = 2000
-"""Records kept of jobs that nobody saw, in case one of them is that of a job whose end is noticed later: as many as
-short jobs of a large machine end while an engine is stopped for some seconds."""
+"""Records kept of jobs that nobody saw, in case one belongs to a job whose end is noticed later: as many short jobs as
+end on a large machine while an engine is stopped for some seconds."""
 
 MAX_FIRST = 1000
-"""Jobs remembered from a ninja's start on until its plan says which of them only renewed its manifest."""
+"""Jobs remembered from a ninja's start until its plan says which of them only regenerated its manifest."""
 
 
 class SchedulerBook:
@@ -46,7 +45,7 @@ class SchedulerBook:
         jobs: JobTable,
         counted: Mapping[str, int] | None = None,
     ) -> None:
-        """`counted` are the jobs that an engine before this one has counted, by tool."""
+        """`counted` are the jobs that an earlier engine has counted, by tool."""
         self.sid = sid
         self._jobs = jobs
         self._counted: Counter[str] = Counter(counted or {})
@@ -55,9 +54,9 @@ class SchedulerBook:
         self.started = started
         self.plan: Plan | None = None
         self.total: int | None = None
-        """How many jobs it has in all, by its plan or by its own later word."""
+        """How many jobs it has in all, by its plan or by a later total of its own."""
         self.plan_is_due = False
-        """Whether a plan is being made."""
+        """Whether a plan is in progress."""
         self._waiting: list[Entry] = []
         self._spare: deque[Entry] = deque(maxlen=MAX_SPARE)
         self._first: list[tuple[str, str]] = []
@@ -66,7 +65,7 @@ class SchedulerBook:
 
     @property
     def keeps_log(self) -> bool:
-        """Whether finished jobs are recorded in a .ninja_log."""
+        """Whether it records finished jobs in a .ninja_log."""
         return self.scheduler.tool != "make"
 
     @property
@@ -75,10 +74,10 @@ class SchedulerBook:
         return sum(job.life is not Life.EXITED for job in self._jobs.open_jobs(self.sid))
 
     def may_start(self) -> bool:
-        """Whether it may start a job now. Make runs some without a place for them.
+        """Say whether it may start a job now. Make runs some without a place for them.
 
-        Not where the plan has no more than those that live: should it be outdated, the next tick finds
-        what comes.
+        Not if the plan has no more jobs than those that are alive; if the plan is outdated, the next tick finds new
+        ones.
         """
         if not self.keeps_log:
             return True
@@ -86,12 +85,12 @@ class SchedulerBook:
         return (width is None or live < width) and (total is None or self.finished + live < total)
 
     def take_plan(self, plan: Plan) -> None:
-        """Take up a plan."""
+        """Take in a plan."""
         self.plan = plan
         self.total = plan.total if plan.total is not None else self.total
 
     def name_jobs(self) -> list[ev.Event]:
-        """Give the jobs that have not ended the names that the plan has for them."""
+        """Give live jobs the names that they have in the plan."""
         events: list[ev.Event] = []
         for job in self._jobs.open_jobs(self.sid) if self.plan is not None else ():
             planned = self.plan.output_of(job.job.argv) if self.plan is not None else None
@@ -100,17 +99,17 @@ class SchedulerBook:
         return events
 
     def name_lost(self, reported: Mapping[str, str]) -> None:
-        """Name jobs that ended while no engine was looking, where the output has reported their failure since.
+        """Name jobs that ended while no engine ran, if the output has reported their failure since.
 
-        Without a plan the journal knows such a job by a few words of its command, and its process can no longer be
-        asked. `reported` are these words of each failed command, and its output.
+        Without a plan the journal knows such a job by a few words of its command, and its process is gone. `reported`
+        maps these words of each failed command to its output.
         """
         for job in self._nameless():
             if not job.job.argv and (output := reported.get(job.name)) is not None:
                 self._jobs.rename(job, output, job.tool)
 
     def recount(self) -> list[JobsUncounted]:
-        """What was counted before the plan said that it only renewed the manifest."""
+        """Return what was counted before the plan showed that it only regenerated the manifest."""
         renewing = self.plan.summary.renewing if self.plan is not None else ()
         wrong = Counter[str](tool for output, tool in self._first if output in renewing)
         self._first.clear()
@@ -122,27 +121,29 @@ class SchedulerBook:
         return [JobsUncounted(self.sid, dict(tools))] if tools else []
 
     def is_known(self, output: str) -> bool:
-        """Whether the plan has an edge of that name. A job that is called by its command may be any edge."""
+        """Say whether the plan has an edge of that name. A job that is named after its command may be any edge."""
         return self.plan is not None and self.plan.is_edge(output)
 
     def lacks_record_of(self, output: str) -> bool:
-        """Whether a job that makes `output` has exited, and ninja has not recorded that it ended well."""
+        """Say whether a job that makes `output` has exited and ninja has not recorded its success."""
         return any(job.name == output for job in self._jobs.exited(self.sid))
 
     def end_unrecorded(self) -> list[JobFinished]:
-        """The ends of jobs of a make that have exited: it records nothing."""
+        """Return the ends of exited jobs of a make, which records nothing."""
         return [] if self.keeps_log else [self._lose(job, "unknown") for job in self._jobs.exited(self.sid)]
 
     def end_all(self, last_seen: float, noticed: float) -> None:
-        """The scheduler has gone at Unix time `noticed`, and with it the jobs that ran at the tick at `last_seen`."""
+        """Note that the scheduler was gone at Unix time `noticed`, and with it the jobs that ran at the tick at
+        `last_seen`."""
         for job in list(self._jobs.open_jobs(self.sid)):
             self._jobs.exit(job.job.key, last_seen, noticed)
 
     def recorded(self, entries: Iterable[Entry], *, just_scanned: bool) -> list[JobFinished | JobsUncounted]:
-        """Match ninja's records of jobs that ended well with the jobs that were seen.
+        """Match ninja's records of successful jobs with the jobs that were seen.
 
-        A record that may belong to a nameless job, or to one that was stopped when it was seen last, waits for the next
-        scan, and those behind it with it, so that they stay in order: if the job was its, it will have exited by then.
+        A record that may belong to a nameless job, or to one that was stopped when last seen, waits for the next scan,
+        and so do the records after it, which keeps their order: if it belongs to that job, the job will have exited by
+        then.
         """
         finished: list[JobFinished | JobsUncounted] = []
         if just_scanned:
@@ -156,12 +157,12 @@ class SchedulerBook:
         return finished
 
     def _may_be_later(self, entry: Entry) -> bool:
-        """Whether the next scan may find that a job has exited which this record is of."""
+        """Say whether the next scan may find that the job of this record has exited."""
         present = [job for job in self._jobs.open_jobs(self.sid) if job.life is not Life.EXITED]
         return any(not job.name or job.name == entry.output for job in present)
 
     def _recorded(self, entry: Entry) -> list[JobFinished | JobsUncounted]:
-        """One record's job, counted; not if it renewed the manifest, nor what was counted before that."""
+        """Count one record's job; not if it regenerated the manifest, nor what was counted before that."""
         self._clock.pass_record(entry)
         job = self._by_output(entry)
         if job is None:
@@ -194,13 +195,14 @@ class SchedulerBook:
         return planned or tool_of_output(output)
 
     def _by_output(self, entry: Entry) -> ManagedJob | None:
-        """The job of that name; those that have exited first. One that is stopped cannot have ended."""
+        """Return the job of that name, preferably an exited one. A stopped job cannot have ended."""
         jobs = [job for job in self._jobs.open_jobs(self.sid) if job.name == entry.output]
         exited = next((job for job in jobs if job.life is Life.EXITED), None)
         return exited or next((job for job in jobs if job.life is Life.RUNNING), None)
 
     def _by_times(self, entry: Entry) -> ManagedJob | None:
-        """An exited job whose output nothing named, or named in other words. What the plan calls by name is none."""
+        """Return an exited job whose output has no name, or a different one. Excludes jobs that the plan knows by
+        name."""
         fits = [(fit, job.jid, job) for job in self._nameless() if (fit := self._misfit(entry, job)) is not None]
         return min(fits)[2] if fits else None
 
@@ -219,8 +221,8 @@ class SchedulerBook:
     ) -> list[JobFinished]:
         """Give up on records, after a reading of the log: jobs without one for long enough have failed.
 
-        Not if one of the records that nobody's job was found for may be theirs, nor where ninja has recorded all that
-        it had to do, nor, unless `at_once`, where something `is_left` of them: ninja waits for all that can write.
+        Not if an unmatched record may be theirs, nor if ninja has recorded all that it had to do, nor, unless
+        `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe.
         """
         ended: list[JobFinished] = []
         complete = at_once and self.finished == self.total
@@ -241,30 +243,31 @@ class SchedulerBook:
         return ended
 
     def _has_renewed(self, job: ManagedJob) -> bool:
-        """Whether a job without a record has renewed the manifest: ninja starts others after it only if that went well.
+        """Say whether a job without a record has regenerated the manifest: ninja starts others after it only if it
+        succeeded.
 
-        CMake calls a ninja in it, and one of another version begins the log anew: the record is lost.
+        CMake calls a ninja in it, and a ninja of another version starts a new log: the record is lost.
         """
         if not is_manifest(job.name, self.scheduler.manifest):
             return False
         return any(other.job.started > job.job.started for other in self._jobs.open_jobs(self.sid))
 
     def _spare_of(self, job: ManagedJob) -> Entry | None:
-        """A record that was counted without a job, and may be this one's."""
+        """Return a record that was counted without a job, and may belong to this one."""
         if self.is_known(job.name):
             return None
         fits = [(fit, entry) for entry in self._spare if (fit := self._misfit(entry, job)) is not None]
         return min(fits)[1] if fits else None
 
     def _lose(self, job: ManagedJob, outcome: JobOutcome) -> JobFinished:
-        """The end of a job without a record."""
+        """End a job without a record."""
         seconds = round(max(0.0, job.last_seen - job.job.started), 3)
         use, name = job.seen, job.name or job.job.label
         end = JobFinished(job.jid, self.sid, name, job.tool, seconds, outcome)
         return self._jobs.end(job, replace(end, peak_rss=use.peak_rss, cpu_seconds=round(use.cpu_seconds, 2)))
 
     def _end_well(self, job: ManagedJob | None, entry: Entry, tool: Tool, *, counted: bool) -> JobFinished:
-        """The end of a job by its record; of one that nobody saw without a number."""
+        """End a job by its record; a job that nobody saw has no number."""
         seconds = round((entry.end_ms - entry.start_ms) / 1000, 3)
         jid, use = (job.jid, job.seen) if job is not None else (None, None)
         end = JobFinished(

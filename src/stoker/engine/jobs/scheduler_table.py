@@ -1,7 +1,7 @@
-"""The schedulers at work, each with its book, its log and its plan.
+"""The running schedulers, each with its book, its log and its plan.
 
-Two ninjas may write one log one after the other (`ninja a && ninja b`); the starts that its records imply keep them
-apart. Unaware of how processes are found, of decisions and of the journal.
+Two ninjas may write one log one after the other (`ninja a && ninja b`); the start times implied by the records keep
+them apart. Unaware of how processes are found, of decisions and of the journal.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from stoker.sense.proc.schedulers import SchedulerProcess
 
 @dataclass(slots=True)
 class Tracked:
-    """A scheduler that runs, its book and its log.
+    """A running scheduler, its book and its log.
 
-    `met_log`: all of the log before this run is known. `costly`: a package builder runs above it, which starts anew
+    `met_log`: all of the log before this run is known. `costly`: a package builder runs above it, which starts all over
     when a job has been ended.
     """
 
@@ -39,18 +39,18 @@ class Tracked:
 
 
 class SchedulerTable:
-    """All schedulers that run, in the order in which they were found."""
+    """All running schedulers, in the order in which they were found."""
 
     def __init__(self, jobs: JobTable, state: BuildState) -> None:
-        """`state` is what engines before this one have announced."""
+        """`state` is what earlier engines have announced."""
         self._jobs = jobs
         self._tracked: dict[Key, Tracked] = {}
         self._logs: dict[tuple[str, str], NinjaLog] = {}
-        """By the container in which each is, if in any, and its path there."""
+        """By the container that each is in, if any, and its path there."""
         self._next_sid = max(state.schedulers, default=0) + 1
         self._predecessors = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self.met_any = state.step is not None and state.step.schedulers > 0
-        """Whether the command that runs has had a scheduler."""
+        """Whether the current command has had a scheduler."""
 
     def __iter__(self) -> Iterator[Tracked]:
         return iter(self._tracked.values())
@@ -63,11 +63,11 @@ class SchedulerTable:
         return self._tracked.keys()
 
     def books(self) -> list[SchedulerBook]:
-        """The books of all that run."""
+        """The books of all running schedulers."""
         return [tracked.book for tracked in self._tracked.values()]
 
     def by_pid(self) -> dict[int, SchedulerProcess]:
-        """All that run, by pid."""
+        """All running schedulers, by pid."""
         return {book.scheduler.pid: book.scheduler for book in self.books()}
 
     def contained(self) -> list[int]:
@@ -75,11 +75,11 @@ class SchedulerTable:
         return [pid for pid, scheduler in self.by_pid().items() if scheduler.root]
 
     def book(self, key: Key) -> SchedulerBook:
-        """The book of a scheduler that runs; KeyError for another one."""
+        """Return the book of a running scheduler; KeyError for any other."""
         return self._tracked[key].book
 
     def births_due(self) -> bool:
-        """Whether a scheduler may start a job now. A ninja starts none while it has as many as it may."""
+        """Say whether a scheduler may start a job now. A ninja starts none while it has as many as it may."""
         return any(book.may_start() for book in self.books())
 
     @property
@@ -88,13 +88,13 @@ class SchedulerTable:
         return any(tracked.costly for tracked in self._tracked.values())
 
     def begin_command(self) -> None:
-        """Another command runs."""
+        """Another command runs now."""
         self.met_any = False
 
     # -- coming and going --------------------------------------------------------------------------------------
 
     def open(self, scheduler: SchedulerProcess, started: float, *, costly: bool = False) -> tuple[SchedulerBook, bool]:
-        """Open the book of a scheduler that began at Unix time `started`, and say whether the journal knows it not."""
+        """Open the book of a scheduler that started at Unix time `started`; say whether it is new to the journal."""
         before = self._predecessors.get(scheduler.pid)
         if before is not None and before.start_ticks in (None, scheduler.start_ticks):
             del self._predecessors[scheduler.pid]
@@ -113,7 +113,7 @@ class SchedulerTable:
         if scheduler.tool != "make":
             path = log_path(scheduler.directory, scheduler.manifest, scheduler.root)
             key = (scheduler.container or scheduler.root, path.removeprefix(scheduler.root))
-            tracked.met_log = key in self._logs  # an earlier ninja of this build has made it known up to here
+            tracked.met_log = key in self._logs  # an earlier ninja of this build has read the log up to here
             if key not in self._logs:
                 self._logs[key] = NinjaLog(Path(path), hold=bool(scheduler.root))
             tracked.log = self._logs[key]
@@ -125,7 +125,7 @@ class SchedulerTable:
         return tracked
 
     def take_up_lost(self, last_tick: float) -> None:
-        """Take up what the journal knows and went while no engine was there: records of its jobs may have come since.
+        """Close what the journal knows and what went while no engine ran: records of its jobs may have come since.
 
         The jobs have exited since the last tick of an engine, at Unix time `last_tick`.
         """
@@ -139,14 +139,14 @@ class SchedulerTable:
             self._jobs.exit(job.job.key, last_tick, time.time())
 
     def close(self, alive: set[Key], last_tick: float, now: float) -> list[ev.Event]:
-        """Close the books of those that are not `alive` any more: their last records, and what is left without one."""
+        """Close the books of those that are no longer `alive`: their last records, and the jobs without one."""
         events: list[ev.Event] = []
         for key in [key for key in self._tracked if key not in alive]:
             events += self._close(self._tracked.pop(key), last_tick, now)
         return events
 
     def _close(self, tracked: Tracked, last_tick: float, now: float) -> list[ev.Event]:
-        """A job without a record has failed, if there were records at all."""
+        """A job without a record has failed, if there were any records."""
         book = tracked.book
         lost = tracked.log is not None and tracked.log.lost
         book.end_all(last_tick, now)
@@ -165,17 +165,18 @@ class SchedulerTable:
     # -- what they say -----------------------------------------------------------------------------------------
 
     def resolve(self, scheduler: SchedulerProcess, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
-        """What the plan of a scheduler says of a command line: output and tool; None if it says nothing."""
+        """Return the output and tool of a command line in the plan of a scheduler; None if the plan does not have
+        it."""
         tracked = self._tracked.get(scheduler.key)
         plan = tracked.book.plan if tracked is not None else None
         return plan.output_of(argv) if plan is not None else None
 
     def read_logs(self, now: float, *, just_scanned: bool) -> list[ev.Event]:
-        """Jobs that ninja has recorded since."""
+        """Return the jobs that ninja has recorded since the last reading."""
         events: list[ev.Event] = []
         for tracked in list(self._tracked.values()):
             if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
-                continue  # The next ninja may write this log already; the tick that finds it keeps them apart.
+                continue  # The next ninja may already write this log; the tick that finds it keeps them apart.
             events += self._read(tracked, now, just_scanned=just_scanned)
         return events
 
@@ -193,32 +194,32 @@ class SchedulerTable:
         return book.recorded(first.this_run, just_scanned=just_scanned)
 
     def _heir(self, tracked: Tracked) -> SchedulerBook | None:
-        """The ninja that writes this log now, after the one that is tracked."""
+        """Return the ninja that writes this log now, after the tracked one."""
         books = [t.book for t in self._tracked.values() if t.log is tracked.log and t is not tracked]
         return next((b for b in books if b.started > tracked.book.started), None)
 
     def is_recorded(self, sid: int, output: str) -> bool:
-        """Whether ninja's log, read anew, says that this has ended well."""
+        """Say whether ninja's log, read again, records the success of this output."""
         logs = [t.log for t in self._tracked.values() if t.book.sid == sid and t.log is not None]
         return any(log.holds(output, time.time()) for log in logs)
 
     def notes(self) -> list[str]:
-        """Sentences about logs that could not be read, each once."""
+        """Messages about logs that could not be read, each once."""
         return [note for t in self._tracked.values() if t.log is not None for note in t.log.notes.take()]
 
 
 def _left_behind(before: state_of.Scheduler) -> SchedulerProcess:
-    """A scheduler of the journal that has ended meanwhile, as far as the journal says."""
+    """Return a scheduler of the journal that has ended meanwhile, as far as the journal knows it."""
     return SchedulerProcess(
         before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ()
     )
 
 
 def _end_of_run(entries: Sequence[Entry], next_start: float, now: float) -> int:
-    """How many of `entries`, read at Unix time `now`, come before those of a ninja that began at `next_start`.
+    """Return how many of `entries`, read at Unix time `now`, come before those of a ninja that started at `next_start`.
 
-    From 1.12 on ninja records when a command began, and so when that ninja did. 1.11 records when it ended, so that a
-    long job seems to come from a later ninja, which has not run for so long. Before that, all count for the first.
+    From 1.12 on ninja records when a command started, which reveals its own start. 1.11 records when it ended, so a
+    long job would seem to come from a later ninja, which has not run for so long. Before that, all count for the first.
     """
     latest_end = (now - next_start + CLOCK_SLACK) * 1000
     starts = (e.mtime / 1e9 - e.start_ms / 1000 if e.end_ms <= latest_end else 0.0 for e in entries)

@@ -1,8 +1,8 @@
-"""Every job of the build from its birth to its end: the one place that says where a job stands.
+"""Every job of the build from birth to end: the only place that holds a job's state.
 
-A job is known by its first process, (pid, start in clock ticks), and by the number that the journal gives it. Only the
-methods here move a job through its life; they return the events that announce it, or say what the caller must announce.
-Sends no signal, reads no process; unaware of decisions and of the journal's file.
+A job is identified by its first process, (pid, start in clock ticks), and by its number in the journal. Only the
+methods here change a job's state; they return the events that announce the change, or say what the caller must
+announce. Sends no signal, reads no process; unaware of decisions and of the journal's file.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from stoker.model.tool import Tool
 from stoker.sense.proc.jobs import JobUse
 
 NEWS_SHARE = 0.2
-"""A change of the expected peak that is worth an event: with every job that ends, that of all its like changes a
-little."""
+"""A change of the expected peak that is worth an event: every job that ends changes the expectations of all similar
+ones a little."""
 
 _END_OF: Mapping[ev.JobOutcome, Life] = {
     "ok": Life.RECORDED,
@@ -37,41 +37,41 @@ _END_OF: Mapping[ev.JobOutcome, Life] = {
 
 
 class JobExpectations(Protocol):
-    """Says how much memory and time a job is expected to take, and learns from what it took."""
+    """Predicts how much memory and time a job takes, and learns from what it took."""
 
     def set_cores(self, cores: float) -> None:
         """Note how many cores the build may use."""
 
     @property
     def version(self) -> int:
-        """Another number when a job that was asked for before may have another curve."""
+        """Another number when a job that was asked about before may have another curve."""
 
     def expect(self, jid: int, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
-        """The job's curve, by all that has been learnt."""
+        """Return the job's curve, by everything learned so far."""
 
     def width(self, argv: tuple[str, ...]) -> float:
-        """How many cores it keeps busy."""
+        """Return how many cores it keeps busy."""
 
     def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
         """Learn what it uses now."""
 
     def adopted(self, jid: int) -> None:
-        """Note that its beginning was not seen."""
+        """Note that nobody saw its beginning."""
 
     def finished(
         self, jid: int, output: str, tool: str, argv: tuple[str, ...], ok: bool, seconds: float
     ) -> Lesson | None:
-        """Learn from its end after so many seconds of running; what it taught."""
+        """Learn from its end after so many seconds of running; return what it taught."""
 
     def lost(self, jid: int) -> None:
         """Forget it: it never ran."""
 
 
 class JobTable:
-    """All jobs whose process or whose end is still open."""
+    """All jobs whose process or whose result is still open."""
 
     def __init__(self, expected: JobExpectations, state: BuildState) -> None:
-        """`state` is what engines before this one have announced."""
+        """`state` is what earlier engines have announced."""
         self._expected = expected
         self._jobs: dict[int, ManagedJob] = {}
         self._by_key: dict[Key, ManagedJob] = {}
@@ -81,62 +81,62 @@ class JobTable:
         self._already_left = frozenset(state.leaving)
         self._exits: list[ManagedJob] = []
         self.version = 0
-        """Grows with every change to who is stopped, and to who is there."""
+        """Increases with every change to which jobs are stopped or present."""
 
     # -- looking jobs up ---------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[ManagedJob]:
-        """Those that live, the oldest first."""
+        """Return the live jobs, oldest first."""
         return (job for job in self._jobs.values() if job.lives)
 
     def get(self, jid: int) -> ManagedJob | None:
-        """The living job of that number."""
+        """Return the live job of that number."""
         job = self._jobs.get(jid)
         return job if job is not None and job.lives else None
 
     def by_key(self, key: Key) -> ManagedJob | None:
-        """The job whose first process that is, until its process has gone."""
+        """Return the job with that first process, until the process has gone."""
         return self._by_key.get(key)
 
     def owner(self, pid: int) -> ManagedJob | None:
-        """The job that was seen to have that process, of several the youngest: pids are used again."""
+        """Return the job that was seen to have that process; of several the youngest, since pids are reused."""
         return next((j for j in reversed(self._jobs.values()) if pid == j.job.pid or pid in j.pids), None)
 
     def having(self, life: Life) -> list[ManagedJob]:
-        """Those that stand there and may be decided about, the oldest first."""
+        """Return the jobs in that state that a decision may concern, oldest first."""
         return [j for j in self._jobs.values() if j.life is life and j.counts]
 
     def on_deck(self) -> list[ManagedJob]:
-        """Those that wait to be let go, newborn ones among them."""
+        """Return the jobs that wait to be released, including newborn ones."""
         return [j for j in self._jobs.values() if j.life in (Life.ON_DECK, Life.NEWBORN) and j.counts]
 
     def away(self) -> list[ManagedJob]:
-        """Those that another machine compiles."""
+        """Return the jobs that another machine compiles."""
         return [j for j in self._jobs.values() if j.host and j.lives]
 
     def open_jobs(self, sid: int) -> Collection[ManagedJob]:
-        """A scheduler's jobs whose end has not been announced; valid until the table changes."""
+        """Return a scheduler's jobs whose end has not been announced; valid until the table changes."""
         return self._open.get(sid, {}).values()
 
     def exited(self, sid: int) -> list[ManagedJob]:
-        """A scheduler's jobs that have exited, and wait for a record or for being given up."""
+        """Return a scheduler's jobs that have exited and wait for a record, or to be given up on."""
         return [j for j in self.open_jobs(sid) if j.life is Life.EXITED]
 
     def living(self, sid: int) -> int:
-        """How many of a scheduler's jobs live."""
+        """Return how many of a scheduler's jobs are alive."""
         return sum([j.lives for j in self.open_jobs(sid)])
 
     def living_by_scheduler(self) -> Counter[Key]:
-        """How many jobs of each scheduler live."""
+        """Return how many jobs of each scheduler are alive."""
         return Counter([j.job.scheduler for j in self])
 
     def counts(self) -> str:
-        """How many jobs run and how many wait, in words."""
+        """Say in words how many jobs run and how many wait."""
         away = f" here, {n} on other machines" if (n := len(self.away())) else ""
         return f"{len(self.having(Life.RUNNING))} run{away}, {len(self.on_deck())} on deck"
 
     def held_bytes(self) -> int:
-        """What all jobs hold, as measured last."""
+        """Return what all jobs hold, as last measured."""
         return sum([j.rss for j in self._jobs.values()])
 
     # -- what is expected of them ------------------------------------------------------------------------------
@@ -149,11 +149,11 @@ class JobTable:
         return job.curve
 
     def peak(self, job: ManagedJob) -> int:
-        """Bytes; what a job has held already is the least of it, whatever jobs like it take."""
+        """Bytes; at least what the job has held already, whatever similar jobs take."""
         return round(max(self.curve(job).peak, job.peak_rss))
 
     def has_news(self, job: ManagedJob) -> bool:
-        """Whether clearly another peak is expected of the job than was announced."""
+        """Say whether the expected peak differs clearly from the announced one."""
         return abs(self.peak(job) - job.announced_peak) > NEWS_SHARE * job.announced_peak
 
     def _peak_to_announce(self, job: ManagedJob) -> int | None:
@@ -163,13 +163,13 @@ class JobTable:
         return job.announced_peak
 
     def _seconds(self, job: ManagedJob) -> float:
-        """For how long the job is expected to run on the cores that it keeps busy."""
+        """Return for how long the job is expected to run on the cores that it keeps busy."""
         return round(self.curve(job).duration / max(1.0, job.width), 1)
 
     # -- birth -------------------------------------------------------------------------------------------------
 
     def number(self, key: Key) -> tuple[int, state_of.Job | None]:
-        """The number of a process that is a job: a new one, or the one that an engine before this one gave it."""
+        """Return the number of a process that is a job: a new one, or the one that an earlier engine gave it."""
         before = self._predecessors.get(key[0])
         if before is not None and before.start_ticks in (None, key[1]):
             del self._predecessors[key[0]]
@@ -178,7 +178,7 @@ class JobTable:
         return self._next_jid - 1, None
 
     def add(self, job: ManagedJob) -> None:
-        """Take up a job that is not known yet."""
+        """Add a job that is not known yet."""
         _require(job.jid not in self._jobs, f"job {job.jid} is known")
         _require(job.job.key not in self._by_key, f"process {job.job.key} is a job already")
         job.width = self._expected.width(job.job.argv)
@@ -190,7 +190,7 @@ class JobTable:
         self.version += 1
 
     def announce(self, job: ManagedJob) -> list[ev.Event]:
-        """The job's start; of one that the journal knows where it is now, if that is news."""
+        """Announce the job's start, or for a job of the journal its current state, if that is new."""
         if job.known_as is not None:
             return [] if job.known_as == job.state else [self.describe(job)]
         known, expected = job.job, self._peak_to_announce(job) if job.counts else None
@@ -210,13 +210,13 @@ class JobTable:
         ]
 
     def lost_between_engines(self, sids: Collection[int]) -> list[state_of.Job]:
-        """Jobs of these schedulers that the journal knows and no process of which is left; each once."""
+        """Return jobs of these schedulers that are in the journal and have no process left; each once."""
         lost = [job for job in self._predecessors.values() if job.sid in sids]
         self._predecessors.clear()
         return lost
 
     def rename(self, job: ManagedJob, output: str, tool: Tool) -> list[ev.Event]:
-        """Take up what the plan calls a job; its end has not been announced."""
+        """Take in the plan's name for a job whose end has not been announced."""
         _require(not job.ended, f"job {job.jid} has ended")
         if job.name == output:
             return []
@@ -231,36 +231,36 @@ class JobTable:
     # -- life --------------------------------------------------------------------------------------------------
 
     def move(self, job: ManagedJob, life: Life, clock: float) -> ev.JobMoved:
-        """Note that a job has been stopped or let go: the signal has been sent."""
+        """Note that a job has been stopped or released: the signal has been sent."""
         self.place(job, life, clock)
         return self.describe(job)
 
     def place(self, job: ManagedJob, life: Life, clock: float) -> None:
-        """The same of a newborn job, whose start is to be announced yet and says where it is."""
+        """The same for a newborn job, whose start has yet to be announced and includes its state."""
         self._enter(job, life, clock)
         job.early = job.early and life is Life.RUNNING  # whoever stops it
         if life is Life.FROZEN:
             job.growth.rest(job.age, job.rss)
 
     def describe(self, job: ManagedJob) -> ev.JobMoved:
-        """Where a job is, by whose word, and what is expected of it now."""
+        """Return a job's state, who ordered it, and what is expected of it now."""
         expected = self._peak_to_announce(job)
         lasts = None if expected is None else self._seconds(job)
         return ev.JobMoved(job.jid, job.state, expected, job.moved_by, job.alone, job.alone_by, lasts)
 
     def doom(self, job: ManagedJob, why: Doom) -> None:
-        """Note that a living job cannot go on: its exit will be noticed in a moment."""
+        """Note that a live job cannot continue: its exit will be noticed in a moment."""
         _require(job.lives, f"job {job.jid} does not live")
         job.doom = why
         self.version += 1
 
     def measure(self, job: ManagedJob, use: JobUse) -> None:
-        """Note what a living job uses now."""
+        """Note what a live job uses now."""
         job.measure(use)
         self._expected.sample(job.jid, use.cpu_seconds, use.rss, use.phase)
 
     def exit(self, key: Key, last_seen: float, noticed: float) -> ManagedJob | None:
-        """A job's first process has ended between these Unix times; None where that was known already."""
+        """A job's first process has ended between these Unix times; returns None if that was already known."""
         job = self._by_key.pop(key, None)
         if job is None:
             return None
@@ -275,18 +275,19 @@ class JobTable:
         return job
 
     def take_exits(self, last_jid: int) -> list[ev.Event]:
-        """The exits to announce: not of a job whose end has been, nor before the start of any job above `last_jid`."""
+        """Return the exits to announce: not if a job's end has been announced, nor before the start of any job above
+        `last_jid`."""
         gone = sorted(j.jid for j in self._exits if not j.ended and j.jid <= last_jid)
         self._exits = [j for j in self._exits if not j.ended and j.jid > last_jid]
         return [ev.JobsExited(tuple(gone))] if gone else []
 
     @property
     def owes_exits(self) -> bool:
-        """Whether an exit is still to be announced."""
+        """Say whether an exit still has to be announced."""
         return bool(self._exits)
 
     def end(self, job: ManagedJob, event: ev.JobFinished) -> ev.JobFinished:
-        """A job's one end. The time in which it was stopped is not time that it took; what it taught is added."""
+        """End a job, once. The time in which it was stopped does not count; adds what it taught."""
         _require(event.jid == job.jid, f"job {job.jid} ends as {event.jid}")
         if event.outcome != "ok" and job.doom == "dropped":
             event = replace(event, outcome="dropped")
@@ -301,7 +302,7 @@ class JobTable:
         if not job.watched:
             return event
         seconds = round(max(0.0, event.seconds - job.idle), 3)
-        if life is Life.DROPPED or job.was_away:  # what it held and used was another machine's
+        if life is Life.DROPPED or job.was_away:  # what it held and used was on another machine
             self._expected.lost(job.jid)
             return replace(event, seconds=seconds)
         well = event.outcome != "failed"
@@ -322,17 +323,17 @@ class JobTable:
         job.host = host
         if host != NO_HOST:
             job.was_away = host
-        job.returned = False  # another host may get what one has given back
+        job.returned = False  # another host may take a job that one has given back
         self.version += 1
 
     def bring_home(self, job: ManagedJob) -> None:
-        """Something is prepared here for a job that was away, before it goes on elsewhere."""
+        """A remote job prepares something here before it continues elsewhere."""
         _require(bool(job.host), f"job {job.jid} was not away")
         job.host = ""
         self.version += 1
 
     def take_back(self, job: ManagedJob) -> None:
-        """A job that was away works here again."""
+        """A remote job works here again."""
         _require(bool(job.host), f"job {job.jid} was not away")
         job.host, job.returned = "", True
         job.begin_here()
@@ -346,20 +347,20 @@ class JobTable:
         return self.describe(job)
 
     def let_join(self, jobs: Iterable[ManagedJob]) -> list[ev.Event]:
-        """These need not run alone any more."""
+        """These jobs need not run alone any more."""
         freed = list(jobs)
         for job in freed:
             job.alone, job.alone_by, job.candidate = False, "", None
         return [self.describe(job) for job in freed]
 
     def set_carriers(self, carriers: Collection[Key]) -> list[ManagedJob]:
-        """Note in which jobs schedulers run now; those among them that are stopped."""
+        """Note in which jobs schedulers run now; return those among them that are stopped."""
         for job in self:
             job.carrier = job.job.key in carriers
         return [j for j in self if j.carrier and j.is_stopped]
 
 
 def _require(condition: bool, otherwise: str) -> None:
-    """Where a precondition does not hold the table is wrong, and a new engine makes it anew from the journal."""
+    """If a precondition does not hold, the table is wrong, and a new engine rebuilds it from the journal."""
     if not condition:
         raise AssertionError(otherwise)

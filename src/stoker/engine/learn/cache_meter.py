@@ -1,7 +1,7 @@
-"""The meter of the compiler cache: asks it for its figures, cheaply, and says what it did for this build.
+"""Measures the compiler cache: queries its statistics, cheaply, and reports what it did for this build.
 
-ccache appends to a log what each call did: reading that costs a stat(2) a look. sccache, and a ccache that knows no
-such log, are asked now and then. Unaware of jobs, but for what a hit spared.
+ccache appends what each call did to a log: checking that costs one stat(2). sccache, and a ccache without such a log,
+are queried now and then. Unaware of jobs, except for what a hit saved.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ from stoker.sense.caches.endpoints import CachePlace, endpoints
 from stoker.sense.caches.sccache_config import SccacheConfigError, knows_scheduler, with_scheduler
 
 ASK_EVERY, ASK_SHARE = 2.0, 0.01
-"""Seconds between two questions at least, and the share of the time that asking may take: a question to sccache is a
-process of 5 ms, one to a server with a remote cache may take long."""
+"""Minimum seconds between two queries, and the share of time that queries may take: a query of sccache is a process of
+5 ms; one to a server with a remote cache may take long."""
 
 SIZE_EVERY = 30.0
-"""Seconds between two questions for ccache's size, which its log does not hold."""
+"""Seconds between two queries for ccache's size, which is not in its log."""
 
 READERS = {"ccache": ccache_figures, "sccache": sccache_figures}
 NOT_FOR_A_SERVER = ("MAKEFLAGS", "MFLAGS", "STOKER_READY_FD")
-"""What a server, which outlives the build, must not inherit: jobservers of this build."""
+"""What a server must not inherit, because it outlives the build: this build's jobservers."""
 
 
 NOTHING = (0, 0, 0, 0)
-"""Hits, misses, uncacheable calls and errors of a cache that has just begun."""
+"""Hits, misses, uncacheable calls and errors of a cache that has just started."""
 
 
 class _Asked:
-    """One cache's figures, of which what was counted before this build is taken away."""
+    """One cache's figures, minus what it had counted before this build."""
 
     def __init__(self, base: tuple[int, ...]) -> None:
         self._base = base if len(base) == len(NOTHING) else NOTHING
         self._last = NOTHING
         self.figures = Figures()
         self.late = False
-        """Found when the build had begun already: what it has counted until it is asked first is not this build's."""
+        """Found after the build had started: everything counted before the first query belongs to others."""
 
     @property
     def base(self) -> tuple[int, ...]:
-        """What this build did not do, in the cache's counts."""
+        """The part of the cache's counts that this build did not cause."""
         return self._base
 
     def begin(self, figures: Figures) -> None:
-        """All that it has counted by now was before this build."""
+        """Everything counted by now was before this build."""
         self._base = self._last = figures.counts
 
     def take(self, figures: Figures) -> None:
-        """The figures now. A server that was started anew, or a `--zero-stats`, begins again at nothing."""
+        """Return the figures now. A restarted server, or a `--zero-stats`, starts again at zero."""
         if self.late:
             self.begin(figures)
             self.late = False
@@ -76,7 +76,7 @@ class _Asked:
 
 
 class CacheMeter:
-    """One build's cache. `begin` before the build runs, `look` at every look, `finish` at its end."""
+    """One build's cache. Call `begin` before the build runs, `look` every tick, `finish` at the end."""
 
     def __init__(self, spec: BuildSpec, paths: BuildPaths, state: BuildState, known: Expectations) -> None:
         self._env = {name: value for name, value in os.environ.items() if name not in NOT_FOR_A_SERVER}
@@ -104,10 +104,10 @@ class CacheMeter:
     # -- the cache ---------------------------------------------------------------------------------------------
 
     async def begin(self) -> list[ev.Event]:
-        """Start the server that the build will call, and learn what was counted before this build."""
+        """Start the server that the build will call, and note what was counted before this build."""
         notes: list[ev.Event] = []
         program = self._program("sccache") if self._start_server else None
-        # Else the first clients would start it, all at once, and none of them may be held meanwhile.
+        # Otherwise the first clients would start it, all at once, and none of them could be held meanwhile.
         if program is not None:
             notes += await self._start(program)
         known = self._read_bases()
@@ -120,7 +120,7 @@ class CacheMeter:
         return notes
 
     async def _watch_shared(self) -> None:
-        """Look after the shared caches of those that this build calls."""
+        """Watch the shared caches among those that this build calls."""
         said, program = "", self._program("ccache")
         if program is not None and not self._env.get("CCACHE_REMOTE_STORAGE"):
             said = await ask((program, "--get-config", "remote_storage"), self._env, self._cwd) or ""
@@ -133,7 +133,7 @@ class CacheMeter:
         self._watch.start([e for e in self._endpoints if e.tool in used], self._shared.values())
 
     async def _start(self, program: str) -> list[ev.Event]:
-        """Have a server run; one that runs already knows the scheduler that it was started with, or none."""
+        """Start a server if none runs; a running one keeps the scheduler that it was started with, or none."""
         if await answers(self._env):
             if self._dist is None or knows_scheduler(await ask((program, "--dist-status"), self._env, self._cwd)):
                 return []
@@ -153,7 +153,7 @@ class CacheMeter:
         return with_scheduler(self._env, self._dist.url, self._env.get(self._dist.token_from, ""))
 
     def _read_bases(self) -> dict[str, tuple[int, ...]]:
-        """What an engine before this one wrote down of what was counted before the build."""
+        """Return the counts before the build that an earlier engine wrote down."""
         try:
             figures = json.loads(self._bases.read_bytes())
             return {str(tool): tuple(int(count) for count in counts) for tool, counts in figures.items()}
@@ -161,7 +161,7 @@ class CacheMeter:
             return {}
 
     def _write_bases(self) -> None:
-        """For an engine after this one."""
+        """Write them down for a successor engine."""
         bases = {tool: asked.base for tool, asked in self._asked.items()}
         if bases and bases != self._written:
             new = self._bases.with_suffix(".new")
@@ -171,12 +171,12 @@ class CacheMeter:
                 self._written = bases
 
     def _to_ask(self) -> list[CacheTool]:
-        """The caches that have to be asked for their counts."""
+        """Return the caches that must be queried for their counts."""
         tools: list[CacheTool] = ["sccache"] if self._log is not None else ["sccache", "ccache"]
         return [tool for tool in tools if self._program(tool) is not None]
 
     def _program(self, tool: str) -> str | None:
-        """The cache's program: the one that the jobs name, else the one on PATH."""
+        """Return the cache's program: the one that the jobs name, otherwise the one on PATH."""
         return shutil.which(self._known.launchers.get(tool, tool), path=self._env.get("PATH"))
 
     async def _figures(self, tool: CacheTool) -> Figures | None:
@@ -185,7 +185,7 @@ class CacheMeter:
             return None
         text = await ask((program, *ASK[tool]), self._env, self._cwd)
         figures = READERS[tool](text) if text is not None else None
-        if tool == "ccache" and figures is not None and figures.size_limit is None:  # an older one's figures lack it
+        if tool == "ccache" and figures is not None and figures.size_limit is None:  # older ones lack it
             limit = await ask((program, "--get-config", "max_size"), self._env, self._cwd)
             figures = figures._replace(size_limit=ccache_size(limit or ""))
         return figures
@@ -193,7 +193,7 @@ class CacheMeter:
     # -- looking -----------------------------------------------------------------------------------------------
 
     def look(self) -> list[ev.Event]:
-        """What is new; never waits: what has to be asked is asked in the background."""
+        """Return what is new; never blocks: queries run in the background."""
         if self._log is not None:
             self._log.read()
         self._watch_used()
@@ -221,7 +221,7 @@ class CacheMeter:
         return time.monotonic() >= self._ask_at and (bool(self._used()) or self._log_counts())
 
     def _used(self) -> list[CacheTool]:
-        """The caches that jobs of this build call, and that must be asked."""
+        """Return the caches that jobs of this build call and that must be queried."""
         for tool in ("sccache", "ccache"):
             if tool in self._known.launchers and tool not in self._asked and tool in self._to_ask():
                 asked = self._asked[tool] = _Asked(())
@@ -232,7 +232,7 @@ class CacheMeter:
         return self._log is not None and any(self._log.figures.counts)
 
     async def _ask(self) -> None:
-        """Ask those that are in use; how often depends on how long that takes."""
+        """Query those that are in use; how often depends on how long a query takes."""
         began = time.monotonic()
         for tool in self._used():
             if (figures := await self._figures(tool)) is not None:
@@ -254,7 +254,7 @@ class CacheMeter:
         return [ev.CacheUsed(use)]
 
     def _use(self) -> CacheUse | None:
-        """The cache that did the most for this build, None if none did anything."""
+        """Return the cache that did most for this build; None if none did anything."""
         uses = [CacheUse(tool, *a.figures, exact=not any(a.base)) for tool, a in self._asked.items()]
         if self._log is not None:
             counts = self._log.figures.counts
@@ -265,7 +265,7 @@ class CacheMeter:
         return self._with_saved(max(used, key=lambda use: use.calls))
 
     def _with_saved(self, use: CacheUse) -> CacheUse:
-        """What the hits spared; those of an engine before this one count as it announced them."""
+        """Return what the hits saved; hits before this engine started count as the earlier engine announced them."""
         before = self._before if self._before is not None and self._before.tool == use.tool else CacheUse(use.tool)
         spared = self._known.saved.by(use.hits - before.hits)
         if spared is None:
@@ -275,7 +275,7 @@ class CacheMeter:
 
 
 def _folders(spec: BuildSpec) -> list[str]:
-    """Where the build's commands run, and where their `-C` leads."""
+    """Return the folders in which the build's commands run, and those that their `-C` names."""
     found = []
     for step in spec.steps:
         found.append(step.cwd)

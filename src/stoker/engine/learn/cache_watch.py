@@ -1,6 +1,6 @@
-"""Looks after the shared cache that a build uses: one that no longer answers costs each compilation a minute.
+"""Watches the shared cache that a build uses: one that stops answering costs each compilation a minute.
 
-A thread of its own asks every few seconds, so that nothing here ever waits. Unaware of what the cache holds.
+A thread queries every few seconds, so that nothing here ever blocks. Unaware of what the cache contains.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from stoker.sense.caches.endpoints import CachePlace
 from stoker.sense.caches.probe import Answered, cost, probe
 
 ASK_EVERY, ASK_AGAIN = 3.0, 1.0
-"""Seconds between two questions, and after one that had no answer."""
+"""Seconds between two queries, normally and after a query without an answer."""
 
 PATIENCE = 2.0
-"""Seconds that an answer may take; on a network of one's own it takes a few ms. With these three a cache that dies is
-known to be dead 8 s later at most: one question, another one, and what lies between."""
+"""Seconds that an answer may take; on a local network it takes a few ms. With these three values a dead cache is
+detected after 8 s at most: one query, another one, and the time between them."""
 
 DEAD_AFTER = 2
-"""Questions in a row without an answer: one may be lost when a server saves what it holds."""
+"""Consecutive queries without an answer: one may be lost when a server saves its contents."""
 
 SLOW = 0.5
-"""Seconds. sccache asks and stores one after the other: of a compilation of 5 s a fifth."""
+"""Seconds. sccache queries and stores one after the other: for a compilation of 5 s that is a fifth."""
 
 HANGS = 2 * PATIENCE
-"""Seconds after which a question itself is taken for lost: a name server may take longer than any limit of ours."""
+"""Seconds after which a query itself counts as lost: a name server may exceed any limit of ours."""
 
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of one endpoint: questions in a row without answer, and what was said of it last."""
+    """What is known about one endpoint: consecutive queries without an answer, and what was last reported."""
 
     failed: int = 0
     slow: int = 0
@@ -44,7 +44,7 @@ class _Watched:
 
 
 class CacheWatch:
-    """Begins to look when `start` is called; `look` says what is new, and never waits."""
+    """Starts watching when `start` is called; `look` returns what is new, and never blocks."""
 
     def __init__(self, ask: Callable[[CachePlace, float], Answered] = probe) -> None:
         self._ask = ask
@@ -55,7 +55,7 @@ class CacheWatch:
         self._asking: tuple[CachePlace, float] | None = None
 
     def start(self, endpoints: Sequence[CachePlace], known: Iterable[SharedCache] = ()) -> None:
-        """Look after these from now on; `known` is what an engine before this one has said of them."""
+        """Watch these from now on; `known` is what an earlier engine has reported about them."""
         if self._endpoints or not endpoints:
             return
         self._endpoints = tuple(endpoints)
@@ -64,11 +64,11 @@ class CacheWatch:
         threading.Thread(target=self._work, name="cache-watch", daemon=True).start()
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Stop watching."""
         self._stopped.set()
 
     def look(self) -> list[ev.Event]:
-        """What is new since the last look."""
+        """Return what is new since the last look."""
         events: list[ev.Event] = []
         while not self._answers.empty():
             events += self._take(*self._answers.get())
@@ -108,7 +108,7 @@ class CacheWatch:
 
 
 def _sentence(endpoint: CachePlace, state: Reached, answered: Answered) -> str:
-    """Return what is the matter and what helps."""
+    """Return the problem and its remedy."""
     where = f"{endpoint.tool}'s cache at {endpoint.name}"
     if state == "answers":
         return f"{where} answers again"

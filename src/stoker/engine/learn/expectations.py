@@ -1,6 +1,6 @@
 """What the engine expects of each job, and how it learns: samples in, curves out, history in the background.
 
-Puts together what was remembered, what priors say and what this build shows. Unaware of decisions and processes.
+Combines the history, the priors and what this build shows. Unaware of decisions and processes.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ from stoker.sense.commands.shell import simple_commands
 from stoker.sense.proc.procfs import Notes
 
 FLUSH_SECONDS = 5.0
-"""Least time between two writes to the history: what a crash of the engine may cost it."""
+"""Minimum time between two writes to the history: what a crash of the engine may lose."""
 
 KILLED_SPREAD = 0.3
-"""How sure the need of a job is that was killed on its way to it (relative standard deviation)."""
+"""The uncertainty (relative standard deviation) of the need of a job that was killed while it grew."""
 
 MAX_KNOWN = 8192
-"""Commands and memories kept beyond the jobs at hand: more than any window. Only jobs without a known end go."""
+"""Commands and memories kept in addition to the live jobs': more than any window. Only jobs without a known end are
+removed."""
 
 _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 """Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
 
 _LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
-"""One of those whose work is metered, as the word in front of the compiler."""
+"""A metered cache, as the word in front of the compiler."""
 
 MAX_FLAGS = 16
 """Sets of flags of one tool that are tried for a job of which only the output is known."""
 
 _COMPILES = ("cxx", "nvcc")
-"""Tools that a compiler cache can stand in for."""
+"""Tools whose work a compiler cache can replace."""
 
 _CACHE_WITHIN = 400
-"""Characters of a command line in which a cache is looked for: a shell, a `cd`, assignments, the launcher."""
+"""Characters of a command line in which a cache is searched for: a shell, a `cd`, assignments, the launcher."""
 
 _Argv = tuple[str, ...]
 _Key = tuple[str, str, str]
@@ -59,7 +60,7 @@ _Value = TypeVar("_Value")
 
 
 class _Question(NamedTuple):
-    """What was asked last for a job."""
+    """What was last asked for a job."""
 
     output: str
     tool: str
@@ -67,9 +68,9 @@ class _Question(NamedTuple):
 
 
 class Expectations:
-    """Expectations of jobs, renewed as jobs finish. `notes` has sentences for a person.
+    """Expectations of jobs, renewed as jobs finish. `notes` has messages for the user.
 
-    `cores` is how many the build may use; a link that takes all it can get is as wide as that.
+    `cores` is how many the build may use; a link that uses all cores is as wide as that.
     """
 
     def __init__(self, priors: Priors, history: History | None = None, cores: float | None = None) -> None:
@@ -85,9 +86,9 @@ class Expectations:
         self._flushed_at = time.monotonic()
         self._flushing = asyncio.Lock()
         self.launchers: dict[str, str] = {}
-        """The compiler caches that stand before compilers in this build's jobs, by name, as they are called there."""
+        """The compiler caches in front of compilers in this build's jobs, by name, as they are called there."""
         self.caching = False
-        """Whether a compiler cache is at work, though command lines may not show it."""
+        """Whether a compiler cache is in use, though command lines may not show it."""
         self.saved = Saved()
         self._unseen: dict[str, tuple[str, float]] = {}
         self._flags: dict[str, dict[str, None]] = {}
@@ -96,9 +97,9 @@ class Expectations:
         self._take_notes()
 
     def expect(self, jid: int, output: str, tool: str, argv: Sequence[str]) -> Curve:
-        """The curve to expect of a job, by its own command line (`sh -c ...`, or the compiler's).
+        """Return the expected curve of a job, by its own command line (`sh -c ...`, or the compiler's).
 
-        More is remembered until the job ends, so that asking again, when `version` has changed, costs little.
+        More is kept until the job ends, so that asking again, when `version` has changed, costs little.
         """
         argv = tuple(argv)
         self._asked[jid] = _Question(output, tool, argv)
@@ -109,14 +110,14 @@ class Expectations:
         return self._at_least(output, self._learner.expect(output, tool, traits))
 
     def set_needs(self, needs: Mapping[str, float]) -> None:
-        """What jobs are taken to need at least, bytes by output: they were killed when they held nearly that much."""
+        """Set the minimum need of jobs, bytes by output: they were killed when they held nearly that much."""
         self._needs = dict(needs)
         self._needing.clear()
         self._learner.version += 1
         self.renew()
 
     def _at_least(self, output: str, curve: Curve) -> Curve:
-        """The curve, or, where the job is known to need more than that, so much for all of its life."""
+        """Return the curve or, if the job is known to need more than that, that much for all of its life."""
         need = self._needs.get(output, 0.0)
         if need <= curve.peak:
             return curve
@@ -127,9 +128,10 @@ class Expectations:
         return known[1]
 
     def foretell(self, output: str, tool: str, argv: Sequence[str]) -> Foretold:
-        """Say how long a job of a plan will take, if an earlier build or a measured class knows, and what it will hold.
+        """Return how long a job of a plan will take, if an earlier build or a measured class knows, and what it will
+        hold.
 
-        Nothing is kept of the answer: a plan has ten thousands of command lines.
+        The answer is not kept: a plan has tens of thousands of command lines.
         """
         argv = tuple(argv)
         traits = self._traits.get(argv) or self._read(argv)
@@ -147,40 +149,41 @@ class Expectations:
 
     @property
     def version(self) -> int:
-        """Another number since `renew`, if something was learnt: what was answered for jobs may be outdated."""
+        """Another number since `renew` if something was learned: earlier answers may be outdated."""
         return self._version
 
     def renew(self) -> None:
-        """From now on what was learnt meanwhile counts for jobs that were asked for before, too.
+        """From now on, apply what was learned to jobs that were asked about before, too.
 
-        To be called now and then, not at each end: a new curve for every job on deck is work.
+        Call this now and then, not at each end: a new curve for every job on deck is work.
         """
         self._version = self._learner.version
 
     def set_priors(self, priors: Priors) -> bool:
-        """The classes of jobs from now on, also for those that live; whether they are other ones."""
+        """Use these classes of jobs from now on, also for live jobs; return whether they differ."""
         changed = self._learner.set_priors(priors)
         self.renew()
         return changed
 
     def width(self, argv: Sequence[str]) -> float:
-        """The cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
+        """Return the cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
         return max(1.0, min(self._traits_of(tuple(argv)).width, self.cores))
 
     def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also of jobs on deck and frozen."""
+        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also for jobs on deck and frozen."""
         self._recorder.sample(jid, cpu_seconds, rss, phase)
 
     def adopted(self, jid: int) -> None:
-        """The job ran before this engine did: its beginning is unknown, so it teaches nothing."""
+        """The job ran before this engine did: its beginning is unknown, so nothing can be learned from it."""
         self._recorder.adopted(jid)
 
     def finished(
         self, jid: int, output: str, tool: str, argv: Sequence[str], ok: bool, seconds: float
     ) -> Lesson | None:
-        """A job has ended after `seconds` by the clock; if it ended well, it teaches this build and the next ones.
+        """A job has ended after `seconds` of wall-clock time; if it succeeded, learn from it for this build and later
+        ones.
 
-        Gives what it taught, for the journal; None where that is nothing.
+        Returns the lesson for the journal; None if there is none.
         """
         argv = tuple(argv)
         lesson = None
@@ -197,13 +200,13 @@ class Expectations:
         return lesson
 
     def recall(self, event: JobFinished) -> None:
-        """Learn again what an engine before this one learnt from a job."""
+        """Learn again what an earlier engine learned from a job."""
         if event.lesson is not None:
             self._learner.learn(event.output, event.tool, event.lesson)
             self.renew()
 
     def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
-        """A job too short to be seen has ended well; `argv` is a command line like its own, if one is known."""
+        """A job too short to be seen has succeeded; `argv` is a similar command line, if one is known."""
         if not argv:
             if len(self._unseen) < MAX_KNOWN and tool in _COMPILES:
                 self._unseen[output] = (tool, seconds)
@@ -214,7 +217,8 @@ class Expectations:
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
 
     def place_unseen(self) -> None:
-        """At the end: unseen jobs that no plan knew had the flags of others of this build, if they ever had those."""
+        """At the end: assume that unseen jobs without a plan had the flags of others of this build, if those ever
+        occurred."""
         for output, (tool, seconds) in self._unseen.items():
             for flags in self._flags.get(tool, ()):
                 memory = self._history.find(tool, lasting_name(output), flags) if self._history is not None else None
@@ -229,17 +233,17 @@ class Expectations:
             self.saved.ended(seconds, math.exp(memory.log_seconds))
 
     def lost(self, jid: int) -> None:
-        """A job is gone and nobody knows how it ended, or it was killed: it teaches nothing."""
+        """A job is gone and nobody knows how it ended, or it was killed: learn nothing from it."""
         self._recorder.drop(jid)
         self._forget(jid, ())
 
     async def flush(self) -> None:
-        """Write what was learnt, in a thread, unless that was done less than FLUSH_SECONDS ago."""
+        """Write what was learned, in a thread, unless that was done less than FLUSH_SECONDS ago."""
         if time.monotonic() - self._flushed_at >= FLUSH_SECONDS and not self._flushing.locked():
             await self._write()
 
     async def close(self) -> None:
-        """Write what is left and let go of the history."""
+        """Write what is left and close the history."""
         await self._write()
         if self._history is not None:
             await asyncio.to_thread(self._history.close)
@@ -257,7 +261,7 @@ class Expectations:
             self.notes.say(note)
 
     def _recall(self, output: str, tool: str, flags: str) -> Remembered | None:
-        """What the history says, asked once for each job."""
+        """Return what the history knows, asked once per job."""
         if self._history is None:
             return None
         key = (output, tool, flags)
@@ -277,7 +281,7 @@ class Expectations:
         return traits
 
     def _read(self, argv: _Argv) -> Traits:
-        """What a command line says; a compiler cache's name is kept."""
+        """Return what a command line shows; remembers a compiler cache's name."""
         commands = [command.argv for command in simple_commands(argv)]
         beginning = " ".join(argv[:8])[:_CACHE_WITHIN]
         cached = _CACHES.search(beginning) is not None
@@ -286,7 +290,7 @@ class Expectations:
         return traits_of(commands, cached=cached)
 
     def _forget(self, jid: int, argv: _Argv) -> None:
-        """The job will not be asked for again; another attempt at it begins anew."""
+        """The job will not be asked for again; another attempt at it starts from scratch."""
         asked = self._asked.pop(jid, None)
         if asked is not None:
             traits = self._traits.pop(asked.argv, None)

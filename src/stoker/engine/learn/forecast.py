@@ -1,7 +1,7 @@
-"""Keeps up with a build what its plans still hold, and estimates the time left.
+"""Tracks which jobs of the plans are still left, and estimates the time left.
 
-Wires plans, expectations and the build's events to `decide.time_left`. What it learns comes from events alone, so an
-engine that takes over learns it from the journal. Unaware of processes, of the journal's file and of screens.
+Connects plans, expectations and the build's events to `decide.time_left`. It learns from events alone, so a successor
+engine learns the same from the journal. Unaware of processes, of the journal's file and of screens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from stoker.sense.ninja.plan_graph import PlanGraph
 
 
 class Foretold(NamedTuple):
-    """What is known of a job beforehand: None or what was stated of it, and the bytes that it holds on average."""
+    """Returns what is known of a job in advance: what was stated for it (or None), and the bytes that it holds on
+    average."""
 
     stated: Stated | None
     held: float
@@ -38,23 +39,23 @@ LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
     *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.RemoteSeen),
 )
-"""The events from which an engine that takes over learns what its predecessor knew."""
+"""The events from which a successor engine learns what its predecessor knew."""
 
 ASK_AT_ONCE = 200
-"""Expectations asked for in one go: 0.1 ms each, to look into the history."""
+"""Expectations requested in one go: 0.1 ms each, to query the history."""
 
 MAX_LATE, LATE_SECONDS = 20_000, 270.0
-"""Ends remembered for a plan that is still being made, and for how long: PLAN_TIMEOUT and a little."""
+"""Ends remembered for a plan in progress, and for how long: PLAN_TIMEOUT and a little."""
 
 MAX_SOURCES = 20_000
-"""Files remembered that have been made."""
+"""Files remembered that have been built."""
 
 MEMORY_SHARE = 0.8
-"""Share of the memory that the policy is taken to keep in use."""
+"""The share of the memory that the policy is assumed to keep in use."""
 
 FULL_SHARE = 0.1
-"""Share of the work left that counts as if it had run with all places in use: a generator that runs alone at first says
-little of what comes."""
+"""The share of the remaining work that counts as if it had run with all places in use: a generator that runs alone at
+first says little about the rest."""
 
 
 class _Places:
@@ -76,7 +77,7 @@ class _Places:
         self._since: float | None = None
 
     def hear(self, event: ev.Event, now: float) -> None:
-        """Something happened that changes the number; other events are passed over."""
+        """Take in an event that changes the number; ignore others."""
         before = self.total(now), self.worked(now)
         if isinstance(event, ev.BuildStarted):
             self._cores = float(max(1, event.cores))
@@ -98,11 +99,12 @@ class _Places:
             self.now = max(1.0, self._cores if math.isinf(places) else places)
 
     def total(self, now: float) -> float:
-        """Place-seconds up to Unix time `now`; a build that is paused or between two schedulers has no places."""
+        """Return the place-seconds up to Unix time `now`; a build that is paused or between two schedulers has no
+        places."""
         return self._total + self.now * self._since_change(now)
 
     def worked(self, now: float) -> float:
-        """Seconds up to Unix time `now` in which there were any."""
+        """Return the seconds up to Unix time `now` in which there were any places."""
         return self._worked + self._since_change(now)
 
     def _since_change(self, now: float) -> float:
@@ -110,16 +112,16 @@ class _Places:
 
 
 class Forecast:
-    """One build's time left. It hears every event (`heard`) and gets every plan (`planned`)."""
+    """One build's time left. It receives every event (`heard`) and every plan (`planned`)."""
 
     def __init__(self, foretell: Foretell | None = None, learn_unseen: Unseen | None = None) -> None:
-        """`learn_unseen` hears of each job that ended well and was too short to be seen; again when a plan has its
+        """`learn_unseen` is called for each successful job that was too short to be seen; again when a plan has its
         command."""
         self._foretell = foretell
         self._learn_unseen = learn_unseen
         self._all_durations = Durations()
         self._own_durations = Durations()
-        """Of jobs that this machine compiled, since there have been others."""
+        """Only of jobs that this machine compiled, once there have been others."""
         self._places = _Places()
         self._spent = 0.0
         self._ended = 0
@@ -129,28 +131,28 @@ class Forecast:
         self._chains: dict[int, Sequence[float]] = {}
         """By scheduler, for each group of its plan the seconds of the longest chain of jobs that waits for it."""
         self.chains_version = 0
-        """Raised whenever `chain` may say something else."""
+        """Increases whenever the results of `chain` may have changed."""
         self._met: dict[int, float] = {}
-        """When schedulers were first looked at, of which no plan has come yet."""
+        """When schedulers without a plan so far were first seen."""
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
 
     @property
     def _durations(self) -> Durations:
-        """What says how long jobs take now: once no other machine is left, only those that this one compiled."""
+        """Return the clock of job durations: once no other machine is left, only of jobs that this one compiled."""
         alone = self._places.reached_out and not self._places.elsewhere
         return self._own_durations if alone and self._own_durations.scaled else self._all_durations
 
     def ask_again(self) -> None:
-        """What is expected of jobs has changed: ask anew, look by look."""
+        """Expectations of jobs have changed: ask again, tick by tick."""
         for remaining in self._plans.values():
             remaining.ask_again()
 
     # -- news --------------------------------------------------------------------------------------------------
 
     def planned(self, sid: int, plan: Plan) -> None:
-        """A scheduler's plan has been made; it takes the place of an earlier one, and of what broke off before."""
+        """Take in a scheduler's plan; it replaces an earlier one, and what was left from an interrupted attempt."""
         self._forget_what_broke_off()
         self._chains.pop(sid, None)
         first = self._plans.pop(sid, None) is None
@@ -172,7 +174,7 @@ class Forecast:
         return remaining
 
     def foretold(self, event: ev.JobFinished) -> ev.JobFinished:
-        """The end of a job with its group and what was stated of it, for the journal."""
+        """Return the end of a job with its group and what was stated for it, for the journal."""
         remaining, edge = self._planned(event.sid, event.output)
         if remaining is None or edge is None:
             return event if event.outcome != "ok" else replace(event, stated=weight(event.tool, event.output))
@@ -183,12 +185,12 @@ class Forecast:
         return replace(event, stated=replace(stated, amount=round(stated.amount, 4)))
 
     def recall(self, event: ev.JobFinished) -> None:
-        """A job of a build that this one goes on with had ended."""
+        """A job of a build that this one resumes had ended."""
         if event.outcome == "ok" and event.counted:
             self._learn(event)
 
     def heard(self, events: Iterable[ev.Event], now: float) -> None:
-        """Take in what happened up to Unix time `now`; events that say nothing about durations are passed over."""
+        """Take in what happened up to Unix time `now`; ignore events that say nothing about durations."""
         for event in events:
             self._places.hear(event, now)
             if isinstance(event, ev.JobFinished):
@@ -209,7 +211,7 @@ class Forecast:
                     self._forget_what_broke_off()
 
     def _broken_off(self) -> list[int]:
-        """Schedulers that are gone and left something of their plans to the step's next attempt."""
+        """Note schedulers that are gone and left part of their plans to the step's next attempt."""
         return [sid for sid, remaining in self._plans.items() if remaining.gone]
 
     def _forget_what_broke_off(self) -> None:
@@ -217,7 +219,7 @@ class Forecast:
             del self._plans[sid]
 
     def _put_back(self, event: ev.JobKilled) -> None:
-        """A job was killed, and runs again with the step; its end may have been recorded already, or may be later."""
+        """A job was killed, and runs again with the step; its end may already be recorded, or come later."""
         self._killed |= {key for key in (event.jid, event.output) if key}
         for remaining in self._plans.values():
             edge = remaining.graph.find(event.output) if event.output else None
@@ -258,7 +260,7 @@ class Forecast:
                 remaining.compiled(source, event.seconds)
 
     def _planned(self, sid: int, output: str) -> tuple[Remaining | None, int | None]:
-        """The plan of a job's scheduler and the job's edge in it, as far as there are such."""
+        """Return the plan of a job's scheduler and the job's edge in it, if they exist."""
         remaining = self._plans.get(sid)
         return remaining, remaining.graph.find(output) if remaining is not None else None
 
@@ -273,10 +275,10 @@ class Forecast:
     # -- the time left -----------------------------------------------------------------------------------------
 
     def look(self, state: BuildState, now: float) -> ev.Estimated | None:
-        """Estimate the time left at Unix time `now`, None while nothing is known to base it on.
+        """Estimate the time left at Unix time `now`; None while there is nothing to base it on.
 
-        Without the graph of what runs at the top of the build it is estimated from counts and percentages. Between two
-        attempts at a step it is what the first has left, and what was killed in it.
+        Without the graph of the top-level schedulers, it is estimated from counts and percentages. Between two attempts
+        at a step it covers what the first has left, and what was killed in it.
         """
         live = [s for s in state.schedulers.values() if s.ended is None]
         tops = [s for s in live if s.parent is None]
@@ -293,7 +295,7 @@ class Forecast:
         return self._estimate(state, live, now)
 
     def _will_have_graph(self, scheduler: Scheduler, now: float) -> bool:
-        """Whether its plan is being made; what merely counting would say meanwhile may be off by factors."""
+        """Say whether its plan is in progress; counting alone may be off by factors in the meantime."""
         sid = scheduler.sid
         if scheduler.tool != "ninja" or sid in self._plans or sid in self._graphless:
             return False
@@ -334,7 +336,7 @@ class Forecast:
         return ev.Estimated(seconds, low, high, critical)
 
     def _critical(self, state: BuildState, now: float) -> int | None:
-        """The running job that the end of the build waits for the longest; None if no plan knows any."""
+        """Return the running job that the end of the build depends on longest; None if no plan has any."""
         longest: dict[int, float] = {}
         for job in state.jobs.values():
             chain = self.chain(job.sid, job.output, job.age(now)) if job.state != "on_deck" else None
@@ -343,9 +345,9 @@ class Forecast:
         return max(longest, key=lambda jid: longest[jid]) if longest else None
 
     def chain(self, sid: int, output: str, age: float = 0.0) -> float | None:
-        """The seconds left of a job that has run for `age`, and of the longest chain of jobs that waits for it.
+        """Return the seconds left of a job that has run for `age`, and of the longest chain of jobs that waits for it.
 
-        None where no plan knows the job, or nothing has been estimated yet.
+        None if no plan has the job, or there is no estimate yet.
         """
         remaining, edge = self._planned(sid, output)
         ways = self._chains.get(sid)
@@ -354,14 +356,15 @@ class Forecast:
         return self._durations.remainder(remaining.expected(edge), age) + ways[remaining.graph.groups[edge]]
 
     def _rule_of_three(self, others: int, now: float) -> float:
-        """The seconds that are left if jobs go on to end as they did; 0 while none has."""
+        """Return the seconds left if jobs continue to end as they did; 0 while none has."""
         left = others + sum(remaining.left for remaining in self._plans.values())
         return self._places.worked(now) * left / self._ended if self._ended else 0.0
 
     def _running(
         self, state: BuildState, now: float
     ) -> tuple[dict[int, dict[int, float]], list[tuple[ExpectedJob, float]]]:
-        """The running edges and their ages by scheduler; and running jobs that no plan knows, with their ages."""
+        """Return the running edges and their ages by scheduler; and running jobs that are in no plan, with their
+        ages."""
         found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
         others: list[tuple[ExpectedJob, float]] = []
         for job in state.jobs.values():
@@ -377,12 +380,12 @@ class Forecast:
         return found, others
 
     def _is_below_job(self, state: BuildState, job: Job) -> bool:
-        """Whether it is a part of a job of another scheduler, which counts as a whole."""
+        """Say whether it is part of another scheduler's job, which counts as a whole."""
         scheduler = state.schedulers.get(job.sid)
         return scheduler is not None and scheduler.parent is not None
 
     def _share_left(self, live: Iterable[Scheduler]) -> float:
-        """How much of what the plans hold is still to be done: ninja's own total falls as restat rules prune."""
+        """Return how much of the plans is still to be done: ninja's own total falls as restat rules prune."""
         planned = counted_left = 0
         for scheduler in live:
             remaining, plan = self._plans.get(scheduler.sid), scheduler.plan
@@ -392,7 +395,7 @@ class Forecast:
         return counted_left / planned if planned else 1.0
 
     def _memory(self, state: BuildState) -> float:
-        """Bytes that jobs can hold on average."""
+        """Return the bytes that jobs can hold on average."""
         if state.machine is None or not state.level.guarded or state.remote.slots:
             return math.inf  # what another machine compiles holds memory there
         room = state.machine.memory_available + state.memory.build - state.memory.reserve
@@ -401,7 +404,7 @@ class Forecast:
     # -- expectations ------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Learn what is expected of some more of the edges."""
+        """Request the expectations of some more edges."""
         if self._foretell is None:
             return
         for remaining in self._plans.values():
@@ -414,12 +417,12 @@ class Forecast:
 
 
 def _by_scheduler(ways: Sequence[float], firsts: Mapping[int, int]) -> dict[int, Sequence[float]]:
-    """The parts of one sequence; `firsts` says where each scheduler's begins, in this order."""
+    """Return the parts as one sequence; `firsts` says where each scheduler's begins, in this order."""
     ends = [*list(firsts.values())[1:], len(ways)]
     return {sid: ways[first:end] for (sid, first), end in zip(firsts.items(), ends, strict=True)}
 
 
 def _argv(graph: PlanGraph, edge: int) -> tuple[str, ...]:
-    """A command line like the edge's own."""
+    """Return a command line like the edge's own."""
     command = graph.command(edge)
     return ("/bin/sh", "-c", command) if command else ()

@@ -1,4 +1,4 @@
-"""The builds that an engine's own build goes on with: what they taught still holds. Unaware of what that is."""
+"""The builds that this build resumes: what they taught is still valid. Unaware of what that is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
 
 MAX_EARLIER = 20
-"""Builds that went on with one another, each of which may have failed; older ones teach nothing more."""
+"""The most builds in a chain of resumed ones, each of which may have failed; older ones teach nothing more."""
 
 
 def earlier_journals(paths: BuildPaths, spec: BuildSpec) -> list[Path]:
-    """The journals of the builds that this one goes on with, the oldest first; some may be gone."""
+    """Return the journals of the builds that this one resumes, oldest first; some may be gone."""
     found: list[Path] = []
     name = spec.earlier
     while name and "/" not in name and len(found) < MAX_EARLIER:

@@ -1,4 +1,4 @@
-"""What is left of one plan: which edges wait, run or are done, and what was stated of each.
+"""What is left of one plan: which edges wait, run or are done, and what was stated for each.
 
 Unaware of clocks, of processes and of the journal.
 """
@@ -17,7 +17,7 @@ from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 WAITING, RUNNING, DONE = range(3)
 
 SourceKey = tuple[str, float]
-"""The name of a file that is made, and the weight that follows from its source's size."""
+"""Returns the name of an output file, and the weight that follows from its source's size."""
 
 
 class Remaining:
@@ -27,9 +27,9 @@ class Remaining:
         self.graph = graph
         self.left = len(graph)
         self.broken_off = False
-        """Whether something was killed, so that the scheduler cannot do all of its plan."""
+        """Whether something was killed, so that the scheduler cannot complete its plan."""
         self.gone = False
-        """Whether the scheduler is gone, and left something to the step's next attempt."""
+        """Whether the scheduler is gone, and left work to the step's next attempt."""
         self._state = bytearray(len(graph))
         self._expected: list[ExpectedJob] = []
         self._held = array("f", bytes(4 * len(graph)))
@@ -53,7 +53,7 @@ class Remaining:
     # -- news --------------------------------------------------------------------------------------------------
 
     def ask_again(self) -> None:
-        """Let `to_ask` begin anew: each edge once, in such an order that the first ones come from everywhere."""
+        """Restart `to_ask`: each edge once, in an order in which the first ones come from all over the plan."""
         count = len(self.graph)
         step = max(1, round(count * 0.618))
         while math.gcd(step, count) > 1:
@@ -61,27 +61,28 @@ class Remaining:
         self.to_ask = (i * step % count for i in range(count))
 
     def state(self, edge: int, stated: Stated, held: float = 0.0) -> None:
-        """What is expected of an edge, and the bytes that it holds on average (0: not known)."""
+        """Set what is expected of an edge, and the bytes that it holds on average (0: unknown)."""
         self._held[edge] = held or self._held[edge]
         self._expected[edge] = self._as_expected(edge, stated)
 
     def stated(self, edge: int) -> Stated:
-        """What was stated of an edge."""
+        """Return what was stated for an edge."""
         job = self._expected[edge]
         return Stated(job.of.by, job.stated)
 
     def expected(self, edge: int) -> ExpectedJob:
-        """The same, with its class."""
+        """Return the same, with its class."""
         return self._expected[edge]
 
     def compiled(self, source: SourceKey, seconds: float) -> None:
-        """A job took so long that compiles this source, by all that is known: the others of it will take as long."""
+        """A job that compiles this source took that long, by all that is known: others of the source will take as
+        long."""
         for edge in self._sources.pop(source, ()):
             if self._state[edge] == WAITING and self._expected[edge].of.by == "size":
                 self.state(edge, Stated("twin", max(LEAST_SECONDS, seconds)))
 
     def begin(self, edge: int) -> None:
-        """The edge runs now, so all that it waited for has ended, or was found to be up to date after all."""
+        """The edge runs now, so everything that it waited for has ended, or was found to be up to date after all."""
         if self._state[edge] == WAITING:
             self._state[edge] = RUNNING
             self._clear_before(self.graph.groups[edge])
@@ -94,13 +95,13 @@ class Remaining:
             self.left -= 1
 
     def put_back(self, edge: int) -> None:
-        """The edge was killed: it is to run again."""
+        """The edge was killed: it will run again."""
         self.left += self._state[edge] == DONE
         self._state[edge] = WAITING
         self.broken_off = True
 
     def _clear_before(self, group: int) -> None:
-        """With exact groups, everything before a running edge is over; restat rules prune without a word."""
+        """With exact groups, everything before a running edge is done; restat rules prune silently."""
         stack = list(self.graph.deps[group]) if self.graph.exact else []
         while stack:
             group = stack.pop()
@@ -117,7 +118,7 @@ class Remaining:
 
     @property
     def needs_scale(self) -> bool:
-        """Whether of some edge only a weight is known."""
+        """Say whether only a weight is known for some edge."""
         return any(j.of.by == "size" and state != DONE for j, state in zip(self._expected, self._state, strict=True))
 
     def with_remembered(self, found: Took) -> Took:
@@ -128,7 +129,7 @@ class Remaining:
         return found
 
     def add_to(self, left: Left, running: Mapping[int, float], durations: Durations, first: int) -> None:
-        """Sum up what is left. The groups are numbered from `first`."""
+        """Sum up what is left. Groups are numbered from `first`."""
         groups = self.graph.groups
         for edge, state in enumerate(self._state):
             if state == WAITING:
@@ -144,5 +145,5 @@ class Remaining:
 
 
 def source_of(output: str, stated: Stated) -> SourceKey:
-    """What objects of one source have in common that is compiled for several libraries."""
+    """Return what objects have in common that are compiled from one source for several libraries."""
     return output.rpartition("/")[2], round(stated.amount, 4)

@@ -1,1 +1,1 @@
-"""The loop itself: what wakes it, what it reads, what it writes down."""
+"""The loop itself: what wakes it, what it reads, what it records."""

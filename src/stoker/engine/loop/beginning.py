@@ -1,4 +1,4 @@
-"""How a build began, from what its launcher wrote down. Unaware of the journal and of processes."""
+"""The first events of a build, from what its launcher wrote down. Unaware of the journal and of processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stoker.model.events import BuildStarted, Decided, Event
 
 
 def beginning_of(paths: BuildPaths, spec: BuildSpec) -> BuildStarted:
-    """The first event of a journal."""
+    """Return the first event of a journal."""
     return BuildStarted(
         paths.id,
         spec.name,
@@ -27,5 +27,5 @@ def beginning_of(paths: BuildPaths, spec: BuildSpec) -> BuildStarted:
 
 
 def decided_before(spec: BuildSpec) -> list[Event]:
-    """What a person decided before anything ran: to go on with an earlier build, and how."""
+    """Return what a person decided before anything ran: to resume an earlier build, and how."""
     return [Decided(*spec.decided)] if spec.decided is not None else []

@@ -1,7 +1,7 @@
-"""One turn of the loop over the build: facts, then state, and the events of both.
+"""One tick of the build: facts, then state, and the events of both.
 
-Newborns alone are decided about and held here, since they cannot wait; `Engine` has the governor decide about all
-others after each turn. Unaware of the journal, of sockets, and of steps and attempts.
+Only newborns are decided about and held here, since they cannot wait; `Engine` lets the governor decide about all other
+jobs after each tick. Unaware of the journal, of sockets, and of steps and attempts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from stoker.sense.proc.schedulers import SchedulerProcess, Versions
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a turn of the loop works with, one owner for each thing; `wiring` puts them together."""
+    """The parts that a tick works with, one owner for each thing; `wiring` puts them together."""
 
     expected: JobExpectations
     machine: MachineReader
@@ -63,14 +63,15 @@ class Parts:
 
 
 REMOTE_SECONDS = 0.05
-"""Between two looks whether a job has gone to another machine, and freed its place, or compiles here after all."""
+"""Seconds between two checks whether a job has moved to another machine, which frees its place, or compiles here after
+all."""
 
 
 class BuildLoop:
-    """Turn after turn; each gives the events that are news."""
+    """The ticks; each returns the new events."""
 
     def __init__(self, parts: Parts, roots: Roots, last_tick: float) -> None:
-        """`last_tick` is when an engine looked at the build last, in Unix seconds."""
+        """`last_tick` is when an engine last looked at the build, in Unix seconds."""
         self._parts = parts
         self._jobs, self._schedulers, self._senses = parts.jobs, parts.schedulers, parts.senses
         self._gate, self._governor, self._remote = parts.gate, parts.governor, parts.remote
@@ -80,16 +81,17 @@ class BuildLoop:
         self._versions = Versions()
         self._scan = Scan({}, {})
         self._others: dict[str, Process] = {}
-        """The ninja of somebody else that was warned of last, by the folder that both build in."""
+        """The foreign ninja that was last warned about, by the folder that both build in."""
 
     # -- the turn ----------------------------------------------------------------------------------------------
 
     def scan(self) -> None:
-        """Read who is there. Each command with a scheduler here has its step announced by the supervisor."""
+        """Scan the processes. The supervisor has announced the step of every command with a scheduler here."""
         self._scan = self._senses.scan(job.job.key for job in self._jobs.on_deck())
 
     async def tick(self, now: float, *, whole: bool) -> list[ev.Event]:
-        """What is new in the last scan, at Unix time `now`, and what follows; `whole`: with a sample of it all."""
+        """Return what is new in the last scan, at Unix time `now`, and its consequences; `whole`: with a sample of
+        everything."""
         scan, report = self._scan, self._senses.jobs(self._scan, now)
         self.take_exits()
         plans = self._plans()
@@ -113,14 +115,14 @@ class BuildLoop:
         return events
 
     def births(self, now: float) -> list[ev.Event]:
-        """Receive the jobs that were born since, at Unix time `now`."""
+        """Receive the jobs that were born since the last call, at Unix time `now`."""
         events = self._receive(self._senses.newborns(self._schedulers.by_pid(), now), now)
         self._parts.failures.note(events, now)
         return events
 
     def follow_remote(self, now: float) -> list[ev.Event]:
-        """At Unix time `now`, between two turns: who is compiled elsewhere by now, who works here after all, and what
-        follows."""
+        """At Unix time `now`, between two ticks: find jobs that have become remote or work here after all, and the
+        consequences."""
         if self.remote_pause() == math.inf:
             return []
         left = self._remote.glance(self._may_leave(), now)
@@ -136,7 +138,7 @@ class BuildLoop:
         return [*events, *self._governor.step()] if left or back else []
 
     def _met_hosted(self, born: Iterable[Hosted]) -> dict[ManagedJob, tuple[Key, ...]]:
-        """Jobs for which a cache's server has just begun to compile here, with their launchers."""
+        """Return jobs for which a cache's server has just begun to compile here, with their launchers."""
         back = {}
         for hosted in born:
             job = self._jobs.by_key(hosted.job)
@@ -146,7 +148,7 @@ class BuildLoop:
         return back
 
     def remote_pause(self) -> float:
-        """Seconds to the next such look; infinite where no job is elsewhere, nor frees a place by going there."""
+        """Return the seconds to the next such check; infinite if no job is remote, nor frees a place by becoming so."""
         if not self._remote.engaged:
             return math.inf
         waiting = self._jobs.on_deck() or self._jobs.having(Life.FROZEN)
@@ -161,7 +163,7 @@ class BuildLoop:
         return self._gate.take_back(jobs) if jobs else []
 
     def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:
-        """Note who has exited, `vanished` from a scan or noticed since; whether somebody has."""
+        """Mark the jobs that have exited, `vanished` from a scan or noticed since; say whether there are any."""
         exits = self._senses.take_exits()
         jobs = [self._jobs.exit(key, last_seen, noticed) for key, last_seen, noticed in exits]
         for use in vanished:
@@ -173,35 +175,35 @@ class BuildLoop:
         return any(job is not None for job in jobs)
 
     def read_logs(self, now: float) -> list[ev.Event]:
-        """Jobs that ninja has recorded since."""
+        """Return the jobs that ninja has recorded since the last reading."""
         return self._schedulers.read_logs(now, just_scanned=False)
 
     def read_output(self, *, to_the_end: bool = False) -> list[ev.Event]:
-        """What the build has written since."""
+        """Return what the build has written since the last reading."""
         return self._parts.failures.read(self._schedulers.books(), time.time(), to_the_end=to_the_end)
 
     # -- commands that come and go -----------------------------------------------------------------------------
 
     def watch_below(self, pid: int) -> None:
-        """Go on from another process: another supervisor's or, where there is none, the command's own."""
+        """Continue from another process: another supervisor's or, without one, the command's own."""
         self._senses.watch_below(pid)
         self._parts.machine.follow(pid)
         self._parts.sampler.go_on_from(pid)
 
     def watch_command(self, roots: Roots) -> None:
-        """From now on this command is the one that runs."""
+        """This is the command that runs from now on."""
         self.roots = roots
         self._senses.include(roots.build)
         self._schedulers.begin_command()
         self._parts.failures.begin_command()
 
     def end_command(self, now: float) -> list[ev.Event]:
-        """A command has ended, and another one may run already: the last of the one before. Scans anew."""
+        """A command has ended, and another one may already run: return the last events of the old one. Scans again."""
         self.scan()
         return self._last_of_command(self._scan.schedulers, now)
 
     def finish(self, now: float) -> list[ev.Event]:
-        """The build is over: the last records, and the failure of every job that exited without one."""
+        """The build is over: return the last records, and the failure of every job that exited without one."""
         return self._last_of_command({}, now)
 
     def _last_of_command(self, living: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
@@ -215,7 +217,7 @@ class BuildLoop:
         return events
 
     def _unseen_ninja(self) -> list[ev.Event]:
-        """A ninja that was over before the first tick: its command line says where its log is."""
+        """Take in a ninja that ended before the first tick: its command line shows where its log is."""
         argv = self.roots.command
         if not argv or Path(argv[0]).name not in ("ninja", "samu"):
             return []
@@ -228,9 +230,10 @@ class BuildLoop:
     # -- schedulers --------------------------------------------------------------------------------------------
 
     def _meet_schedulers(self, scan: Scan, now: float) -> list[tuple[SchedulerBook, int | None]]:
-        """Open the books of all that are new; those the journal does not know, with the number of the outer one."""
+        """Open the books of all new schedulers; announce those that are not in the journal, with the number of the
+        outer one."""
         new: list[tuple[SchedulerBook, int | None]] = []
-        # The outer ones first: they have the lower start, and their numbers are what the inner ones refer to.
+        # Outer ones first: they started earlier, and the inner ones refer to their numbers.
         for scheduler in sorted(scan.schedulers.values(), key=lambda s: s.start_ticks):
             if scheduler.key in self._schedulers:
                 continue
@@ -246,7 +249,7 @@ class BuildLoop:
         return new
 
     def _not_alone(self, met: Container[SchedulerBook], scan: Scan) -> list[ev.Event]:
-        """Warn of a ninja that somebody else runs in a folder of ours, whichever of the two began first."""
+        """Warn about another user's or shell's ninja in a folder of this build, whichever started first."""
         outsiders, events = self._senses.take_outsiders(), list[ev.Event]()
         for book in self._schedulers.books():
             folder = book.scheduler.directory
@@ -261,7 +264,7 @@ class BuildLoop:
         return events
 
     async def _started(self, book: SchedulerBook, parent: int | None) -> ev.Event:
-        # A container's program is not for us to run.
+        # A container's program is not ours to run.
         version = "" if book.scheduler.root else await self._versions.read(book.scheduler.exe)
         return _scheduler_started(book, version, parent)
 
@@ -272,7 +275,7 @@ class BuildLoop:
         return self._schedulers.close(alive, self._last_tick, now)
 
     def _lost_between_engines(self) -> list[ev.Event]:
-        """Take up what went while no engine was there; the ends that no record will say."""
+        """Take in what went while no engine ran, and the ends that no record will report."""
         self._schedulers.take_up_lost(self._last_tick)
         self._parts.failures.name_lost(self._schedulers.books())
         return [end for book in self._schedulers.books() for end in book.end_unrecorded()]
@@ -280,7 +283,7 @@ class BuildLoop:
     # -- jobs --------------------------------------------------------------------------------------------------
 
     def _receive(self, newborns: Iterable[Newborn], now: float) -> list[ev.Event]:
-        """Take up new jobs, the oldest first, and hold those that may not run."""
+        """Add new jobs, oldest first, and hold those that may not run."""
         clocks, births = Clocks.now(), [self._birth(newborn) for newborn in newborns]
         jobs = [managed(birth, now, clocks, held=not self._gate.open) for birth in by_age(births)]
         for job in jobs:
@@ -288,15 +291,15 @@ class BuildLoop:
         return self._governor.receive(jobs)
 
     def _birth(self, newborn: Newborn) -> Birth:
-        """A job with its number, and the process as it is now: what was read before its exec may be older than its
-        process group."""
+        """Return a job with its number, and its process as it is now: what was read before its exec may be older than
+        its process group."""
         use, process, scheduler = newborn
         jid, before = self._jobs.number(use.job.key)
         sid = self._schedulers.book(scheduler.key).sid
         return Birth(jid, sid, use, again(process) or process, scheduler, before)
 
     def _plans(self) -> list[ev.Event]:
-        """Plans that have been made since, and the names that they give to jobs."""
+        """Take in the plans that have been made, and the names that they give to jobs."""
         events: list[ev.Event] = []
         for book, plan, note in self._parts.planner.take():
             if note:
@@ -310,7 +313,7 @@ class BuildLoop:
         return events
 
     def _named(self, book: SchedulerBook) -> list[ev.Event]:
-        """The names that a new plan gives to jobs; precautions may be for them."""
+        """Apply the names that a new plan gives to jobs; precautions may apply to them."""
         events = book.name_jobs()
         for event in events:
             if isinstance(event, ev.JobStarted) and (job := self._jobs.get(event.jid)) is not None:
@@ -318,7 +321,7 @@ class BuildLoop:
         return events
 
     def _measure(self, report: JobReport, now: float) -> list[ev.Event]:
-        """Take up what the jobs use now, and where; set right what is not where it was put."""
+        """Take in what the jobs use now, and where; correct those that are not in their intended state."""
         uses = {job: use for use in report.running if (job := self._jobs.by_key(use.job.key)) is not None}
         return [*self._gate.carry(report.nested), *self._locate(uses, now), *self._gate.correct(uses)]
 
@@ -340,8 +343,8 @@ class BuildLoop:
         return [*self._take_back(back), *(event for job in begun for event in self._gate.thaw_one(job))]
 
     def _ends(self, scan: Scan, now: float) -> list[ev.Event]:
-        """How jobs ended: by ninja's records, or because there is none although ninja only waits."""
-        events = self._lost_between_engines()  # before ninja's records are read, which are theirs
+        """Find out how jobs ended: by ninja's records, or because there is none although ninja only waits."""
+        events = self._lost_between_engines()  # before reading ninja's records, which belong to them
         events += self._schedulers.read_logs(now, just_scanned=True)
 
         def is_left(job: ManagedJob) -> bool:
@@ -361,7 +364,7 @@ class BuildLoop:
         return [ev.Noticed("warning", note) for note in notes]
 
     def _sample(self, scan: Scan, report: JobReport, now: float) -> ev.Sampled:
-        """Measure the machine and the build, and take both up for the decisions that follow."""
+        """Measure the machine and the build, and use both for the decisions that follow."""
         parts, memory = self._parts, self._parts.memory
         held, busy = self._jobs.held_bytes(), bool(scan.schedulers)
         measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy)
@@ -386,7 +389,7 @@ class BuildLoop:
         )
 
     def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:
-        """Those on deck are left out: nothing changes there, and there may be hundreds."""
+        """Jobs on deck are left out: nothing changes there, and there may be hundreds."""
         known = ((use, self._jobs.by_key(use.job.key)) for use in report.running)
         return tuple(
             JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state, job.host)
@@ -396,7 +399,7 @@ class BuildLoop:
 
 
 def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
-    """Jobs that a scan has found first."""
+    """Return jobs that a scan has found first."""
     uses: dict[Key, JobUse] = {use.job.key: use for use in report.running} if report.started else {}
     by_key: dict[Key, SchedulerProcess] = {scheduler.key: scheduler for scheduler in scan.schedulers.values()}
     processes: Mapping[int, Process] = scan.processes

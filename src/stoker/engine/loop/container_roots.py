@@ -1,6 +1,6 @@
-"""Finds the first process of the container that a step's docker has started: it is not below the build.
+"""Finds the first process of the container that a step's docker has started, since it is not below the build.
 
-Podman's containers are, by their monitor. Unaware of what is done with such a process.
+Podman's containers are below the build, through their monitor. Unaware of what is done with such a process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stoker.contract.container_words import ContainerCommand, container_command
 from stoker.engine.steps import Roots
 
 POLL_SECONDS, SLOW_POLL_SECONDS = 0.5, 3.0
-"""Between two questions: docker starts a container in about a second, unless it has to fetch the image first."""
+"""Seconds between two queries: docker starts a container in about a second, unless it has to pull the image first."""
 
 QUICK_POLLS = 60
 
@@ -22,7 +22,7 @@ ANSWER_SECONDS = 10.0
 
 
 class ContainerRoots:
-    """The container of the command that runs. `found` is called with the pid of its first process."""
+    """The container of the current command. `found` is called with the pid of its first process."""
 
     def __init__(self, found: Callable[[int], None]) -> None:
         self._found = found
@@ -30,7 +30,7 @@ class ContainerRoots:
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, roots: Roots) -> None:
-        """Look for the container of this command from now on; to be called again and again."""
+        """Look for the container of this command from now on."""
         if roots.build == self._build:
             return
         self._build = roots.build
@@ -47,21 +47,21 @@ class ContainerRoots:
         self._found(pid)
 
     def close(self) -> None:
-        """Look for nothing any more."""
+        """Stop looking."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
 
 async def _first_process(container: ContainerCommand) -> int:
-    """Return the pid of a container's first process, as it is outside; 0 while there is none."""
+    """Return the pid of a container's first process, as seen from outside; 0 while there is none."""
     ids = await _ask(container.engine, "ps", "-q", "--no-trunc", "--filter", f"label={container.label}")
     pid = await _ask(container.engine, "inspect", "-f", "{{.State.Pid}}", *ids[:1]) if ids else []
     return int(pid[0]) if pid and pid[0].isdigit() else 0
 
 
 async def _ask(*words: str) -> list[str]:
-    """Return the words that a command prints; none where it fails or does not answer."""
+    """Return the words that a command prints; none if it fails or does not answer."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,

@@ -1,4 +1,4 @@
-"""The engine: turn after turn of the loop over one build, from its first event to its last.
+"""The engine: tick after tick over one build, from its first event to its last.
 
 It may be killed at any moment: everything it must remember is in the journal. Unaware of screens.
 """
@@ -42,27 +42,28 @@ from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
 
 TICK_SECONDS = 1.0
-"""Between two looks while a scheduler works: what a person sees as live, and cheap beside 30 compilers."""
+"""Seconds between two ticks while a scheduler works: a person sees it as live, and it is cheap next to 30 compilers."""
 
 TIGHT_TICK_SECONDS = 0.25
-"""While memory is in play: a compiler takes up to 200 MiB in a second."""
+"""The same while memory is in play: a compiler takes up to 200 MiB in a second."""
 
 SEARCH_SECONDS = 0.05
-"""While no scheduler runs, its coming is looked for this often: the jobs of a wide ninja must not run unguarded."""
+"""How often to look for a scheduler while none runs: the jobs of a wide ninja must not run unguarded."""
 
 QUICK_SEARCH_SECONDS, AT_ONCE_SECONDS = 0.01, 1.0
 """The same in the build's first second."""
 
 SEARCHING_TICK_SECONDS = 0.2
-"""While no scheduler runs: a short ninja (a configure check, the end of a build) must not slip through."""
+"""The tick while no scheduler runs: a short ninja (a configure check, the end of a build) must not slip through."""
 
 LISTEN_SECONDS = 0.15
-"""After a job's death: ninja says within milliseconds if it has failed, and then nothing new must start."""
+"""The tick after a job's death: ninja shows within milliseconds whether it has failed, and then nothing new must
+start."""
 
 HOOK_POLL_SECONDS = 0.05
 ESTIMATE_EVERY = 5.0
 LINGER_SECONDS = 3.0
-"""How long viewers get to read the end before the socket goes; they find it in the journal as well."""
+"""How long viewers get to read the end before the socket closes; it is in the journal as well."""
 
 
 OUT_OF_REACH = "the container's processes are root's: its jobs can be neither seen nor held; use podman, or run as root"
@@ -83,7 +84,7 @@ class Engine:
         questions = {"processes": partial(ask_processes, self._parts.jobs)}
         self._server = Server(paths.socket, self._command, lambda: self._state, questions=questions)
         self._hook = NotifyHook(paths, self._wired.spec)
-        self._enough = asyncio.Event()  # somebody wants the build to end: nothing more is found out about it
+        self._enough = asyncio.Event()  # somebody wants the build to end: find out nothing more about it
         self._pace, self._logs_pace = Pace(), LogsPace()
         self._asked = False
         self._steps_version = 0
@@ -94,7 +95,7 @@ class Engine:
         return self._wired.store.state
 
     async def run(self) -> None:
-        """Until the build is over; raises nothing that the supervisor would not answer with a new engine."""
+        """Run until the build is over; raises nothing that the supervisor would not answer with a new engine."""
         self._listen_to_signals()
         if self._state.over:
             await self._await_hook()
@@ -133,7 +134,7 @@ class Engine:
     # -- one turn ----------------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        """Facts, state, decisions, acts, events: one whole turn."""
+        """Make one tick: facts, state, decisions, actions, events."""
         now, wired = time.time(), self._wired
         self._loop.scan()
         self._look_after_supervisor(now)
@@ -159,18 +160,18 @@ class Engine:
             await self._server.listen_again()
 
     def _is_whole(self) -> bool:
-        """Whether this tick samples everything: one a second does."""
+        """Say whether this tick samples everything: one per second does."""
         if time.monotonic() < self._sample_at:
             return False
         self._sample_at = time.monotonic() + TICK_SECONDS * 0.9
         return True
 
     def _govern(self) -> list[ev.Event]:
-        """The level, if it is news, and what is decided now."""
+        """Return the level, if it changed, and the current decisions."""
         return [*self._parts.level.news(), *self._parts.governor.step()]
 
     def _remarks(self, events: Sequence[ev.Event], *, whole: bool) -> list[ev.Event]:
-        """What a person should know of what is new."""
+        """Return what a person should know about what is new."""
         wired = self._wired
         remarks: list[ev.Event] = [ev.Noticed("warning", note) for note in wired.expectations.notes.take()]
         if any(isinstance(event, ev.SchedulerStarted) for event in events):
@@ -181,17 +182,17 @@ class Engine:
         return remarks
 
     def _estimate(self, now: float) -> list[ev.Event]:
-        """The time left, every few seconds."""
+        """Return the time left, every few seconds."""
         if 0 <= now - self._estimated_at < ESTIMATE_EVERY:
             return []
         estimate = self._parts.forecast.look(self._state, now)
-        if estimate is None:  # until there is a plan, which says at once what is to start first
+        if estimate is None:  # until there is a plan, which shows at once what should start first
             return []
         self._estimated_at = now
         return [estimate]
 
     def _pulse(self) -> None:
-        """What needs an answer within milliseconds: the exits, births and records since the last turn."""
+        """Handle what needs an answer within milliseconds: the exits, births and records since the last tick."""
         now = time.time()
         events = self._reload()
         if self._loop.take_exits():
@@ -213,13 +214,13 @@ class Engine:
             self._write(events, now)
 
     async def _sleep(self) -> None:
-        """Until the next turn. In between: births, exits, and ninja's records, each the moment it comes."""
+        """Wait until the next tick. In between, handle births, exits and ninja's records the moment they come."""
         deadline = time.monotonic() + self._tick_seconds()
         memory = self._parts.memory
         search_at, read_at = 0.0, time.monotonic()
         while (left := deadline - time.monotonic()) > 0 and not self._supervisor.build_is_over():
             searching = not self._parts.schedulers.books()
-            # Asked anew each time: whom a tick found alone, or nobody, may have company by now.
+            # Asked again each time: a scheduler that was alone at a tick, or none, may have company by now.
             left = min(left, max(0.0, read_at + memory.reading_pause() - time.monotonic()))
             self._parts.senses.listen(time.time())
             await self._wakeup.wait(min(left, self._search_pause() if searching else self._birth_pause()))
@@ -239,11 +240,11 @@ class Engine:
                 deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
     def _search_pause(self) -> float:
-        """A command that is a scheduler itself is one at once."""
+        """Say whether the command is a scheduler itself."""
         return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
 
     def _birth_pause(self) -> float:
-        """Until newborns, or ninja's records of jobs that have ended, are looked for again."""
+        """Return the seconds until the next check for newborns, or for ninja's records of ended jobs."""
         due = self._parts.schedulers.births_due()
         newborn = self._pace.next(unready=self._parts.senses.expecting, due=due)
         return min(newborn, self._logs_pace.next(time.monotonic()), self._loop.remote_pause())
@@ -256,9 +257,9 @@ class Engine:
     # -- the journal -------------------------------------------------------------------------------------------
 
     def _write(self, events: Iterable[ev.Event], now: float | None = None) -> None:
-        """Announce these events of Unix time `now`: into the journal, to viewers, and to those who learn from them.
+        """Announce these events of Unix time `now`: to the journal, to viewers, and to the parts that learn from them.
 
-        Before them the exits of jobs: another may have such a job's place by then.
+        Exits of jobs come first, because another job may have taken the place by then.
         """
         now = time.time() if now is None else now
         exits = self._parts.jobs.take_exits(self._state.last_jid)
@@ -269,7 +270,7 @@ class Engine:
         forecast.heard(events, round(now, 3))
 
     def _recall(self) -> None:
-        """Learn from the journal what engines before this one have learnt from the jobs of this build."""
+        """Learn from the journal what earlier engines have learned from the jobs of this build."""
         expectations, forecast = self._wired.expectations, self._parts.forecast
         for journal in earlier_journals(self._paths, self._wired.spec):
             for record in read_kinds(journal, ev.JobFinished):
@@ -282,7 +283,7 @@ class Engine:
                 expectations.recall(record.event)
 
     def _begin(self) -> None:
-        """The journal's head, or a word that another engine has taken over."""
+        """Announce the journal's first event, or that another engine has taken over."""
         wired, spec = self._wired, self._wired.spec
         adopted = self._state.seq > 0
         events: list[ev.Event] = []
@@ -303,10 +304,9 @@ class Engine:
     # -- the supervisor, and the commands that it runs -------------------------------------------------------------
 
     def _listen_to_signals(self) -> None:
-        """A terminal's signals are not for the engine; SIGTERM ends it, and the supervisor starts another.
+        """Ignore a terminal's signals; on SIGTERM end, and the supervisor starts another engine.
 
-        SIGUSR1: the supervisor has something to ask. SIGCONT: it is dead (engine_runner.py), or we were stopped for a
-        while.
+        SIGUSR1: the supervisor has a question. SIGCONT: it is dead (engine_runner.py), or we were stopped for a while.
         """
         for signum in (signal.SIGINT, signal.SIGHUP):
             signal.signal(signum, signal.SIG_IGN)
@@ -318,7 +318,7 @@ class Engine:
         self._wakeup.wake()
 
     def _announce_ready(self) -> None:
-        """The build waits for this: nothing of it shall run unseen."""
+        """Let the build start. It waits for this, so that nothing of it runs unseen."""
         self._ready_at = time.monotonic()
         if ready := os.environ.pop("STOKER_READY_FD", ""):
             self._parts.governor.step()  # offers slots: a plain ninja asks for some at its start, then not for a while
@@ -326,13 +326,13 @@ class Engine:
                 os.close(int(ready))
 
     def _see_container(self, pid: int) -> None:
-        """The first process of a container that is not below the build: what is below it is of the build too."""
+        """Add the first process of a container that is not below the build: its descendants belong to the build too."""
         self._parts.senses.include(pid)
         try:
             os.stat(f"/proc/{pid}/root/")
         except PermissionError:
             self._write([ev.Noticed("warning", OUT_OF_REACH)])
-        except OSError:  # it has ended already
+        except OSError:  # it has already ended
             return
 
     def _look_after_supervisor(self, now: float) -> None:
@@ -345,7 +345,7 @@ class Engine:
         self._announce_steps(now)
 
     def _announce_steps(self, now: float) -> None:
-        """Steps, and attempts at them, that the supervisor has started since; some may be over."""
+        """Announce steps, and attempts at them, that the supervisor has started since; some may be over."""
         steps = self._wired.steps
         self._supervisor.read()
         if self._supervisor.version == self._steps_version:
@@ -361,12 +361,12 @@ class Engine:
             self._loop.watch_command(steps.roots(self._supervisor.top, change.now))
             self._write([steps.started(change.now, self._recovery.oom_kills())], now)
             self._write(steps.swept(self._state), now)
-            self._supervisor.read()  # what was scanned anew may be of the next one
+            self._supervisor.read()  # the new scan may show processes of the next one
         self._steps_version = self._supervisor.version
         self._set_limits()
 
     async def _answer(self) -> None:
-        """The command has failed: say whether it runs again."""
+        """The command has failed: answer whether it runs again."""
         ended = self._supervisor.asked()
         if ended is None:
             return
@@ -396,7 +396,7 @@ class Engine:
             self._paths.environment.unlink(missing_ok=True)  # nobody will resume it
 
     async def _await_hook(self) -> None:
-        """Call the person's notify command for what is left, and write down how it ended; its own limit bounds this."""
+        """Make the remaining calls of the notify command, and record how they ended; its own limit bounds this."""
         async with self._supervisor.beating():
             self._write(self._hook.look(self._state, time.time()))
             while self._hook.runs:
@@ -406,7 +406,7 @@ class Engine:
     # -- what a person's files say, and what was killed before -------------------------------------------------
 
     def _take_precautions(self) -> None:
-        """How what was killed in the attempts before is made in the next one."""
+        """Apply how the jobs that were killed in earlier attempts run in the next one."""
         recovery, needs = self._recovery, self._recovery.needs()
         self._parts.governor.take_precautions(
             Precautions(recovery.must_run_alone(), frozenset(needs), recovery.one_by_one)
@@ -414,14 +414,14 @@ class Engine:
         self._wired.expectations.set_needs(needs)
 
     def _set_limits(self) -> None:
-        """What a person's files say of the step that runs now."""
+        """Apply what configuration files say about the current step."""
         number, reload = self._supervisor.runs[-1].step, self._wired.reload
         self._parts.level.limit(StepLimits(reload.limit(number), reload.thresholds))
         self._recovery.allow(reload.retries(number))
         self._parts.machine.limit(reload.memory)
 
     def _reload(self) -> list[ev.Event]:
-        """What a person has changed in their files, and what follows at once."""
+        """Return what has changed in configuration files, and the immediate consequences."""
         reload, level = self._wired.reload, self._parts.level
         news = reload.news(self._parts.jobs.counts, level_by_hand=level.orders.level is not None)
         if not news:
@@ -434,14 +434,14 @@ class Engine:
     # -- viewers -----------------------------------------------------------------------------------------------
 
     async def _open_socket(self) -> None:
-        """Without a socket there are no live viewers and no commands, but a journal, and the build."""
+        """Open the socket. Without it there are no live viewers and no commands, but a journal, and the build."""
         try:
             await self._server.start()
         except (UnsafeFolderError, EngineAliveError, OSError) as err:
             self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
 
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
-        """Carry out what a viewer asks for; raises CommandRefused."""
+        """Carry out a viewer's command; raises CommandRefused."""
         if verb != "stop":
             self._write(self._wired.commands.carry_out(verb, arguments, login_name(uid)))
             self._wakeup.wake()

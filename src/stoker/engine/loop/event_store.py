@@ -1,6 +1,6 @@
-"""The events of a build: written into the journal, counted into the state, and given to viewers, in this order.
+"""The events of a build: written to the journal, counted into the state, and passed to viewers, in this order.
 
-So nobody sees what is not written down. Unaware of where events come from.
+So a viewer never sees what is not recorded. Unaware of where events come from.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from stoker.record.journal_reader import load_state
 from stoker.record.journal_writer import JournalWriter
 
 ROOM_SECONDS, TRY_SECONDS = 20.0, 0.1
-"""How long the last records wait where the disk is full, and how often it is tried."""
+"""How long the last records wait if the disk is full, and how often writing is retried."""
 
 
 Publish = Callable[[Sequence[bytes], Sequence[ev.Record]], None]
-"""Takes what viewers are to see."""
+"""Receives what viewers should see."""
 
 
 class EventStore:
-    """One build's journal, as far as it goes, and the state that follows from it."""
+    """One build's journal, as far as it goes, and the resulting state."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._journal = JournalWriter(paths.journal)
         self._reserve = paths.journal_reserve
         self.state: BuildState = load_state(paths.journal)
         self.watched_until = self.state.time
-        """Unix time of the last record of the engine before this one: what it says of jobs was true then, not later."""
+        """Unix time of the last record of the previous engine: its contents were true then, not later."""
         self._problem: str | None = None
 
     def write(self, events: Iterable[ev.Event], now: float, publish: Publish) -> None:
-        """Write down these events, of Unix time `now`, count them, and give them to `publish`."""
+        """Record these events, of Unix time `now`, count them, and pass them to `publish`."""
         lines, records = [], []
         for event in events:
             record, line = self._journal.append(event, now)
@@ -50,7 +50,8 @@ class EventStore:
         self._report_problem(now, publish)
 
     def _report_problem(self, now: float, publish: Publish) -> None:
-        """Say once that the journal cannot be written; it is in memory, and is written when there is room."""
+        """Report once that the journal cannot be written; records stay in memory and are written when there is
+        space."""
         problem = self._journal.problem
         if problem != self._problem:
             self._problem = problem
@@ -58,7 +59,7 @@ class EventStore:
             self.write([event], now, publish)
 
     async def close(self) -> None:
-        """Nothing more will be written. A full disk has room for the end, and often for all of it a while later."""
+        """Close the journal. A full disk has space for the end, and often for all of it a while later."""
         room = 0
         with contextlib.suppress(OSError):
             room = self._reserve.stat().st_size

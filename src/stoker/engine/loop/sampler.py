@@ -14,12 +14,12 @@ from stoker.sense.proc.processes import Process, held_by, read_cmdline
 from stoker.sense.proc.ungoverned_compilers import compilers
 
 WRITTEN_EVERY = 5.0
-"""Seconds between two counts of bytes written: one more small read for each process."""
+"""Seconds between two counts of bytes written: one more small read per process."""
 
 
 class Measured(NamedTuple):
-    """The machine, bytes that the build holds, how many processes it has, bytes that it wrote, what it does while no
-    scheduler runs, and how many compilers nobody governs then, by program."""
+    """The machine, the bytes that the build holds, its number of processes, the bytes that it wrote, its activity while
+    no scheduler runs, and how many ungoverned compilers run then, by program."""
 
     machine: MachineSample
     build_holds: int
@@ -30,10 +30,10 @@ class Measured(NamedTuple):
 
 
 class Sampler:
-    """Samples the machine and the tree below process `top`.
+    """Samples the machine and the process tree below process `top`.
 
-    `written` is what an engine before this one had counted of the bytes that the build wrote; `orphaned`: the
-    supervisor is gone, to which most of it was charged.
+    `written` is how many bytes written by the build an earlier engine had counted; `orphaned`: the supervisor, to which
+    most of it was charged, is gone.
     """
 
     def __init__(self, machine: MachineReader, top: int, written: int, *, orphaned: bool) -> None:
@@ -57,7 +57,7 @@ class Sampler:
         return Measured(machine, build, len(processes), self._written, activity, alone)
 
     def count_written(self) -> int:
-        """Count anew what the build wrote to disks: also at its very end, when the last link has been waited for."""
+        """Count again what the build wrote to disks: also at its very end, after the last link has been waited for."""
         self._written = self._disks.read(self._pids)
         return self._written
 
@@ -67,6 +67,6 @@ class Sampler:
 
 
 def _activity(processes: Mapping[int, Process]) -> str:
-    """What runs when no scheduler does: the innermost command in a few words."""
+    """Say what runs when no scheduler does: the innermost command in a few words."""
     process = innermost(processes.values())
     return describe(read_cmdline(process.pid)) if process is not None else ""

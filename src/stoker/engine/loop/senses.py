@@ -1,6 +1,7 @@
-"""What is read of the build's processes: the tree, its schedulers and jobs, who was born, and who has exited.
+"""What is read of the build's processes: the tree, its schedulers and jobs, births and exits.
 
-Gives facts; keeps only what it takes to know the next facts from the last ones. Stops nobody and decides nothing.
+Returns facts; keeps only what it needs to derive the next facts from the last ones. Stops no process and decides
+nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from stoker.sense.proc.processes import Process, ProcessTable, again, children_o
 from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
 
 UNREADY_SECONDS = 5.0
-"""For how long a newborn is waited for that has not executed its command; one that shows none for longer has none."""
+"""How long to wait for a newborn to exec its command; one that has not done so by then has none."""
 
 
 class Scan(NamedTuple):
@@ -32,7 +33,7 @@ class Scan(NamedTuple):
     schedulers: Mapping[int, SchedulerProcess]
 
     def is_in_package_build(self, scheduler: SchedulerProcess) -> bool:
-        """Whether pip or its like runs above a scheduler."""
+        """Say whether pip or a similar builder runs above a scheduler."""
         above = self.processes.get(scheduler.pid)
         while above is not None and (above := self.processes.get(above.ppid)) is not None:
             if builds_packages(read_cmdline(above.pid)):
@@ -41,9 +42,8 @@ class Scan(NamedTuple):
 
 
 AWAY_SECONDS = 2.5
-"""From one wait of the loop to an exit that the next one notices it is two ticks at most and what a tick takes. When it
-was longer, the engine was stopped or had no core, and the process may have ended at any time meanwhile.
-"""
+"""The longest normal time from one wait of the loop to an exit noticed in the next: two ticks plus the duration of a
+tick. If it was longer, the engine was stopped or had no core, and the process may have ended at any time meanwhile."""
 
 
 class Exit(NamedTuple):
@@ -82,7 +82,7 @@ class Senses:
     # -- where to read -----------------------------------------------------------------------------------------
 
     def watch_below(self, pid: int) -> None:
-        """Go on from another process: another supervisor's or, where there is none, the command's own."""
+        """Continue from another process: another supervisor's or, without one, the command's own."""
         self._table.root_pid = pid
 
     def include(self, pid: int) -> None:
@@ -92,7 +92,7 @@ class Senses:
     # -- the whole tree ----------------------------------------------------------------------------------------
 
     def scan(self, held: Iterable[Key] = ()) -> Scan:
-        """The tree without the engine itself and what the engine started; `held` are jobs that wait on deck."""
+        """Return the tree without the engine itself and what the engine started; `held` are jobs that wait on deck."""
         processes = dict(self._table.scan(pid for key in held for pid in self._tracker.still(key)))
         children = children_of(processes.values())
         own = [os.getpid()]
@@ -103,21 +103,21 @@ class Senses:
         return Scan(processes, self._finder.find(processes))
 
     def take_outsiders(self) -> list[Process]:
-        """What is called ninja and is not of this build, as scans have met it since the last call."""
+        """Return processes called ninja that are not part of this build, as seen by scans since the last call."""
         return self._table.take_outsiders()
 
     def jobs(self, scan: Scan, now: float) -> JobReport:
-        """The jobs of a scan of Unix time `now`."""
+        """Return the jobs of a scan of Unix time `now`."""
         return self._tracker.update(scan.processes, scan.schedulers, now)
 
     def spots_scheduler(self, known: Collection[Key]) -> bool:
-        """Whether a scheduler runs that no tick has found yet."""
+        """Say whether a scheduler runs that no tick has found yet."""
         return any(s.key not in known for s in self.scan().schedulers.values())
 
     # -- between two scans -------------------------------------------------------------------------------------
 
     def newborns(self, schedulers: Mapping[int, SchedulerProcess], now: float) -> list[Newborn]:
-        """Jobs that were born since the last call, at Unix time `now`: the price of this is a small read."""
+        """Return the jobs that were born since the last call, at Unix time `now`: this costs one small read."""
         unready, self._unready = self._unready, {}
         born = [*(p for p in map(again, unready.values()) if p is not None), *self._births.look(schedulers.keys())]
         newborns = []
@@ -134,8 +134,8 @@ class Senses:
         return newborns
 
     def born_below(self, parents: Collection[int]) -> tuple[list[tuple[Process, int]], list[Hosted]]:
-        """Children of these processes that were born since the last call, each with when its parent started; and those
-        of a cache's servers that work for jobs."""
+        """Return the children of these processes that were born since the last call, each with its parent's start; and
+        those of a cache's servers that work for jobs."""
         servers = self._tracker.server_pids()
         unready, self._unready_hosted = self._unready_hosted, []
         born = [*(p for p in map(again, unready) if p is not None), *self._births_below.look({*parents, *servers})]
@@ -145,31 +145,31 @@ class Senses:
                 found = self._tracker.meet_hosted(process)
                 if found is not None:
                     hosted.append(found)
-                elif process.comm == SERVER:  # it has not executed its command yet
+                elif process.comm == SERVER:  # it has not exec'ed its command yet
                     self._unready_hosted.append(process)
         below = [(p, start) for p in born if p.ppid not in servers and (start := start_ticks(p.ppid)) is not None]
         return below, hosted
 
     @property
     def expecting(self) -> bool:
-        """Whether a newborn was seen that has not executed its command yet."""
+        """Whether a newborn was seen that has not exec'ed its command yet."""
         return bool(self._unready)
 
     def watch_exit(self, key: Key) -> None:
-        """Wait for the end of a process."""
+        """Watch for the end of a process."""
         self._exit_watch.watch(key)
 
     def forget_exit(self, key: Key) -> None:
-        """Wait no longer: its end was seen in a scan."""
+        """Stop watching: a scan has seen its end."""
         self._exit_watch.forget(key)
 
     def take_exits(self) -> list[Exit]:
-        """Processes that have ended since the last call."""
+        """Return the processes that have ended since the last call."""
         exits, self._exits = self._exits, []
         return exits
 
     def listen(self, now: float) -> None:
-        """The loop begins to wait at Unix time `now`: it notices exits meanwhile, and those since its wait before."""
+        """The loop starts to wait at Unix time `now`: it notices exits from now on, and those since its last wait."""
         self._waits = (self._waits[1], now)
 
     def _exited(self, key: Key) -> None:
@@ -181,9 +181,9 @@ class Senses:
     # -- the rest ----------------------------------------------------------------------------------------------
 
     def notes(self) -> list[str]:
-        """Sentences about what could not be read, each once."""
+        """Messages about what could not be read, each once."""
         return [*self._table.notes.take(), *self._exit_watch.notes.take()]
 
     def close(self) -> None:
-        """Wait for nobody any more."""
+        """Stop watching all processes."""
         self._exit_watch.close()

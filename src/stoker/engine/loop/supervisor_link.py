@@ -1,4 +1,4 @@
-"""The engine's side of its supervisor: who it is, whether it lives, what is left behind for it, and what it asks.
+"""The engine's link to its supervisor: its identity, whether it is alive, what is left for it, and its questions.
 
 Unaware of how jobs are found and of what is decided.
 """
@@ -25,11 +25,11 @@ from stoker.engine.jobs.managed_job import Life
 from stoker.engine.jobs.table import JobTable
 
 BEAT_SECONDS = 1.0
-"""How often an engine shows that it is there: as often as it looks at a build."""
+"""How often an engine updates its heartbeat: as often as it looks at a build."""
 
 
 class SupervisorLink:
-    """What supervisor.json says, kept up to date."""
+    """The contents of supervisor.json, kept up to date."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
@@ -41,12 +41,12 @@ class SupervisorLink:
         self._record = load(SupervisorRecord, paths.supervisor)
         self._stamp: tuple[int, int] | None = None
         self.version = 0
-        """Grows with what the supervisor has written."""
+        """Increases with what the supervisor has written."""
         self._acting = self._record.acting_supervisor()
 
     @property
     def lives(self) -> bool:
-        """Whether there was a supervisor when it was looked after last."""
+        """Whether there was a supervisor at the last check."""
         return self._acting is not None
 
     @property
@@ -61,34 +61,34 @@ class SupervisorLink:
 
     @property
     def started(self) -> float:
-        """When the supervisor started the command first, in Unix seconds."""
+        """When the supervisor first started the command, in Unix seconds."""
         return self._record.started
 
     @property
     def runs(self) -> list[Run]:
-        """All that was started so far; the last one runs now, or was the last of all."""
+        """All commands started so far; the last one runs now, or was the last of all."""
         return self._record.runs
 
     def is_there(self) -> bool:
-        """Whether a supervisor lives; asked at every turn of the loop, and it is our parent unless it was killed."""
+        """Say whether a supervisor is alive; called every tick, and it is our parent unless it was killed."""
         is_parent = self._acting is not None and os.getppid() == self._acting[0]
         return is_parent or self._record.acting_supervisor() is not None
 
     def build_is_over(self) -> bool:
-        """The supervisor has written the end; or nobody will, and the command has gone."""
-        if os.path.exists(self._exit):  # asked a few times a second
+        """Say whether the supervisor has written the end; or nobody will, and the command has gone."""
+        if os.path.exists(self._exit):  # called a few times a second
             return True
         if self.is_there():
             return False
-        self.read()  # its last word may be another step, which runs
+        self.read()  # its last message may be about another step, which runs
         return not lives(self._record.build)
 
     def is_stopping(self) -> bool:
-        """Whether the supervisor ends the build, whoever has asked it to."""
-        return os.path.exists(self._stopping)  # asked at every look
+        """Say whether the supervisor is ending the build, whoever requested it."""
+        return os.path.exists(self._stopping)  # called every tick
 
     def read(self) -> None:
-        """Learn what the supervisor has written since: always another file, renamed over the last one."""
+        """Read what the supervisor has written since: always a new file, renamed over the old one."""
         with contextlib.suppress(OSError):
             found = os.stat(self._paths.supervisor)
             if (found.st_ino, found.st_mtime_ns) == self._stamp:
@@ -98,11 +98,11 @@ class SupervisorLink:
                 self.version += 1
 
     def was_killed(self) -> bool:
-        """True once for each supervisor that was killed. A standby takes its place.
+        """Return True once for each supervisor that was killed. A standby takes its place.
 
-        Either is set going should it be stopped: where no standby is left above it, nobody else hears of that.
+        Either is woken if it is stopped: if no standby is left above it, nobody else notices.
 
-        Without one a watchdog sees to it, from then on, that this engine is not the last.
+        Without a supervisor, start a watchdog, which ensures that this engine is not the last one.
         """
         before = self._acting
         state = state_of(before) if before is not None else ""
@@ -124,7 +124,7 @@ class SupervisorLink:
 
     @contextlib.asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
-        """While something takes its time: go on to show the supervisor that this engine is there."""
+        """While something takes long: keep the heartbeat going."""
 
         async def beat() -> None:
             while True:
@@ -138,9 +138,10 @@ class SupervisorLink:
             task.cancel()
 
     def hand_over(self, level: LevelControl, schedulers: Iterable[Key], jobs: JobTable, hosted: HostedGate) -> None:
-        """Leave behind what must be known when this engine is killed: who is stopped, in which order they go on."""
+        """Leave what must be known if this engine is killed: which jobs are stopped, and in which order they
+        continue."""
         self._handover.beat()
-        # A paused build goes on with one job when nobody is left to resume it.
+        # A paused build continues with one job when nobody is left to resume it.
         places = 0 if level.paused != "no" else level.level
         version = (jobs.version, hosted.version, places)
         if version == self._gate_version:
@@ -154,6 +155,6 @@ class SupervisorLink:
         return self._handover.asked()
 
     def answer(self, failed: FailedAttempt, *, again: bool, exit_code: int | None) -> None:
-        """Whether it runs again, and the status that counts if not its own."""
+        """Answer whether it runs again, and the status that counts instead of its own."""
         with contextlib.suppress(OSError):  # then it does not run again, after a minute
             self._handover.answer(failed.attempt, again=again, exit_code=exit_code)

@@ -1,4 +1,4 @@
-"""Says once in a step that nothing of it is governed: compilers run that no ninja or make has started.
+"""Warns once per step that nothing of it is governed: compilers run that no ninja or make has started.
 
 Unaware of how they were found.
 """
@@ -11,11 +11,11 @@ from stoker.model import events as ev
 from stoker.model.state import BuildState
 
 HEARS = {"rustc": ("cargo", "CARGO_BUILD_JOBS"), "compile": ("go", "GOFLAGS")}
-"""Whose compilers these are, and the variable by which that knows how many may run at once."""
+"""Whose compilers these are, and the variable by which it knows how many may run at once."""
 
 
 def warn_of_ungoverned(state: BuildState, events: Iterable[ev.Event], environment: Mapping[str, str]) -> list[ev.Event]:
-    """A warning at the first look of a step that finds such compilers; `environment` is that of the step."""
+    """Return a warning the first time a step shows such compilers; `environment` is that of the step."""
     found = next((e.ungoverned for e in events if isinstance(e, ev.Sampled) and e.ungoverned), None)
     if found is None or state.step is None or state.step.ungoverned:
         return []

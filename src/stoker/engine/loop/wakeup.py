@@ -1,6 +1,6 @@
-"""When the engine's loop looks again: at once when something wakes it, soon after a death, else later.
+"""When the engine's loop looks again: at once when something wakes it, soon after a death, otherwise later.
 
-Unaware of what it is woken for.
+Unaware of the reason for a wakeup.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import asyncio
 import math
 
 QUICK = 0.002
-"""Seconds to the first look for newborns behind a death: ninja starts its next job within two or three milliseconds."""
+"""Seconds to the first check for newborns after a death: ninja starts its next job within two or three milliseconds."""
 
 SLOW = 0.25
-"""Seconds to which that grows when nothing is born: a scheduler that waits for the load average, or was stopped."""
+"""Seconds to which that grows if nothing is born: a scheduler that waits for the load average, or was stopped."""
 
 GROWTH = 3
-"""How much longer each pause is: where nothing is left to start, each death costs so many looks in vain."""
+"""The factor between successive pauses: when nothing is left to start, each death causes this many checks in vain."""
 
 LOGS_SECONDS, RECORD_SECONDS = 0.25, 0.05
-"""Least time between two looks at ninja's logs, and from a job's end to the first: ninja writes its record within
-milliseconds. A look costs three system calls, a watcher's thread far more."""
+"""Minimum time between two readings of ninja's logs, and from a job's end to the first: ninja writes its record within
+milliseconds. A reading costs three system calls, a watcher's thread far more."""
 
 
 class Wakeup:
-    """Lets one waiter sleep until it is woken. Cheaper than an asyncio.Event with a timeout, which makes tasks."""
+    """Lets one waiter sleep until it is woken. Cheaper than an asyncio.Event with a timeout, which creates tasks."""
 
     def __init__(self) -> None:
         self._woken = False
@@ -35,7 +35,7 @@ class Wakeup:
         self._stir()
 
     async def wait(self, seconds: float) -> None:
-        """Until woken, at most `seconds`."""
+        """Sleep until woken, at most `seconds`."""
         if not self._woken:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
@@ -53,7 +53,7 @@ class Wakeup:
 
 
 class Pace:
-    """How long to wait until newborns are looked for again: longer and longer while none come."""
+    """How long to wait until the next check for newborns: longer and longer while none appear."""
 
     def __init__(self) -> None:
         self._pause = QUICK
@@ -63,9 +63,8 @@ class Pace:
         self._pause = QUICK
 
     def next(self, *, unready: bool, due: bool) -> float:
-        """Seconds to the next look, infinite where none is needed. `unready`: somebody is being born at this moment;
-        `due`: somebody may be soon.
-        """
+        """Return the seconds to the next check, infinite if none is needed. `unready`: a job is being born at this
+        moment; `due`: one may be soon."""
         if unready:
             return QUICK
         if not due:
@@ -76,7 +75,7 @@ class Pace:
 
 
 class LogsPace:
-    """When ninja's logs are looked at again, by the monotonic clock. While no job ends they hold nothing new."""
+    """When to read ninja's logs again, by the monotonic clock. While no job ends they contain nothing new."""
 
     def __init__(self) -> None:
         self._at = self._rested = 0.0
@@ -89,16 +88,16 @@ class LogsPace:
             self._awaited = True
 
     def recorded(self, clock: float) -> None:
-        """Ninja has begun another job: before that it records what has ended."""
+        """Ninja has started another job: it records ended ones before that."""
         if self._awaited:
             self._at = min(self._at, max(self._rested, clock))
 
     def next(self, clock: float) -> float:
-        """Seconds to the next look, infinite while no record is awaited."""
+        """Return the seconds to the next reading, infinite while no record is awaited."""
         return max(0.0, self._at - clock) if self._awaited else math.inf
 
     def is_time(self, clock: float) -> bool:
-        """Whether to look now; whoever hears so does."""
+        """Say whether to read now; the caller then does so."""
         if clock < self._at:
             return False
         self._at = self._rested = clock + LOGS_SECONDS

@@ -1,4 +1,4 @@
-"""Puts an engine together: makes each part once, and hands it what it needs. The one place that knows all of them."""
+"""Assembles an engine: creates each part once, and passes it what it needs. The only place that knows all parts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Wired:
 
 
 def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
-    """Make all parts of a build's engine; `wake` has the loop turn at once."""
+    """Create all parts of a build's engine; `wake` triggers a tick at once."""
     spec = load_spec(paths.root)
     store, supervisor, steps = EventStore(paths), SupervisorLink(paths), Steps(spec)
     state = store.state
@@ -82,7 +82,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     memory = MemoryWatch(jobs, level, machine.memory)
     gate = GateDriver(jobs, recovery.killed_by_stoker, time.monotonic)
     jobserver = None
-    with contextlib.suppress(OSError):  # no jobserver: tools inside jobs keep to one slot each
+    with contextlib.suppress(OSError):  # no jobserver: each tool inside a job has only its one slot
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
     remote = RemoteWatch(all_readers())
     governor = Governor(jobs, expectations, level, memory, gate, forecast, remote, jobserver)
@@ -132,7 +132,7 @@ def _sampler(machine: MachineReader, roots: Roots, state: BuildState) -> Sampler
 
 
 def _empty_scratch(paths: BuildPaths) -> Path:
-    """A folder for plans, without what the planner of a killed engine left in it or is still writing."""
+    """Return a folder for plans, without what the planner of a killed engine left in it or is still writing."""
     folder = paths.root / "plans"
     for old in folder.glob("*"):
         shutil.rmtree(old, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""A person's files, read again when they change."""
+"""Reloads configuration files when they change."""

@@ -1,4 +1,4 @@
-"""What a person's files said when they were accepted last, kept beside the journal for the next engine.
+"""The last accepted values of configuration files, kept next to the journal for the next engine.
 
 Unaware of where those files are and of what the values do.
 """
@@ -20,7 +20,7 @@ NAME = "choices.json"
 
 
 def write_choices(folder: Path, choices: Choices) -> None:
-    """Keep them; raises OSError. What was kept before is there until the new ones are whole."""
+    """Save them; raises OSError. The old ones stay until the new ones are complete."""
     stored = {
         "memory": choices.profile.memory,
         "steps": {name: list(step) for name, step in choices.profile.steps.items()},
@@ -36,7 +36,7 @@ def write_choices(folder: Path, choices: Choices) -> None:
 
 
 def read_choices(folder: Path) -> Choices | None:
-    """What was kept; None where there is nothing, or nothing that can be used."""
+    """Return the saved values; None if there are none, or they cannot be used."""
     try:
         stored = json.loads((folder / NAME).read_bytes())
         steps = {name: StepChoice(level, retries) for name, (level, retries) in stored["steps"].items()}

@@ -1,6 +1,6 @@
-"""Follows a person's files while the build runs: what counts now, who changed it, and what is wrong with a file.
+"""Follows configuration files while the build runs: the current values, who changed them, and errors in a file.
 
-A file with a fault changes nothing: what was accepted before stays. Unaware of how jobs are governed.
+A file with an error changes nothing: the last accepted values stay. Unaware of how jobs are governed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from stoker.model import events as ev
 from stoker.model.text import clean
 
 LEAST_SECONDS = 1.0
-"""Between two readings: a program that rewrites a file without end must not fill the journal."""
+"""Seconds between two readings: a program that rewrites a file without end must not fill the journal."""
 
 JOIN_SECONDS = 1.0
-"""How long the end waits for the thread that reads; it may hang on a file server that does not answer."""
+"""How long the end waits for the reading thread; it may hang on a file server that does not answer."""
 
 
 class ConfigReload:
-    """The choices that count, from the start of the build or from where the engine before left them."""
+    """The current choices, from the start of the build or as the previous engine left them."""
 
     def __init__(self, paths: BuildPaths, spec: BuildSpec, steps: Steps) -> None:
         self._paths = paths
@@ -53,7 +53,7 @@ class ConfigReload:
         self._announced: dict[Source, str] = {}
         self._thread: threading.Thread | None = None
         self.faults: list[ConfigError] = []
-        """What was wrong when the first engine began; what could be read all the same counts."""
+        """The errors when the first engine started; whatever could be read still counts."""
         self._shipped, faults = load_classes(shipped_priors())
         kept = read_choices(paths.root)
         self.choices = self._first() if kept is None else kept
@@ -68,7 +68,8 @@ class ConfigReload:
         yield Source(from_settings, [settings_path()], self._stop.wait)
 
     def _first(self) -> Choices:
-        """What the files say at the beginning; a profile that has been spoilt since it was read counts as it was."""
+        """Return the values of the files at the start; a profile that became invalid since it was read counts as it
+        was."""
         choices = Choices(ProfileChoices(memory=None if self._memory_by_hand else self._given))
         for source in self._sources:
             found = source.first(choices)
@@ -81,42 +82,42 @@ class ConfigReload:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the build's jobs may hold; None for all there is."""
+        """Bytes that the build's jobs may hold; None for no limit."""
         return self._given if self._memory_by_hand else self.choices.profile.memory
 
     @property
     def thresholds(self) -> Thresholds:
-        """The person's thresholds."""
+        """The user's thresholds."""
         return self.choices.thresholds
 
     def limit(self, step: int) -> float:
-        """How many jobs may run at once in the step with this number, while the level is automatic."""
+        """Return how many jobs may run at once in the step with this number, while the level is automatic."""
         said = self.choices.profile.steps.get(self._names[step - 1])
         return self._steps.limit(step) if said is None else float(said.level or "inf")
 
     def retries(self, step: int) -> int:
-        """How often that step runs again after deaths for memory."""
+        """Return how often that step runs again after deaths for memory."""
         said = self.choices.profile.steps.get(self._names[step - 1])
         return self._steps.retries(step) if said is None else said.retries
 
     # -- what changes ------------------------------------------------------------------------------------------
 
     def start(self, wake: Callable[[], None]) -> None:
-        """Watch from now on, in a thread: `wake` is called in this loop when there is news."""
+        """Start watching, in a thread: `wake` is called in this loop when there is news."""
         run = partial(self._watch, asyncio.get_running_loop(), wake)
         self._thread = threading.Thread(target=run, name="following", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(JOIN_SECONDS)
 
     def news(self, situation: Callable[[], str], *, level_by_hand: bool) -> list[ev.Event]:
-        """What has changed since it was asked last; it counts from now on. `situation` becomes part of the reason.
+        """Return what has changed since the last call; it counts from now on. `situation` becomes part of the reason.
 
-        `level_by_hand`: a person has set the level of this build, which goes before what files say.
+        `level_by_hand`: a person has set the level of this build, which takes precedence over files.
         """
         events: list[ev.Event] = []
         while self._readings:
@@ -144,7 +145,7 @@ class ConfigReload:
         return changes
 
     def _faulty(self, reading: Reading) -> Iterator[ev.Event]:
-        """The first fault, once; the rest is announced when that has been repaired."""
+        """Return the first error, once; the others are announced when it has been repaired."""
         fault = reading.faults[0]
         more = f", and {len(reading.faults) - 1} more" if len(reading.faults) > 1 else ""
         place = f"{short(fault.path)}:{fault.line}" if fault.line else short(fault.path)
@@ -170,7 +171,7 @@ class ConfigReload:
         return merged(self.choices.profile.classes, self.choices.classes, self._shipped)
 
     def _keep(self, choices: Choices) -> None:
-        """For the next engine; on a full disk that one reads the files."""
+        """Save the values for the next engine; if the disk is full, that engine reads the files."""
         with contextlib.suppress(OSError):
             write_choices(self._paths.root, choices)
 
@@ -200,7 +201,7 @@ class ConfigReload:
 
 
 def short(path: Path) -> str:
-    """The path as a person would write it, with ~ for their home; harmless."""
+    """Return the path as a person would write it, with ~ for their home; sanitised."""
     with contextlib.suppress(RuntimeError, ValueError):
         return clean(f"~/{path.relative_to(Path.home())}")
     return clean(str(path))

@@ -1,6 +1,6 @@
-"""What has changed between two readings of a person's files, in words: what, from which value, to which.
+"""What has changed between two readings of configuration files, in words: what, from which value, to which.
 
-Pure. Unaware of files and of what follows from a change.
+Pure. Unaware of files and of the consequences.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
 MAX_CLASSES = 8
-"""Changed classes that are listed one by one; of a file that was rewritten as a whole the rest is counted."""
+"""Changed classes that are listed one by one; in a file that was rewritten as a whole the rest is counted."""
 
 LEVEL = "automatic level"
 
 _WORD = 60
-"""Characters of a name or a pattern that are shown."""
+"""Characters shown of a name or a pattern."""
 
 
 class ChoiceChange(NamedTuple):
@@ -32,7 +32,7 @@ class ChoiceChange(NamedTuple):
 
 
 def differences(before: Choices, after: Choices, steps: Sequence[str]) -> list[ChoiceChange]:
-    """Every change, for a build that has these steps."""
+    """Return every change, for a build with these steps."""
     return [
         *(ChoiceChange("memory", what) for what in _memory(before.profile.memory, after.profile.memory)),
         *(ChoiceChange("level", what) for what in _steps(before, after, steps, "level")),
@@ -50,7 +50,7 @@ def _memory(before: int | None, after: int | None) -> Iterator[str]:
 
 
 def _steps(before: Choices, after: Choices, names: Sequence[str], key: Literal["level", "retries"]) -> Iterator[str]:
-    """Steps that change alike are listed together."""
+    """Steps with the same change are listed together."""
     alike: dict[tuple[str, str], list[str]] = {}
     for name in names:
         steps = [choices.profile.steps.get(name) for choices in (before, after)]

@@ -1,4 +1,4 @@
-"""Who somebody is, by the number that the kernel gives. Unaware of what they asked for."""
+"""Names the user with a given user ID. Unaware of what they asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pwd
 
 
 def login_name(uid: int) -> str:
-    """The login name, or "uid N" for somebody whom this machine does not know."""
+    """Return the login name, or "uid N" for a user unknown to this machine."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""A person's files as sources of choices: read at the beginning, and again when one of them has changed.
+"""Configuration files as sources of choices: read at the start, and again when one of them has changed.
 
 Unaware of what is done with the choices.
 """
@@ -15,17 +15,18 @@ from stoker.config.config_error import ConfigError
 from stoker.config.file_watch import Stamp, stamp_of
 
 SETTLE_SECONDS = 0.1
-"""A file that has changed is read when it has not changed for so long: some editors empty it before they write."""
+"""How long a changed file must stay unchanged before it is read: some editors empty it before they write."""
 
 SETTLE_LOOKS = 20
-"""Looks at a file that goes on changing, until it is read all the same; it is read again after the next change."""
+"""Checks of a file that keeps changing before it is read anyway; it is read again after the next change."""
 
 UNREAD: Stamp = (0, 0, 0, 1)
-"""Of a file that nobody has read yet."""
+"""For a file that has not been read yet."""
 
 
 class Reading(NamedTuple):
-    """What a source says after a change. `changed` is the file that was edited, `owner` the user ID that it belongs to.
+    """The values of a source after a change. `changed` is the file that was edited, `owner` the user ID that it belongs
+    to.
 
     `rest`: something else in it has changed, which no choice shows.
     """
@@ -39,12 +40,13 @@ class Reading(NamedTuple):
 
 
 class Source:
-    """One kind of file, with the places that it was read from last and how they looked then."""
+    """One kind of file, with the paths that it was last read from and their state then."""
 
     def __init__(
         self, read: Callable[[Choices], ReadChoices], places: Iterable[Path], pause: Callable[[float], object]
     ) -> None:
-        """`read` gives what it says, laid over choices; `pause` waits for so many seconds, or less when all is over."""
+        """`read` returns its values, merged over choices; `pause` waits for so many seconds, or less when the build is
+        over."""
         self._read = read
         self._pause = pause
         self._stamps = dict.fromkeys(places, UNREAD)
@@ -53,18 +55,18 @@ class Source:
 
     @property
     def files(self) -> frozenset[Path]:
-        """Where its files are, or may appear."""
+        """The paths of its files, existing or not."""
         return frozenset(self._stamps)
 
     def first(self, before: Choices) -> ReadChoices:
-        """What it says, taken for the beginning."""
+        """Return its values, at the start."""
         stamps = _stamps(self._stamps)
         found = self._read(before)
         self._keep(found, stamps)
         return found
 
     def again(self, before: Choices) -> Reading | None:
-        """What it says if one of its files has changed; None if none has."""
+        """Return its values if one of its files has changed; None if none has."""
         if _stamps(self._stamps) == self._stamps:
             return None
         old, rest, known = self._stamps, self._rest, self._known
@@ -77,15 +79,15 @@ class Source:
         return Reading(self, found.choices, found.faults, changed, _owner(changed), other)
 
     def _keep(self, found: ReadChoices, stamps: Mapping[Path, Stamp]) -> None:
-        """Remember how the files looked before they were read."""
-        # Where a chain of files is broken for a moment, the part below the break is still waited for.
+        """Remember the state of the files before they are read."""
+        # If a chain of files is broken for a moment, the part below the break is still awaited.
         files = {*found.files, *stamps} if found.faults else found.files
         self._stamps = {file: stamps[file] if file in stamps else stamp_of(file) for file in files}
         if not found.faults:
             self._rest, self._known = found.rest, True
 
     def _settled(self) -> dict[Path, Stamp]:
-        """How the files look when they have come to rest."""
+        """Wait until the files stop changing, and return their state."""
         stamps = _stamps(self._stamps)
         for _ in range(SETTLE_LOOKS):
             self._pause(SETTLE_SECONDS)
@@ -100,7 +102,7 @@ def _stamps(files: Iterable[Path]) -> dict[Path, Stamp]:
 
 
 def _owner(file: Path) -> int:
-    """Of a file that is gone: us."""
+    """The owner of a missing file: us."""
     try:
         return os.stat(file).st_uid
     except OSError:
