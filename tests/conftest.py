@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,3 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # The workers of `pytest -n` have these of somebody's terminal; a test's own terminal has a size of its own.
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
+
+# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and children inherit that.
+# Tests press Ctrl-C and hang up, so that they must mean the same wherever the tests were started.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
